@@ -1,0 +1,43 @@
+# Everything lands in .venv; nothing outside this folder is touched.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help install demo test check lint types walls unit bench clean
+
+help: ## List the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+install: $(STAMP) ## Install Stowage and its development tools into .venv
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $(STAMP)
+
+demo: install ## Run the embedded cluster and the scheduler, place the sample manifests, report
+	$(BIN)/stowage demo
+
+test: check ## Everything that must pass: lint, types, walls, tests
+
+check: lint types walls unit
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: install
+	$(BIN)/mypy
+
+walls: install
+	$(BIN)/lint-imports
+
+unit: install
+	$(BIN)/python -m pytest -n auto
+
+bench: install ## Cost a pod over the embedded cluster: 1,000 nodes, 1,000 running, 2,000 pending
+	$(BIN)/stowage bench drain
+
+clean: ## Remove what was installed and cached
+	rm -rf $(VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,1 @@
+"""Stowage, a Kubernetes scheduler."""
