@@ -1,0 +1,96 @@
+"""KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1) in, typed configuration out.
+
+Three defaults are Stowage's own, so that it can run beside kube-scheduler without an argument:
+a single profile without a name is ``stowage``, the Lease is ``stowage``, and the client's rate is
+not limited (``qps`` 0: a priority level of the API server limits it better).
+
+Files are read elsewhere: what comes in here are builtins.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from scheduler.api.config_errors import ConfigError, InvalidConfiguration
+from scheduler.api.config_types import (
+    API_VERSION,
+    DEFAULT_SCHEDULER_NAME,
+    KIND,
+    ClientConnectionConfiguration,
+    Extender,
+    KubeSchedulerConfiguration,
+    KubeSchedulerProfile,
+    LeaderElectionConfiguration,
+    PluginConfig,
+    PluginSet,
+    PluginSets,
+    PluginSetting,
+)
+from scheduler.api.config_validation import configuration_errors
+from scheduler.api.strict_decoding import decode_struct
+
+__all__ = [
+    "API_VERSION",
+    "DEFAULT_SCHEDULER_NAME",
+    "KIND",
+    "ClientConnectionConfiguration",
+    "ConfigError",
+    "Extender",
+    "InvalidConfiguration",
+    "KubeSchedulerConfiguration",
+    "KubeSchedulerProfile",
+    "LeaderElectionConfiguration",
+    "PluginConfig",
+    "PluginSet",
+    "PluginSets",
+    "PluginSetting",
+    "load_configuration",
+    "to_builtins",
+]
+
+
+def load_configuration(builtins: object = None) -> KubeSchedulerConfiguration:
+    """Read, default and validate a KubeSchedulerConfiguration.
+
+    Args:
+        builtins: A parsed YAML document; None is the default configuration.
+
+    Raises:
+        InvalidConfiguration: with every unknown field, wrong type and value out of range.
+    """
+    if builtins is None:
+        return KubeSchedulerConfiguration()
+    errors: list[ConfigError] = []
+    if isinstance(builtins, Mapping):
+        errors += [
+            ConfigError(name, None, wanted)
+            for name, wanted in (("apiVersion", API_VERSION), ("kind", KIND))
+            if not builtins.get(name)
+        ]
+    configuration = _with_defaults(decode_struct(builtins, KubeSchedulerConfiguration, "", errors))
+    # What did not decode holds its default now; judging that too would only confuse.
+    undecoded = tuple(error.path for error in errors)
+    errors += [
+        error
+        for error in configuration_errors(configuration)
+        if not error.path.startswith(undecoded)
+    ]
+    if errors:
+        raise InvalidConfiguration(errors)
+    return configuration
+
+
+def to_builtins(configuration: KubeSchedulerConfiguration) -> dict[str, Any]:
+    """The effective configuration in the shape of its file, for printing and ``/configz``."""
+    builtins: dict[str, Any] = msgspec.to_builtins(configuration, enc_hook=str)
+    return builtins
+
+
+def _with_defaults(configuration: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:
+    """Give the profiles their defaults (``SetDefaults_KubeSchedulerConfiguration``)."""
+    profiles = configuration.profiles or (KubeSchedulerProfile(),)
+    if len(profiles) == 1 and not profiles[0].scheduler_name:
+        named = msgspec.structs.replace(profiles[0], scheduler_name=DEFAULT_SCHEDULER_NAME)
+        profiles = (named,)
+    return msgspec.structs.replace(configuration, profiles=profiles)

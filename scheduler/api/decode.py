@@ -1,0 +1,283 @@
+"""From the API server's JSON to structs.
+
+One decoder per kind, made once. The fast path is strict; what it refuses is decoded again without
+its nulls, for Go writes ``null`` where it means "not set". What is still refused becomes an
+`InvalidObject` that names the object, the field, the value and what was expected there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from scheduler.api.errors import InvalidObject
+from scheduler.api.meta import ApiStruct, ListMeta
+from scheduler.api.namespace import Namespace
+from scheduler.api.node import Node
+from scheduler.api.pod import Pod
+from scheduler.api.policy import PodDisruptionBudget, PriorityClass
+from scheduler.api.volume import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
+from scheduler.api.workloads import (
+    PodGroup,
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+)
+
+ObjectT = TypeVar("ObjectT", bound=ApiStruct)
+
+KINDS: Mapping[str, type[ApiStruct]] = {
+    kind.__name__: kind
+    for kind in (
+        Pod,
+        Node,
+        Namespace,
+        PersistentVolume,
+        PersistentVolumeClaim,
+        StorageClass,
+        CSINode,
+        CSIDriver,
+        CSIStorageCapacity,
+        VolumeAttachment,
+        PodDisruptionBudget,
+        PriorityClass,
+        Service,
+        ReplicationController,
+        ReplicaSet,
+        StatefulSet,
+        PodGroup,
+    )
+}
+"""Kubernetes' name of a kind -> its struct."""
+
+_REFUSAL = re.compile(r"(?P<problem>.*?)(?: - at `(?:key in )?\$(?P<path>.*)`)?", re.DOTALL)
+_PATH_STEP = re.compile(r"\.([^.\[\]]+)|\[(\.\.\.|\d+)\]")
+_TYPE_NAMES = {"null": "NoneType", "array": "list", "object": "dict"}
+
+
+class WatchEvent(msgspec.Struct, Generic[ObjectT], frozen=True, gc=False):
+    """One line of a watch: type ADDED, MODIFIED, DELETED or BOOKMARK, and the object.
+
+    A BOOKMARK's object has nothing but ``metadata.resource_version``.
+    """
+
+    type: str
+    object: ObjectT
+
+
+class WatchError(msgspec.Struct, frozen=True, gc=False):
+    """How a watch ends when the API server gives up on it; `code` 410 asks for a new list."""
+
+    code: int = 0
+    reason: str = ""
+    message: str = ""
+
+
+class ObjectList(msgspec.Struct, Generic[ObjectT], frozen=True):
+    """One page of a list; objects that cannot be used are set aside in `invalid`."""
+
+    metadata: ListMeta = ListMeta()
+    items: list[ObjectT] = msgspec.field(default_factory=list)
+    invalid: list[InvalidObject] = msgspec.field(default_factory=list)
+
+
+class _ListPage(msgspec.Struct, Generic[ObjectT], frozen=True, gc=False):
+    metadata: ListMeta = ListMeta()
+    items: list[ObjectT] = msgspec.field(default_factory=list)
+
+
+class _RawListPage(msgspec.Struct, frozen=True, gc=False):
+    metadata: ListMeta = ListMeta()
+    items: list[msgspec.Raw] | None = None
+
+
+class _RawWatchEvent(msgspec.Struct, frozen=True, gc=False):
+    type: str = ""
+    object: msgspec.Raw = msgspec.Raw(b"null")
+
+
+_decode_raw_list = msgspec.json.Decoder(_RawListPage).decode
+_decode_raw_watch_event = msgspec.json.Decoder(_RawWatchEvent).decode
+_decode_pod = msgspec.json.Decoder(Pod).decode
+
+
+def decode_pod(data: bytes) -> Pod:
+    """Decode a pod.
+
+    Raises:
+        InvalidObject: The bytes are not JSON, or a field is not of its type.
+    """
+    try:
+        return _decode_pod(data)
+    except msgspec.DecodeError:
+        return _decode_leniently(Pod, data)
+
+
+def decode_object(kind: type[ObjectT], data: bytes) -> ObjectT:
+    """Decode an object of a kind, e.g. ``decode_object(Node, data)``.
+
+    Raises:
+        InvalidObject: The bytes are not JSON, or a field is not of its type.
+    """
+    try:
+        decoded: ObjectT = _object_decoder(kind).decode(data)
+        return decoded
+    except msgspec.DecodeError:
+        return _decode_leniently(kind, data)
+
+
+def decode_watch_event(kind: type[ObjectT], line: bytes) -> WatchEvent[ObjectT] | WatchError:
+    """Decode one line of a watch on a kind.
+
+    Raises:
+        InvalidObject: The line is not JSON, or a field of its object is not of its type.
+    """
+    try:
+        event = _watch_decoder(kind).decode(line)
+        if event.type != "ERROR":
+            return event
+    except msgspec.ValidationError:
+        pass  # the slow path below tells an error from an object with nulls from a bad object
+    except msgspec.DecodeError as error:
+        raise _not_json("WatchEvent", line, error) from error
+    try:
+        raw = _decode_raw_watch_event(line)
+    except msgspec.ValidationError as error:
+        raise _invalid("WatchEvent", msgspec.json.decode(line), error) from error
+    if raw.type == "ERROR":
+        return msgspec.convert(
+            _without_nulls(msgspec.json.decode(raw.object)), WatchError, strict=False
+        )
+    return WatchEvent(raw.type, _decode_leniently(kind, bytes(raw.object)))
+
+
+def decode_list(kind: type[ObjectT], data: bytes) -> ObjectList[ObjectT]:
+    """Decode one page of a list of a kind; a bad object does not spoil the page.
+
+    Raises:
+        InvalidObject: The page itself is not what the API server sends.
+    """
+    try:
+        page = _list_decoder(kind).decode(data)
+        return ObjectList(page.metadata, page.items)
+    except msgspec.ValidationError:
+        pass  # the slow path below decodes the objects one by one
+    except msgspec.DecodeError as error:
+        raise _not_json(f"{kind.__name__}List", data, error) from error
+    try:
+        raw = _decode_raw_list(data)
+    except msgspec.ValidationError as error:
+        raise _invalid(f"{kind.__name__}List", msgspec.json.decode(data), error) from error
+    result: ObjectList[ObjectT] = ObjectList(raw.metadata)
+    for item in raw.items or ():
+        try:
+            result.items.append(decode_object(kind, bytes(item)))
+        except InvalidObject as invalid:
+            result.invalid.append(invalid)
+    return result
+
+
+def convert_object(kind: type[ObjectT], builtins: Mapping[str, Any]) -> ObjectT:
+    """Make an object of a kind from dicts and lists, as Kopf and YAML files give them.
+
+    Raises:
+        InvalidObject: A field is not of its type.
+    """
+    try:
+        return msgspec.convert(builtins, kind)
+    except msgspec.ValidationError:
+        return _convert_leniently(kind, builtins)
+
+
+@cache
+def _object_decoder(kind: type[ObjectT]) -> msgspec.json.Decoder[ObjectT]:
+    return msgspec.json.Decoder(kind)
+
+
+@cache
+def _watch_decoder(kind: type[ObjectT]) -> msgspec.json.Decoder[WatchEvent[ObjectT]]:
+    return msgspec.json.Decoder(WatchEvent[kind])  # type: ignore[valid-type]
+
+
+@cache
+def _list_decoder(kind: type[ObjectT]) -> msgspec.json.Decoder[_ListPage[ObjectT]]:
+    return msgspec.json.Decoder(_ListPage[kind])  # type: ignore[valid-type]
+
+
+def _decode_leniently(kind: type[ObjectT], data: bytes) -> ObjectT:
+    try:
+        builtins = msgspec.json.decode(data)
+    except msgspec.DecodeError as error:
+        raise _not_json(kind.__name__, data, error) from error
+    return _convert_leniently(kind, builtins)
+
+
+def _convert_leniently(kind: type[ObjectT], builtins: Any) -> ObjectT:
+    meant = _without_nulls(builtins)
+    try:
+        return msgspec.convert(meant, kind)
+    except msgspec.ValidationError as error:
+        raise _invalid(kind.__name__, meant, error) from error
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
+    if isinstance(value, list | tuple):
+        return [_without_nulls(each) for each in value if each is not None]
+    return value
+
+
+def _not_json(kind: str, data: bytes, error: msgspec.DecodeError) -> InvalidObject:
+    shown = data[:80].decode(errors="replace")
+    return InvalidObject(kind, "", "$", shown, f"JSON; {error}")
+
+
+def _invalid(kind: str, value: Any, error: msgspec.ValidationError) -> InvalidObject:
+    match = _REFUSAL.fullmatch(str(error))
+    problem, path = (match["problem"], match["path"] or "") if match else (str(error), "")
+    expected, _, got = problem.removeprefix("Expected ").partition(", got ")
+    got = got.strip("`")
+    steps = [key or index for key, index in _PATH_STEP.findall(path)]
+    candidates = _found(value, steps, "")
+    type_name = _TYPE_NAMES.get(got, got)
+    field, found = next(
+        (each for each in candidates if type(each[1]).__name__ == type_name), (path, got)
+    )
+    name, uid = _identity(value)
+    return InvalidObject(kind, name, field.lstrip(".") or "$", str(found), expected, uid)
+
+
+def _found(value: Any, steps: list[str], path: str) -> Iterator[tuple[str, Any]]:
+    """All values a refusal's path may mean; it names no list index and no dict key."""
+    if not steps:
+        yield path, value
+    elif steps[0] == "..." and isinstance(value, dict):
+        for key, each in value.items():
+            yield from _found(each, steps[1:], f"{path}[{key}]")
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _found(each, steps[1:], f"{path}[{index}]")
+    elif isinstance(value, dict) and steps[0] in value:
+        yield from _found(value[steps[0]], steps[1:], f"{path}.{steps[0]}")
+
+
+def _identity(value: Any) -> tuple[str, str]:
+    metadata = value.get("metadata") if isinstance(value, Mapping) else None
+    if not isinstance(metadata, Mapping):
+        return "", ""
+    namespace, name = metadata.get("namespace", ""), metadata.get("name", "")
+    return f"{namespace}/{name}" if namespace else str(name), str(metadata.get("uid", ""))

@@ -1,0 +1,257 @@
+"""What happened: cluster events that may make a pod schedulable, and the engine's inputs.
+
+Two vocabularies live here. `ClusterEvent` is kube-scheduler's: plugins register for them and the
+queue moves pods by them. `Event` is the union the engine consumes; its members are level
+triggered (``...Seen`` carries the whole object, new or changed), so a relist after a gap is the
+same as the changes that were missed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, IntFlag, StrEnum
+from typing import TypeAlias
+
+import msgspec
+
+from scheduler.api.namespace import Namespace
+from scheduler.api.node import Node
+from scheduler.api.pod import Pod
+from scheduler.api.selectors import LabelSelector
+from scheduler.api.status import Code
+
+
+class ActionType(IntFlag):
+    """What was done to a resource; ``fwk.ActionType`` of v1.36."""
+
+    ADD = 1 << 0
+    DELETE = 1 << 1
+    UPDATE_NODE_ALLOCATABLE = 1 << 2
+    UPDATE_NODE_LABEL = 1 << 3
+    UPDATE_NODE_TAINT = 1 << 4
+    UPDATE_NODE_CONDITION = 1 << 5
+    UPDATE_NODE_ANNOTATION = 1 << 6
+    UPDATE_NODE_DECLARED_FEATURE = 1 << 7
+    UPDATE_POD_LABEL = 1 << 8
+    UPDATE_POD_SCALE_DOWN = 1 << 9
+    UPDATE_POD_TOLERATION = 1 << 10
+    UPDATE_POD_SCHEDULING_GATES_ELIMINATED = 1 << 11
+    UPDATE_POD_GENERATED_RESOURCE_CLAIM = 1 << 12
+    UPDATE_POD_OTHER = 1 << 13
+    UPDATE_OTHER = 1 << 14
+
+    UPDATE_NODE = (
+        UPDATE_NODE_ALLOCATABLE
+        | UPDATE_NODE_LABEL
+        | UPDATE_NODE_TAINT
+        | UPDATE_NODE_CONDITION
+        | UPDATE_NODE_ANNOTATION
+        | UPDATE_NODE_DECLARED_FEATURE
+    )
+    UPDATE_POD = (
+        UPDATE_POD_LABEL
+        | UPDATE_POD_SCALE_DOWN
+        | UPDATE_POD_TOLERATION
+        | UPDATE_POD_SCHEDULING_GATES_ELIMINATED
+        | UPDATE_POD_GENERATED_RESOURCE_CLAIM
+        | UPDATE_POD_OTHER
+    )
+    UPDATE = UPDATE_NODE | UPDATE_POD | UPDATE_OTHER
+    ALL = ADD | DELETE | UPDATE
+
+
+class EventResource(StrEnum):
+    """Which kind of object an event is about; ``fwk.EventResource`` of v1.36.
+
+    A plugin that registers for ``POD`` hears of assigned and of pending pods.
+    """
+
+    POD = "Pod"
+    ASSIGNED_POD = "AssignedPod"
+    UNSCHEDULED_POD = "UnscheduledPod"
+    NODE = "Node"
+    NAMESPACE = "Namespace"
+    PERSISTENT_VOLUME = "PersistentVolume"
+    PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
+    CSI_NODE = "storage.k8s.io/CSINode"
+    CSI_DRIVER = "storage.k8s.io/CSIDriver"
+    VOLUME_ATTACHMENT = "storage.k8s.io/VolumeAttachment"
+    CSI_STORAGE_CAPACITY = "storage.k8s.io/CSIStorageCapacity"
+    STORAGE_CLASS = "storage.k8s.io/StorageClass"
+    RESOURCE_CLAIM = "resource.k8s.io/ResourceClaim"
+    RESOURCE_SLICE = "resource.k8s.io/ResourceSlice"
+    DEVICE_CLASS = "resource.k8s.io/DeviceClass"
+    WILDCARD = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEvent:
+    """A change somewhere in the cluster, as the queue and the plugins speak of it."""
+
+    resource: EventResource
+    action: ActionType
+    label: str = ""
+
+    def matches(self, happened: ClusterEvent) -> bool:
+        """Whether somebody registered for this event wants to hear of `happened`."""
+        if self.resource is not EventResource.WILDCARD and not self._covers(happened.resource):
+            return False
+        return bool(self.action & happened.action)
+
+    def _covers(self, resource: EventResource) -> bool:
+        if self.resource is resource or resource is EventResource.WILDCARD:
+            return True
+        return self.resource is EventResource.POD and resource in (
+            EventResource.ASSIGNED_POD,
+            EventResource.UNSCHEDULED_POD,
+        )
+
+
+class QueueingHint(Enum):
+    """A plugin's opinion on whether an event may make a pod schedulable."""
+
+    SKIP = "QueueSkip"
+    QUEUE = "Queue"
+
+
+class PendingPodSeen(msgspec.Struct, frozen=True, tag=True):
+    """A pod of ours without a node was added or changed."""
+
+    pod: Pod
+
+
+class PendingPodGone(msgspec.Struct, frozen=True, tag=True):
+    """A pod left the selection of our pending pods: deleted, or bound (by anybody)."""
+
+    namespace: str
+    name: str
+    uid: str
+
+
+class AssignedPodSeen(msgspec.Struct, frozen=True, tag=True):
+    """A pod with a node, in no terminal phase, was added or changed."""
+
+    pod: Pod
+
+
+class AssignedPodGone(msgspec.Struct, frozen=True, tag=True):
+    """A pod with a node was deleted or reached a terminal phase."""
+
+    namespace: str
+    name: str
+    uid: str
+
+
+class NodeSeen(msgspec.Struct, frozen=True, tag=True):
+    """A node was added or changed."""
+
+    node: Node
+
+
+class NodeGone(msgspec.Struct, frozen=True, tag=True):
+    """A node was deleted."""
+
+    name: str
+
+
+class NamespaceSeen(msgspec.Struct, frozen=True, tag=True):
+    """A namespace was added or changed."""
+
+    namespace: Namespace
+
+
+class NamespaceGone(msgspec.Struct, frozen=True, tag=True):
+    """A namespace was deleted."""
+
+    name: str
+
+
+class WorkloadSeen(msgspec.Struct, frozen=True, tag=True):
+    """A Service, ReplicationController, ReplicaSet or StatefulSet was added or changed."""
+
+    kind: str
+    namespace: str
+    name: str
+    selector: LabelSelector | None
+
+
+class WorkloadGone(msgspec.Struct, frozen=True, tag=True):
+    """A Service, ReplicationController, ReplicaSet or StatefulSet was deleted."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
+class ObjectInvalid(msgspec.Struct, frozen=True, tag=True):
+    """An object could not be understood; what it said before, if anything, still holds."""
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    field: str
+    value: str
+    expectation: str
+
+
+class PreBindFinished(msgspec.Struct, frozen=True, tag=True):
+    """The shell ran the PreBind plugins of a pod."""
+
+    uid: str
+    code: Code
+    reasons: tuple[str, ...] = ()
+    plugin: str = ""
+
+
+class BindSucceeded(msgspec.Struct, frozen=True, tag=True):
+    """The API server confirmed that the pod is bound to the node we chose."""
+
+    uid: str
+    node_name: str
+
+
+class BindFailed(msgspec.Struct, frozen=True, tag=True):
+    """The API server is known not to have bound the pod to the node we chose.
+
+    A lost answer is neither this nor a success: the dispatcher reads the pod back first.
+    """
+
+    uid: str
+    node_name: str
+    message: str
+
+
+class WaitingPodAllowed(msgspec.Struct, frozen=True, tag=True):
+    """A Permit plugin allowed a pod that waits for it."""
+
+    uid: str
+    plugin: str
+
+
+class WaitingPodRejected(msgspec.Struct, frozen=True, tag=True):
+    """A Permit plugin rejected a pod that waits for it."""
+
+    uid: str
+    plugin: str
+    message: str
+
+
+Event: TypeAlias = (
+    PendingPodSeen
+    | PendingPodGone
+    | AssignedPodSeen
+    | AssignedPodGone
+    | NodeSeen
+    | NodeGone
+    | NamespaceSeen
+    | NamespaceGone
+    | WorkloadSeen
+    | WorkloadGone
+    | ObjectInvalid
+    | PreBindFinished
+    | BindSucceeded
+    | BindFailed
+    | WaitingPodAllowed
+    | WaitingPodRejected
+)

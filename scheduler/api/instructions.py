@@ -1,0 +1,125 @@
+"""What shall be done: the engine's outputs, carried out by the shell."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+
+class PodReference(msgspec.Struct, frozen=True):
+    """Which pod is meant; the UID tells two pods of one name apart."""
+
+    namespace: str
+    name: str
+    uid: str
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``."""
+        return f"{self.namespace}/{self.name}"
+
+
+class RunPreBind(msgspec.Struct, frozen=True, tag=True):
+    """Run these PreBind plugins of a profile, then answer with ``PreBindFinished``."""
+
+    pod: PodReference
+    node_name: str
+    scheduler_name: str
+    plugins: tuple[str, ...]
+
+
+class BindPod(msgspec.Struct, frozen=True, tag=True):
+    """POST a Binding, then answer with ``BindSucceeded`` or ``BindFailed``."""
+
+    pod: PodReference
+    node_name: str
+
+
+class ReadPod(msgspec.Struct, frozen=True, tag=True):
+    """Read a pod back whose binding the watch has not confirmed.
+
+    Answer with ``AssignedPodSeen`` or, where it is gone, finished, another pod or without a
+    node, with ``AssignedPodGone``.
+    """
+
+    pod: PodReference
+
+
+class PatchPodStatus(msgspec.Struct, frozen=True, tag=True):
+    """Set the PodScheduled condition to False and, if given, the nominated node.
+
+    `nominated_node_name`: None leaves it alone, an empty string clears it.
+    """
+
+    pod: PodReference
+    reason: str
+    message: str
+    nominated_node_name: str | None = None
+
+
+class EmitEvent(msgspec.Struct, frozen=True, tag=True):
+    """Record an events.k8s.io/v1 Event about a pod."""
+
+    pod: PodReference
+    type: str
+    reason: str
+    action: str
+    note: str
+    scheduler_name: str
+
+
+class AttemptResult(msgspec.Struct, frozen=True, tag=True):
+    """One scheduling attempt ended; for the log line and the metrics.
+
+    Attributes:
+        result: ``scheduled``, ``unschedulable`` or ``error``, as in
+            ``scheduler_schedule_attempts_total``.
+        node_name: Where to, when scheduled.
+        message: Why not, otherwise.
+        attempts: How often this pod has been tried, this time included.
+        evaluated_nodes: Nodes that were filtered.
+        feasible_nodes: Nodes that passed.
+        duration_s: Seconds the scheduling algorithm took; 0 with the no-op timer.
+        unschedulable_plugins: Who rejected the pod or a node.
+        scheduler_name: The profile.
+    """
+
+    pod: PodReference
+    result: str
+    scheduler_name: str
+    attempts: int
+    node_name: str = ""
+    message: str = ""
+    evaluated_nodes: int = 0
+    feasible_nodes: int = 0
+    duration_s: float = 0.0
+    unschedulable_plugins: tuple[str, ...] = ()
+
+
+class PodBound(msgspec.Struct, frozen=True, tag=True):
+    """A pod's way ended; for the ``pod_scheduling_*`` metrics.
+
+    `attempts` is how many it took, `since_first_attempt_s` seconds since it was first tried.
+    """
+
+    pod: PodReference
+    node_name: str
+    scheduler_name: str
+    attempts: int
+    since_first_attempt_s: float
+
+
+class ReportProblem(msgspec.Struct, frozen=True, tag=True):
+    """Something is wrong that stops nothing else; for the log.
+
+    `subject` names the object, `text` says what is wrong with it and what was expected.
+    """
+
+    subject: str
+    text: str
+
+
+Instruction: TypeAlias = (
+    RunPreBind | BindPod | PatchPodStatus | EmitEvent | AttemptResult | PodBound | ReportProblem
+)

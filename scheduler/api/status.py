@@ -1,0 +1,94 @@
+"""Status codes with kube-scheduler's meaning, and the value a plugin answers with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class Code(IntEnum):
+    """What a plugin says; numbered as ``fwk.Code`` in k8s.io/kube-scheduler v1.36."""
+
+    SUCCESS = 0
+    ERROR = 1
+    UNSCHEDULABLE = 2
+    UNSCHEDULABLE_AND_UNRESOLVABLE = 3
+    WAIT = 4
+    SKIP = 5
+    PENDING = 6
+
+    @property
+    def title(self) -> str:
+        """The code's name as kube-scheduler prints it, e.g. ``UnschedulableAndUnresolvable``."""
+        return _TITLES[self]
+
+
+_TITLES = {
+    Code.SUCCESS: "Success",
+    Code.ERROR: "Error",
+    Code.UNSCHEDULABLE: "Unschedulable",
+    Code.UNSCHEDULABLE_AND_UNRESOLVABLE: "UnschedulableAndUnresolvable",
+    Code.WAIT: "Wait",
+    Code.SKIP: "Skip",
+    Code.PENDING: "Pending",
+}
+
+REJECTIONS = frozenset({Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING})
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """One answer of one plugin: a code, the reasons, and who gave it.
+
+    Attributes:
+        code: What was decided.
+        reasons: Why, byte-identical to kube-scheduler's texts.
+        plugin: The plugin that decided; empty until the framework fills it in.
+    """
+
+    code: Code = Code.SUCCESS
+    reasons: tuple[str, ...] = ()
+    plugin: str = ""
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the plugin agreed."""
+        return self.code is Code.SUCCESS
+
+    @property
+    def is_skip(self) -> bool:
+        """Whether the plugin has nothing to say about this pod."""
+        return self.code is Code.SKIP
+
+    @property
+    def is_rejected(self) -> bool:
+        """Whether the pod was refused (as opposed to an error)."""
+        return self.code in REJECTIONS
+
+    @property
+    def message(self) -> str:
+        """The reasons joined as kube-scheduler's ``Status.Message`` does."""
+        return ", ".join(self.reasons)
+
+    def by(self, plugin: str) -> Status:
+        """The same status, attributed to `plugin` unless somebody already claimed it."""
+        return self if self.plugin else Status(self.code, self.reasons, plugin)
+
+
+SUCCESS = Status()
+SKIP = Status(Code.SKIP)
+
+
+def unschedulable(*reasons: str, plugin: str = "") -> Status:
+    """A refusal that removing other pods may resolve."""
+    return Status(Code.UNSCHEDULABLE, reasons, plugin)
+
+
+def unresolvable(*reasons: str, plugin: str = "") -> Status:
+    """A refusal that removing other pods cannot resolve."""
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons, plugin)
+
+
+def error(*reasons: str, plugin: str = "") -> Status:
+    """A failure of the plugin itself."""
+    return Status(Code.ERROR, reasons, plugin)

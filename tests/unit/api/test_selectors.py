@@ -1,0 +1,95 @@
+"""Label selectors select what Kubernetes selects, and equal ones are equal."""
+
+import pytest
+
+from scheduler.api.errors import SelectorError
+from scheduler.api.meta import LabelSelector, LabelSelectorRequirement
+from scheduler.api.selectors import (
+    EVERYTHING,
+    NOTHING,
+    Operator,
+    Requirement,
+    compile_label_selector,
+    selector_from_labels,
+)
+
+
+def expression(key: str, operator: str, *values: str) -> LabelSelector:
+    return LabelSelector(match_expressions=(LabelSelectorRequirement(key, operator, values),))
+
+
+def test_an_absent_selector_selects_nothing_and_an_empty_one_everything() -> None:
+    assert compile_label_selector(None) == NOTHING
+    assert compile_label_selector(LabelSelector()) == EVERYTHING
+    assert not NOTHING.matches({})
+    assert EVERYTHING.matches({"any": "thing"})
+
+
+@pytest.mark.parametrize(
+    ("operator", "values", "present", "other", "absent"),
+    [
+        (Operator.IN, ("a",), True, False, False),
+        (Operator.NOT_IN, ("a",), False, True, True),
+        (Operator.EXISTS, (), True, True, False),
+        (Operator.DOES_NOT_EXIST, (), False, False, True),
+    ],
+)
+def test_each_operator_judges_a_value_another_value_and_absence(
+    operator: Operator, values: tuple[str, ...], present: bool, other: bool, absent: bool
+) -> None:
+    requirement = Requirement("key", operator, values)
+    judged = [requirement.matches_value(value) for value in ("a", "b", None)]
+    assert judged == [present, other, absent]
+
+
+@pytest.mark.parametrize(
+    ("value", "greater"), [("6", True), ("5", False), ("x", False), (None, False), ("+6", True)]
+)
+def test_gt_compares_integers_and_nothing_else(value: str | None, greater: bool) -> None:
+    assert Requirement("key", Operator.GT, ("5",)).matches_value(value) is greater
+    assert not Requirement("key", Operator.LT, ("9" * 30,)).matches_value("1")
+
+
+def test_selectors_that_say_the_same_are_equal_whatever_their_order() -> None:
+    one = LabelSelector(
+        match_labels={"a": "1"},
+        match_expressions=(LabelSelectorRequirement("b", "In", ("y", "x", "y")),),
+    )
+    other = LabelSelector(
+        match_expressions=(
+            LabelSelectorRequirement("b", "In", ("x", "y")),
+            LabelSelectorRequirement("a", "In", ("1",)),
+        ),
+    )
+    assert compile_label_selector(one) == compile_label_selector(other)
+    assert hash(compile_label_selector(one)) == hash(compile_label_selector(other))
+
+
+def test_a_selector_can_be_restricted_but_nothing_stays_nothing() -> None:
+    more = [Requirement("hash", Operator.IN, ("1",))]
+    restricted = selector_from_labels({"app": "web"}).with_requirements(more)
+    assert restricted.matches({"app": "web", "hash": "1"})
+    assert not restricted.matches({"app": "web"})
+    assert NOTHING.with_requirements(more) == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("selector", "complaint"),
+    [
+        (expression("app", "Gt", "1"), '"Gt" is not a valid label selector operator'),
+        (expression("app", "In"), "for 'in', 'notin' operators, values set can't be empty"),
+        (expression("app", "Exists", "x"), "values set must be empty for exists"),
+        (expression("bad key", "Exists"), 'key: Invalid value: "bad key": name part must'),
+        (expression("/app", "Exists"), "prefix part must be non-empty"),
+        (expression("UP/app", "Exists"), "prefix part must be a lowercase"),
+        (expression("a" * 64, "Exists"), "no more than 63 bytes"),
+        (expression("app", "In", "-x"), "a valid label must be an empty string or consist"),
+        (expression("app", "In", "x" * 64), "must be no more than 63 bytes"),
+    ],
+)
+def test_a_faulty_selector_is_refused_with_the_reason(
+    selector: LabelSelector, complaint: str
+) -> None:
+    with pytest.raises(SelectorError) as refusal:
+        compile_label_selector(selector)
+    assert complaint in str(refusal.value)

@@ -1,0 +1,48 @@
+"""Tolerations cover the taints that Kubernetes says they cover."""
+
+import pytest
+
+from scheduler.api.node import Taint
+from scheduler.api.pod import Toleration
+from scheduler.api.tolerations import (
+    first_untolerated_taint,
+    intolerable_prefer_no_schedule_taints,
+    prefer_no_schedule_tolerations,
+    tolerates,
+)
+
+GPU = Taint("gpu", "yes", "NoSchedule")
+
+
+@pytest.mark.parametrize(
+    ("toleration", "want"),
+    [
+        (Toleration("gpu", "Equal", "yes", "NoSchedule"), True),
+        (Toleration("gpu", "", "yes"), True),
+        (Toleration("gpu", "Equal", "no"), False),
+        (Toleration("gpu", "Exists", "", "NoExecute"), False),
+        (Toleration("gpu", "Exists"), True),
+        (Toleration("", "Exists"), True),
+        (Toleration("cpu", "Exists"), False),
+        (Toleration("gpu", "Gt", "yes"), False),
+    ],
+)
+def test_a_toleration_covers_a_taint_by_effect_key_and_value(
+    toleration: Toleration, want: bool
+) -> None:
+    assert tolerates(toleration, GPU) is want
+
+
+def test_only_hard_taints_keep_a_pod_off_and_the_first_one_is_named() -> None:
+    soft, hard = Taint("a", "", "PreferNoSchedule"), Taint("b", "", "NoExecute")
+    assert first_untolerated_taint([soft, hard, GPU], []) == hard
+    assert first_untolerated_taint([soft, hard, GPU], [Toleration("b", "Exists")]) == GPU
+    assert first_untolerated_taint([soft], []) is None
+
+
+def test_soft_taints_are_counted_against_tolerations_that_can_cover_them() -> None:
+    soft = [Taint("a", "", "PreferNoSchedule"), Taint("b", "", "PreferNoSchedule"), GPU]
+    tolerations = prefer_no_schedule_tolerations(
+        [Toleration("a", "Exists"), Toleration("b", "Exists", "", "NoSchedule")]
+    )
+    assert intolerable_prefer_no_schedule_taints(soft, tolerations) == 1
