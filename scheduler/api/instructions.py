@@ -59,10 +59,10 @@ class PatchPodStatus(msgspec.Struct, frozen=True, tag=True):
 
 
 class EmitEvent(msgspec.Struct, frozen=True, tag=True):
-    """Record an events.k8s.io/v1 Event about a pod."""
+    """Record an events.k8s.io/v1 Event about a pod; `event_type` is Normal or Warning."""
 
     pod: PodReference
-    type: str
+    event_type: str
     reason: str
     action: str
     note: str
@@ -121,5 +121,12 @@ class ReportProblem(msgspec.Struct, frozen=True, tag=True):
 
 
 Instruction: TypeAlias = (
-    RunPreBind | BindPod | PatchPodStatus | EmitEvent | AttemptResult | PodBound | ReportProblem
+    RunPreBind
+    | BindPod
+    | ReadPod
+    | PatchPodStatus
+    | EmitEvent
+    | AttemptResult
+    | PodBound
+    | ReportProblem
 )

@@ -1,1 +1,29 @@
-"""Room ``engine``."""
+"""The machine: cache, queue, cycle and bindings under one roof, without I/O.
+
+Purpose. `Engine.handle` takes in events, `Engine.schedule` tries pods; both answer with
+instructions for the shell, whose outcomes come back as events. Given the same calls and the same
+broken ties, the answers are the same, so a journal of calls reaches any state again.
+
+Who may call it. The shell, one call at a time; nothing here is safe for two threads, and nothing
+needs to be.
+
+What always holds between calls (`Engine.validate`):
+
+- a pod is in one place: waiting, being bound, or placed;
+- a pod popped from the queue is being bound, and only such pods are in flight;
+- a pod being bound is assumed on its node in the cache;
+- what the cache keeps up incrementally equals a count from scratch.
+
+A lost answer is not a failure. The dispatcher reports a binding as failed only when the API
+server is known not to have made it, so a pod is never forgotten while it may be bound. A pod that
+was bound and that no watch has shown is read back after a while (`ReadPod`).
+
+Rejected: an expiry of assumed pods (it frees room that is taken), a task per pod (its state could
+not be replayed), and callbacks into the shell (an instruction can be tested by equality).
+"""
+
+from scheduler.engine.assembly import make_engine
+from scheduler.engine.engine import Engine
+from scheduler.engine.journal import IncompleteJournal, Journal, ReplayDiverged, replay
+
+__all__ = ["Engine", "IncompleteJournal", "Journal", "ReplayDiverged", "make_engine", "replay"]

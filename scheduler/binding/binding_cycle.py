@@ -1,0 +1,106 @@
+"""One pod's binding cycle: Reserve, Permit, PreBind, Bind, PostBind, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from scheduler.api.instructions import Instruction, PodReference, RunPreBind
+from scheduler.api.status import Code, Status
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.runner import Framework
+from scheduler.queue.queued_pod import QueuedPod
+from scheduler.state.pod_info import PodInfo
+
+
+class BindingPhase(Enum):
+    """Where a pod is on its way from assumed to bound."""
+
+    WAITING_ON_PERMIT = "waiting on permit"
+    PRE_BINDING = "pre-binding"
+    BINDING = "binding"
+
+
+@dataclass(slots=True)
+class BindingCycle:
+    """A pod that has a node and is not bound to it yet.
+
+    Attributes:
+        queued: The pod as the queue handed it out.
+        info: The pod as last seen; an update may have arrived since.
+        left_pending: Whether the watch of pending pods has reported it gone. After the Binding
+            was sent that is what success looks like; before, it means the pod was deleted.
+        was_deleted: Whether the pod was seen bound and then gone, all before the answer came.
+    """
+
+    queued: QueuedPod
+    info: PodInfo
+    node_name: str
+    framework: Framework
+    state: CycleState
+    phase: BindingPhase = BindingPhase.PRE_BINDING
+    left_pending: bool = False
+    was_deleted: bool = False
+
+    @property
+    def reference(self) -> PodReference:
+        """Which pod this is about."""
+        return self.info.reference
+
+    def pre_bind(self) -> Step:
+        """Permit is settled: run the PreBind plugins that have work, or bind at once."""
+        plan = self.framework.plan_pre_bind(self.state, self.info, self.node_name)
+        if not plan.status.is_success:
+            return plan.status
+        if not plan.plugins:
+            return self.bind()
+        self.phase = BindingPhase.PRE_BINDING
+        name = self.framework.scheduler_name
+        return Proceed([RunPreBind(self.reference, self.node_name, name, plan.plugins)])
+
+    def bind(self) -> Step:
+        """PreBind is done: the first Bind plugin that does not skip says how to bind."""
+        instruction = self.framework.run_bind(self.state, self.info, self.node_name)
+        self.phase = BindingPhase.BINDING
+        return Proceed([instruction])
+
+    def bound(self) -> None:
+        """The API server has bound the pod: tell the PostBind plugins."""
+        self.framework.run_post_bind(self.state, self.info, self.node_name)
+
+    def give_back(self) -> None:
+        """Something after Reserve failed: unreserve, in reverse order."""
+        self.framework.run_unreserve(self.state, self.info, self.node_name)
+
+
+@dataclass(frozen=True, slots=True)
+class Proceed:
+    """The step went well: carry out `instructions`; `waits` are Permit's time limits, if any."""
+
+    instructions: list[Instruction]
+    waits: Mapping[str, float] | None = None
+
+
+#: What a step answers: how to go on, or the status that ends the cycle.
+Step: TypeAlias = Proceed | Status
+
+
+def begin_binding(cycle: BindingCycle) -> Step:
+    """Reserve and Permit for a pod just assumed; on agreement go on to PreBind and Bind.
+
+    A failed Reserve has already unreserved everything when this returns; after any other
+    failing status the caller gives the cycle back.
+    """
+    framework, state, info = cycle.framework, cycle.state, cycle.info
+    reserved = framework.run_reserve(state, info, cycle.node_name)
+    if not reserved.is_success:
+        return reserved
+    permit = framework.run_permit(state, info, cycle.node_name)
+    if permit.status.code is Code.WAIT:
+        cycle.phase = BindingPhase.WAITING_ON_PERMIT
+        return Proceed([], permit.timeouts)
+    if not permit.status.is_success:
+        return permit.status
+    return cycle.pre_bind()

@@ -1,0 +1,61 @@
+"""Pods that a Permit plugin made wait, and until when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from scheduler.api.status import Status, unschedulable
+
+#: No pod waits longer than this, whatever its plugins ask for; ``maxTimeout`` of the
+#: framework runtime in v1.36.
+PERMIT_TIMEOUT_CAP_S = 15 * 60.0
+
+
+class WaitingPods:
+    """Which pods wait, for which plugins, until when.
+
+    A pod goes on when all its plugins have allowed it, and is rejected by the first plugin that
+    rejects it or whose time runs out.
+    """
+
+    def __init__(self) -> None:
+        self._deadlines: dict[str, dict[str, float]] = {}
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._deadlines
+
+    def __len__(self) -> int:
+        return len(self._deadlines)
+
+    def add(self, uid: str, timeouts: Mapping[str, float], now: float) -> None:
+        """Let the pod wait for each plugin of `timeouts` (seconds), capped at 15 minutes."""
+        self._deadlines[uid] = {
+            plugin: now + min(timeout, PERMIT_TIMEOUT_CAP_S) for plugin, timeout in timeouts.items()
+        }
+
+    def allow(self, uid: str, plugin: str) -> bool:
+        """One plugin agrees; True when that was the last one and the pod goes on."""
+        deadlines = self._deadlines.get(uid)
+        if deadlines is None or deadlines.pop(plugin, None) is None or deadlines:
+            return False
+        del self._deadlines[uid]
+        return True
+
+    def remove(self, uid: str) -> None:
+        """The pod waits no longer, for whatever reason; unknown pods are no error."""
+        self._deadlines.pop(uid, None)
+
+    def next_deadline(self) -> float | None:
+        """When the first pod's time runs out, or None if none waits."""
+        return min((min(each.values()) for each in self._deadlines.values()), default=None)
+
+    def expire(self, now: float) -> list[tuple[str, Status]]:
+        """Take out the pods whose time has run out, with the rejection of the plugin at fault."""
+        expired = []
+        for uid, deadlines in list(self._deadlines.items()):
+            plugin = min(deadlines, key=lambda name: (deadlines[name], name))
+            if deadlines[plugin] <= now:
+                del self._deadlines[uid]
+                reason = f"rejected due to timeout after waiting at plugin {plugin}"
+                expired.append((uid, unschedulable(reason, plugin=plugin)))
+        return expired

@@ -1,0 +1,9 @@
+"""Benchmarks: what a pod costs, seen from outside.
+
+``workloads`` holds the shapes; ``drain`` measures the whole product: pods are created first, then
+a scheduler is started, and the bindings a watch sees are counted. ``report`` prints a result.
+"""
+
+from scheduler.cli.bench.command import app
+
+__all__ = ["app"]

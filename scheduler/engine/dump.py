@@ -1,0 +1,53 @@
+"""The whole state as plain data: for a person to read, and for two states to be compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scheduler.engine.machine import Machine
+from scheduler.queue.queued_pod import QueuedPod
+
+
+def dump_machine(machine: Machine) -> dict[str, Any]:
+    """Nodes with their pods, pods by queue, bindings under way; costs a pass over everything."""
+    snapshot = machine.cache.snapshot()
+    return {
+        "nodes": {
+            name: {
+                "exists": bool(snapshot.exists[row]),
+                "requested": dict(
+                    zip(snapshot.resources.names, snapshot.requested[row].tolist(), strict=True)
+                ),
+                "pods": sorted(
+                    f"{pod.key} ({'assumed' if machine.cache.is_assumed(pod.uid) else 'added'})"
+                    for pod in snapshot.pods_on(name)
+                ),
+            }
+            for row, name in enumerate(snapshot.node_names)
+            if name
+        },
+        "queue": {
+            place.value: [_queued(queued) for queued in pods]
+            for place, pods in machine.queue.contents().items()
+        },
+        "nominations": {
+            pod.key: node_name
+            for node_name in machine.queue.nominator.nodes()
+            for pod in machine.queue.nominator.pods_on(node_name)
+        },
+        "bindings": {
+            cycle.info.key: {"node": cycle.node_name, "phase": cycle.phase.value}
+            for cycle in machine.bindings.values()
+        },
+        "unconfirmed": [reference.key for reference, _ in machine.unconfirmed.values()],
+    }
+
+
+def _queued(queued: QueuedPod) -> dict[str, Any]:
+    return {
+        "pod": queued.info.key,
+        "attempts": queued.attempts,
+        "queued_at": queued.queued_at,
+        "unschedulable_plugins": sorted(queued.unschedulable_plugins),
+        "gated_by": queued.gating_plugin,
+    }

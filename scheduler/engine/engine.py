@@ -1,0 +1,155 @@
+"""Events in, instructions out: the pure machine that the shell drives."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias
+
+from scheduler.api import events
+from scheduler.api.events import Event
+from scheduler.api.instructions import Instruction
+from scheduler.engine import commitments, observation
+from scheduler.engine.attempts import attempt_pod
+from scheduler.engine.dump import dump_machine
+from scheduler.engine.invariants import check_invariants
+from scheduler.engine.journal import Handled, Journal, Scheduled
+from scheduler.engine.machine import Machine
+from scheduler.framework import Framework
+from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.state.cache import ClusterCache
+
+#: What takes in one kind of event.
+Handler: TypeAlias = Callable[[Machine, Any, float], None]
+
+_HANDLERS: Mapping[type[Any], Handler] = {
+    events.PendingPodSeen: observation.pending_pod_seen,
+    events.PendingPodGone: observation.pending_pod_left,
+    events.AssignedPodSeen: observation.assigned_pod_seen,
+    events.AssignedPodGone: observation.assigned_pod_gone,
+    events.NodeSeen: observation.node_seen,
+    events.NodeGone: observation.node_gone,
+    events.NamespaceSeen: observation.namespace_seen,
+    events.NamespaceGone: observation.namespace_gone,
+    events.WorkloadSeen: observation.workload_seen,
+    events.WorkloadGone: observation.workload_gone,
+    events.ObjectInvalid: observation.object_invalid,
+    events.PreBindFinished: commitments.pre_bind_finished,
+    events.BindSucceeded: commitments.bind_succeeded,
+    events.BindFailed: commitments.bind_failed,
+    events.WaitingPodAllowed: commitments.waiting_pod_allowed,
+    events.WaitingPodRejected: commitments.waiting_pod_rejected,
+}
+
+
+class Engine:
+    """The scheduler without I/O, clock and randomness.
+
+    All times are seconds of one monotonic clock, given by the caller, who also carries out the
+    instructions and reports their outcome as events. The state changes in `handle` and
+    `schedule` only, so between two calls it is consistent and `validate` may be called.
+
+    Args:
+        frameworks: One per profile, by scheduler name.
+        queue: Built with the frameworks' order, gates and hints.
+        cache: What is known of the cluster, usually nothing yet.
+        choose: ``choose(n)`` gives an index below n; breaks ties between best nodes.
+        timer: A clock for durations in results; the default measures nothing.
+        journal: Where calls are recorded; None records nothing.
+    """
+
+    def __init__(
+        self,
+        frameworks: Mapping[str, Framework],
+        queue: SchedulingQueue,
+        cache: ClusterCache,
+        choose: Callable[[int], int],
+        *,
+        timer: Callable[[], float] = lambda: 0.0,
+        journal: Journal | None = None,
+    ) -> None:
+        self._machine = Machine(frameworks, cache, queue, self._choose, timer)
+        self._choose_index = choose
+        self._choices: list[int] = []
+        self.journal = journal
+
+    def handle(self, arrived: Iterable[Event], now: float) -> list[Instruction]:
+        """Take in what arrived and what time has brought about.
+
+        A fault in one event is reported and stops no other.
+        """
+        arrived = tuple(arrived)
+        self._advance_time(now)
+        for event in arrived:
+            try:
+                _HANDLERS[type(event)](self._machine, event, now)
+            except Exception as fault:
+                self._machine.problem(type(event).__name__, f"{fault!r} on {event!r}")
+        answer = self._machine.take_outbox()
+        if self.journal is not None:
+            self.journal.record(Handled(now, arrived, tuple(answer)))
+        return answer
+
+    def schedule(self, now: float, budget: int) -> list[Instruction]:
+        """Try up to `budget` pods, best first; fewer if fewer are ready."""
+        self._choices.clear()
+        self._advance_time(now)
+        for _ in range(budget):
+            queued = self._machine.queue.pop(now)
+            if queued is None:
+                break
+            attempt_pod(self._machine, queued, now)
+        answer = self._machine.take_outbox()
+        if self.journal is not None:
+            self.journal.record(Scheduled(now, budget, tuple(self._choices), tuple(answer)))
+        return answer
+
+    def next_deadline(self) -> float | None:
+        """When `handle` or `schedule` should be called even if nothing arrives."""
+        deadlines = (
+            self._machine.queue.next_deadline(),
+            commitments.next_commitment_deadline(self._machine),
+        )
+        return min((each for each in deadlines if each is not None), default=None)
+
+    def has_ready_pods(self) -> bool:
+        """Whether `schedule` would find a pod to try."""
+        return self._machine.queue.has_ready_pods()
+
+    def in_flight(self) -> int:
+        """How many pods have a node and are not known to be bound."""
+        return len(self._machine.bindings)
+
+    def pending_counts(self) -> Mapping[str, int]:
+        """Pods waiting, by queue: active, backoff, unschedulable, gated."""
+        return self._machine.queue.pending_counts()
+
+    def incoming_counts(self) -> Counter[tuple[str, str]]:
+        """Pods that ever entered a queue, by queue and event label."""
+        return self._machine.queue.incoming_counts
+
+    def cache_counts(self) -> Mapping[str, int]:
+        """How many nodes, pods and assumed pods the cache holds."""
+        return self._machine.cache.counts()
+
+    def dump(self) -> dict[str, Any]:
+        """Everything the engine knows, as plain data; not for the scheduling path."""
+        return dump_machine(self._machine)
+
+    def validate(self) -> None:
+        """Check every invariant.
+
+        Raises:
+            InvariantViolation: Naming what is wrong.
+        """
+        check_invariants(self._machine)
+
+    def _advance_time(self, now: float) -> None:
+        self._machine.queue.flush(now)
+        commitments.expire_waiting_pods(self._machine, now)
+        commitments.read_back_unconfirmed(self._machine, now)
+
+    def _choose(self, num_ties: int) -> int:
+        choice = self._choose_index(num_ties)
+        self._choices.append(choice)
+        return choice

@@ -1,0 +1,72 @@
+"""What follows when a pod could not be placed or bound; ``handleSchedulingFailure`` of v1.36."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scheduler.api.instructions import EmitEvent, PatchPodStatus
+from scheduler.engine.machine import Machine
+from scheduler.queue.queued_pod import QueuedPod
+from scheduler.state.pod_info import PodInfo
+
+#: Reasons of the PodScheduled condition.
+UNSCHEDULABLE = "Unschedulable"
+SCHEDULER_ERROR = "SchedulerError"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a pod goes back to the queue.
+
+    Attributes:
+        message: The text of the condition and of the event.
+        is_error: A fault (retried by back-off) rather than a verdict (retried by events).
+        rejected_by: The plugins at fault; their events bring the pod back.
+        pending: Plugins that wait for something and want the pod back without back-off.
+        nominated_node_name: None leaves the nomination alone, empty clears it.
+    """
+
+    message: str
+    is_error: bool = False
+    rejected_by: frozenset[str] = frozenset()
+    pending: frozenset[str] = frozenset()
+    nominated_node_name: str | None = None
+
+
+def give_back_to_queue(
+    machine: Machine, queued: QueuedPod, info: PodInfo, failure: Failure, now: float
+) -> None:
+    """Requeue the pod and tell its owner why, by condition and event."""
+    queued.info = info
+    machine.queue.add_unschedulable(
+        queued,
+        now,
+        rejected_by=set(failure.rejected_by),
+        is_error=failure.is_error,
+        pending=set(failure.pending),
+    )
+    report_failure(machine, info, failure)
+
+
+def report_failure(machine: Machine, info: PodInfo, failure: Failure) -> None:
+    """FailedScheduling event and, if it says something new, PodScheduled=False."""
+    reference = info.reference
+    machine.emit(
+        EmitEvent(
+            pod=reference,
+            event_type="Warning",
+            reason="FailedScheduling",
+            action="Scheduling",
+            note=failure.message,
+            scheduler_name=info.scheduler_name,
+        )
+    )
+    reason = SCHEDULER_ERROR if failure.is_error else UNSCHEDULABLE
+    condition = (reason, failure.message)
+    nominated = failure.nominated_node_name
+    if nominated is not None and nominated == info.nominated_node_name:
+        nominated = None
+    if nominated is None and machine.reported.get(info.uid) == condition:
+        return
+    machine.reported[info.uid] = condition
+    machine.emit(PatchPodStatus(reference, reason, failure.message, nominated))

@@ -1,0 +1,53 @@
+"""The parts of the engine, held together; no behaviour of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from scheduler.api.instructions import Instruction, PodReference, ReportProblem
+from scheduler.binding import BindingCycle, WaitingPods
+from scheduler.framework.runner import Framework
+from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.state.cache import ClusterCache
+
+
+@dataclass(slots=True)
+class Machine:
+    """What the engine owns.
+
+    Attributes:
+        frameworks: One per profile, by scheduler name.
+        bindings: Pods that have a node and are not bound yet, by UID.
+        unconfirmed: Pods the API server has bound and the watch has not shown yet, by UID, with
+            the time of the answer; in order of that time.
+        reported: The PodScheduled condition last written for a pending pod, by UID, so that an
+            unchanged one is not written again.
+        outbox: Instructions gathered by the call in progress.
+    """
+
+    frameworks: Mapping[str, Framework]
+    cache: ClusterCache
+    queue: SchedulingQueue
+    choose: Callable[[int], int]
+    timer: Callable[[], float]
+    bindings: dict[str, BindingCycle] = field(default_factory=dict)
+    waiting: WaitingPods = field(default_factory=WaitingPods)
+    unconfirmed: dict[str, tuple[PodReference, float]] = field(default_factory=dict)
+    reported: dict[str, tuple[str, str]] = field(default_factory=dict)
+    outbox: list[Instruction] = field(default_factory=list)
+
+    def emit(self, instruction: Instruction) -> None:
+        """Add to the answer of the call in progress."""
+        self.outbox.append(instruction)
+
+    def problem(self, subject: str, text: str) -> None:
+        """Report something that is wrong and stops nothing else."""
+        self.outbox.append(ReportProblem(subject, text))
+
+    def take_outbox(self) -> list[Instruction]:
+        """The answer of the call in progress, which starts anew."""
+        for text in self.queue.drain_problems():
+            self.problem("scheduling queue", text)
+        answer, self.outbox = self.outbox, []
+        return answer

@@ -1,0 +1,188 @@
+"""The API server as the engine sees it, in memory and without HTTP: the truth of a story.
+
+It carries out the engine's instructions, can lose answers, refuse and delay, and delivers what
+happened to the two watches independently of each other, as a real server does.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from scheduler.api.events import (
+    AssignedPodGone,
+    AssignedPodSeen,
+    BindFailed,
+    BindSucceeded,
+    Event,
+    NodeGone,
+    NodeSeen,
+    PendingPodGone,
+    PendingPodSeen,
+)
+from scheduler.api.instructions import BindPod, Instruction, PatchPodStatus, PodReference, ReadPod
+from scheduler.api.node import Node
+from scheduler.api.pod import Pod
+from scheduler.api.resources import node_allocatable, pod_requests
+from scheduler.engine import Engine
+
+
+class BoundTwice(AssertionError):  # noqa: N818 - it names the finding
+    """A pod was bound to two nodes."""
+
+
+@dataclass
+class ModelCluster:
+    """Pods and nodes as stored, and what the watches have not delivered yet.
+
+    Attributes:
+        bindings: How often each pod was bound, by UID.
+        pending_watch: Undelivered events of the watch of pending pods.
+        assigned_watch: Undelivered events of the watch of assigned pods and nodes.
+        answers: Undelivered outcomes of instructions.
+        lost_answers: How many of the coming bindings are made but answered late.
+        refusals: How many of the coming bindings are refused with a conflict.
+    """
+
+    pods: dict[str, Pod] = field(default_factory=dict)
+    nodes: dict[str, Node] = field(default_factory=dict)
+    bindings: dict[str, int] = field(default_factory=dict)
+    pending_watch: deque[Event] = field(default_factory=deque)
+    assigned_watch: deque[Event] = field(default_factory=deque)
+    answers: deque[Event] = field(default_factory=deque)
+    late_answers: deque[Event] = field(default_factory=deque)
+    lost_answers: int = 0
+    refusals: int = 0
+    conditions: dict[str, str] = field(default_factory=dict)
+    revision: int = 0
+
+    # What users and kubelets do
+
+    def create_pod(self, pod: Pod) -> None:
+        """A user creates a pod."""
+        pod = self._store(pod)
+        if pod.spec.node_name:
+            self.assigned_watch.append(AssignedPodSeen(pod))
+        else:
+            self.pending_watch.append(PendingPodSeen(pod))
+
+    def delete_pod(self, uid: str) -> None:
+        """A user deletes a pod, or it ends."""
+        pod = self.pods.pop(uid, None)
+        if pod is None:
+            return
+        namespace, name = pod.metadata.namespace, pod.metadata.name
+        if pod.spec.node_name:
+            self.assigned_watch.append(AssignedPodGone(namespace, name, uid))
+        else:
+            self.pending_watch.append(PendingPodGone(namespace, name, uid))
+
+    def add_node(self, node: Node) -> None:
+        """A node joins or changes."""
+        self.nodes[node.metadata.name] = node
+        self.assigned_watch.append(NodeSeen(node))
+
+    def remove_node(self, name: str) -> None:
+        """A node leaves; its pods stay until somebody deletes them."""
+        if self.nodes.pop(name, None) is not None:
+            self.assigned_watch.append(NodeGone(name))
+
+    def bind_elsewhere(self, uid: str, node_name: str) -> None:
+        """Another scheduler binds a pod."""
+        if uid in self.pods and not self.pods[uid].spec.node_name:
+            self._bind(uid, node_name)
+
+    # What the shell does
+
+    def carry_out(self, instructions: Iterable[Instruction]) -> None:
+        """Do what the engine says; outcomes wait in `answers`."""
+        for instruction in instructions:
+            match instruction:
+                case BindPod():
+                    self._carry_out_bind(instruction)
+                case ReadPod():
+                    self._answer_read(instruction.pod)
+                case PatchPodStatus():
+                    self.conditions[instruction.pod.uid] = instruction.message
+
+    def deliver(self, engine: Engine, now: float, *, watches: str = "pending assigned") -> None:
+        """Let the engine see everything these watches and the answers hold."""
+        events: list[Event] = []
+        if "assigned" in watches:
+            events += self._drain(self.assigned_watch)
+        events += self._drain(self.answers)
+        if "pending" in watches:
+            events += self._drain(self.pending_watch)
+        self.carry_out(engine.handle(events, now))
+
+    def release_late_answers(self) -> None:
+        """The dispatcher has read back what it did not hear of."""
+        self.answers.extend(self._drain(self.late_answers))
+
+    # What must hold
+
+    def check(self) -> None:
+        """No pod was bound twice; no node holds more than it has."""
+        for uid, times in self.bindings.items():
+            if times > 1:
+                raise BoundTwice(f"pod {uid} was bound {times} times")
+        for name, node in self.nodes.items():
+            allocatable = node_allocatable(node)
+            placed = [pod for pod in self.pods.values() if pod.spec.node_name == name]
+            assert len(placed) <= allocatable["pods"], f"too many pods on node {name}"
+            for resource in ("cpu", "memory"):
+                used = sum(pod_requests(pod).get(resource, 0) for pod in placed)
+                assert used <= allocatable[resource], f"{resource} of node {name} overcommitted"
+
+    def unbound(self) -> list[Pod]:
+        """Pods without a node."""
+        return [pod for pod in self.pods.values() if not pod.spec.node_name]
+
+    def _store(self, pod: Pod) -> Pod:
+        self.revision += 1
+        metadata = msgspec.structs.replace(pod.metadata, resource_version=str(self.revision))
+        stored = msgspec.structs.replace(pod, metadata=metadata)
+        self.pods[pod.metadata.uid] = stored
+        return stored
+
+    def _bind(self, uid: str, node_name: str) -> None:
+        pod = self.pods[uid]
+        self.bindings[uid] = self.bindings.get(uid, 0) + 1
+        spec = msgspec.structs.replace(pod.spec, node_name=node_name)
+        bound = self._store(msgspec.structs.replace(pod, spec=spec))
+        gone = PendingPodGone(pod.metadata.namespace, pod.metadata.name, uid)
+        self.pending_watch.append(gone)
+        self.assigned_watch.append(AssignedPodSeen(bound))
+
+    def _carry_out_bind(self, instruction: BindPod) -> None:
+        uid, node_name = instruction.pod.uid, instruction.node_name
+        pod = self.pods.get(uid)
+        if pod is None:
+            self.answers.append(BindFailed(uid, node_name, "not found"))
+        elif pod.spec.node_name:
+            self.answers.append(BindFailed(uid, node_name, "already assigned"))
+        elif self.refusals:
+            self.refusals -= 1
+            self.answers.append(BindFailed(uid, node_name, "conflict"))
+        else:
+            self._bind(uid, node_name)
+            late = self.lost_answers > 0
+            self.lost_answers -= late
+            (self.late_answers if late else self.answers).append(BindSucceeded(uid, node_name))
+
+    def _answer_read(self, reference: PodReference) -> None:
+        pod = self.pods.get(reference.uid)
+        if pod is not None and pod.spec.node_name:
+            self.answers.append(AssignedPodSeen(pod))
+        else:
+            gone = AssignedPodGone(reference.namespace, reference.name, reference.uid)
+            self.answers.append(gone)
+
+    @staticmethod
+    def _drain(queue: deque[Event]) -> list[Event]:
+        drained = list(queue)
+        queue.clear()
+        return drained
