@@ -1,1 +1,54 @@
-"""Room ``cluster``."""
+"""The embedded cluster: a Kubernetes API server and kubelet stand-in, over HTTP, in one process.
+
+Purpose. ``stowage demo``, ``stowage cluster``, the integration tests and the benchmarks need a
+cluster where there is none. kubectl, Kopf and our own reflectors talk to this one over a socket, as
+they would to a real one; nothing in the scheduler knows the difference.
+
+How it is made, from the inside out:
+
+- ``store`` keeps revisions of plain dicts, each encoded once, and a bounded history of changes.
+- ``registry`` is the only way to write: defaults, admission, validation and deletion by the API
+  server's rules (``kind_rules``, ``pod_rules``, ``pod_defaults``, ``deletion``, ``object_meta``).
+- ``endpoints``, ``listing`` and ``watch`` turn requests into registry calls and stored bytes into
+  answers (``formats``, ``table``); ``server`` adds HTTP, tokens, TLS and ``faults``.
+- ``kubelet`` runs bound pods or refuses what a node cannot hold; ``controllers`` run workloads.
+- ``embedded`` puts it together.
+
+Invariants.
+
+- A stored object is never changed; a change is a new dict that shares what stayed equal. Only the
+  object being written is encoded again, whatever the number of watchers.
+- Writes are synchronous: one event loop, no locks, and the revision counter is the order of things.
+- Publishing a change costs only the watchers of that resource. A watcher never makes the store
+  wait; one that falls behind by ``max_pending_frames`` is closed, as a real API server closes it.
+- Controllers and the kubelet react to changes; none of them polls.
+
+Behaviour was compared with kube-apiserver v1.36. Not served: server-side apply (415), protobuf
+answers (406), field validation beyond what scheduling needs, custom resources, and the finalizers
+that protect volumes in use.
+
+Rejected: etcd and kube-apiserver as child processes (binaries a user may not have, though the tests
+run against them where they are at hand), and an in-process fake client (it would leave the HTTP
+path, where most surprises live, untested).
+
+Callers: ``scheduler.cli`` and tests. This room knows nothing of scheduling.
+"""
+
+from scheduler.cluster.embedded import ClusterOptions, EmbeddedCluster, run_cluster
+from scheduler.cluster.faults import FaultRule, Faults
+from scheduler.cluster.kubeconfig import write_kubeconfig
+from scheduler.cluster.kubelet import KubeletOptions
+from scheduler.cluster.nodes import benchmark_nodes, make_node, sample_nodes
+
+__all__ = [
+    "ClusterOptions",
+    "EmbeddedCluster",
+    "FaultRule",
+    "Faults",
+    "KubeletOptions",
+    "benchmark_nodes",
+    "make_node",
+    "run_cluster",
+    "sample_nodes",
+    "write_kubeconfig",
+]

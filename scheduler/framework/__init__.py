@@ -1,1 +1,88 @@
-"""Room ``framework``."""
+"""Room ``framework``: the contract between the scheduler and its policies.
+
+Purpose: say what a plugin may be asked (`extension_points`), build the plugins a profile names
+(`registry`, `profile`) and run them (`runner` and the ``*_run`` modules, one per topic).
+
+How it is fast: a Filter or Score plugin answers for many nodes in one call, and declares what its
+answer depends on (`Reads`). Answers about nodes and their usage are kept per pod class
+(`class_cache`) and only rows that changed since are asked again; feasible rows and the sum of the
+scores that need no normalising are kept merged, so that the second pod of a class costs a few
+array operations. Reasons for rejections are not kept but worked out when somebody asks, which is
+only after no node was found.
+
+Invariants:
+    - Cached and uncached answers are equal (a property test holds them to it).
+    - What-if snapshots never touch the cache.
+    - A plugin that raises ends its pod's cycle with an Error status naming it, and nothing else.
+    - Order of plugins decides which rejection a node is reported for, never which node is chosen.
+
+Who may call it: ``plugins`` implement it; ``cycle``, ``binding`` and ``engine`` call `Framework`.
+It does not know the queue, which receives order, gates and hints as callables.
+
+Rejected: keeping every plugin's masks per class (five times the memory for answers that are only
+needed when a pod is unschedulable); one node at a time as the native form (a thousand times
+slower; `scalar` adapts such plugins).
+"""
+
+from scheduler.framework.binding_run import PermitOutcome, PreBindPlan
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.diagnosis import Diagnosis, diagnose_filter, diagnose_pre_filter
+from scheduler.framework.extension_points import (
+    EventRegistration,
+    Plugin,
+    PreFilterResult,
+    Reads,
+)
+from scheduler.framework.failure import PluginFailed
+from scheduler.framework.filter_result import FilterResult
+from scheduler.framework.node_verdicts import NodeVerdicts, PluginVerdict
+from scheduler.framework.post_filter_run import PostFilterOutcome
+from scheduler.framework.pre_filter_run import PreFilterOutcome
+from scheduler.framework.profile import (
+    ExtensionPoint,
+    Profile,
+    build_profile,
+    default_plugins,
+)
+from scheduler.framework.registry import NoArgs, PluginFactory, Registry
+from scheduler.framework.runner import Framework
+from scheduler.framework.scalar import NodeInfo, adapt_scalar_filter, adapt_scalar_score
+from scheduler.framework.score_run import PluginScores, ScoreResult
+from scheduler.framework.scores import default_normalize_score
+from scheduler.framework.verdict import ACCEPT_ALL, FilterVerdict, Rejection
+
+__all__ = [
+    "ACCEPT_ALL",
+    "CycleState",
+    "Diagnosis",
+    "EventRegistration",
+    "ExtensionPoint",
+    "FilterResult",
+    "FilterVerdict",
+    "Framework",
+    "NoArgs",
+    "NodeInfo",
+    "NodeVerdicts",
+    "PermitOutcome",
+    "Plugin",
+    "PluginFactory",
+    "PluginFailed",
+    "PluginScores",
+    "PluginVerdict",
+    "PostFilterOutcome",
+    "PreBindPlan",
+    "PreFilterOutcome",
+    "PreFilterResult",
+    "Profile",
+    "Reads",
+    "Registry",
+    "Rejection",
+    "ScoreResult",
+    "adapt_scalar_filter",
+    "adapt_scalar_score",
+    "build_profile",
+    "default_normalize_score",
+    "default_plugins",
+    "diagnose_filter",
+    "diagnose_pre_filter",
+]

@@ -1,1 +1,85 @@
-"""Room ``state``."""
+"""Memory: what the cluster looks like now, in the shape in which it is asked about.
+
+Purpose. Scheduling asks few kinds of question of all nodes at once: how much is free, which labels
+and taints are there, how many pods of this sort are where. The state keeps the answers as columns
+(a row is a node), so that a question is one numpy expression.
+
+Theory of operation. `ClusterCache` is told what happened to nodes, pods and namespaces and keeps
+the columns equal to the objects. `make_pod_info` reduces a pod to its identity and its
+`PodClass`, which all pods of one template share. `Snapshot` is a read-only face of the live
+columns and costs nothing to make; `NodeView` is some of its rows. Strings become codes: a
+requirement or toleration is judged once per distinct value, then looked up per node. `PodIndex`
+counts pods by selector and keeps the counts right as pods come and go.
+
+Invariants.
+- Only the cache writes. What is handed out is read-only memory that stays live; whoever needs it
+  beyond the cycle remembers the generations of `node_changes` and `usage_changes` and reads the
+  rows that changed since.
+- No event and no cycle costs time in proportion to nodes or pods. Exceptions are amortised: the
+  first question about a label key or a selector, and arrays that grow.
+- Row numbers and codes never leave the scheduler; names do. Both are reused.
+- `validate()` recounts everything from the objects and must agree, after any order of events.
+
+Who may call it. Everybody above reads snapshots and pod infos; only the engine holds the cache.
+
+Rejected. Objects per node, as kube-scheduler has: the loop over them is the cost to avoid.
+Copy-on-write snapshots: nothing runs between taking one and using it, so the copy protects
+nobody. Floating point anywhere: sums must be exact.
+"""
+
+from scheduler.state.affinity_terms import AffinityTerm, TermKind
+from scheduler.state.cache import ClusterCache, InvariantViolation
+from scheduler.state.changes import (
+    NodeChange,
+    PodChange,
+    node_update_actions,
+    pod_update_actions,
+)
+from scheduler.state.node_matching import (
+    node_term_mask,
+    node_terms_mask,
+    required_affinity_mask,
+    requirement_mask,
+    selector_mask,
+    tolerated_taint_sets,
+    untolerated_taint_counts,
+)
+from scheduler.state.node_view import NodeView
+from scheduler.state.pod_class import PodClass, PodClasses
+from scheduler.state.pod_counts import PodCounts
+from scheduler.state.pod_index import CarriedTerm, PodIndex
+from scheduler.state.pod_info import PodInfo, make_pod_info
+from scheduler.state.resource_index import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, ResourceIndex
+from scheduler.state.snapshot import Snapshot
+
+__all__ = [
+    "CPU",
+    "EPHEMERAL_STORAGE",
+    "MEMORY",
+    "PODS",
+    "AffinityTerm",
+    "CarriedTerm",
+    "ClusterCache",
+    "InvariantViolation",
+    "NodeChange",
+    "NodeView",
+    "PodChange",
+    "PodClass",
+    "PodClasses",
+    "PodCounts",
+    "PodIndex",
+    "PodInfo",
+    "ResourceIndex",
+    "Snapshot",
+    "TermKind",
+    "make_pod_info",
+    "node_term_mask",
+    "node_terms_mask",
+    "node_update_actions",
+    "pod_update_actions",
+    "required_affinity_mask",
+    "requirement_mask",
+    "selector_mask",
+    "tolerated_taint_sets",
+    "untolerated_taint_counts",
+]

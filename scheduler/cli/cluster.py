@@ -1,0 +1,130 @@
+"""``stowage cluster``: the embedded cluster, for a person with kubectl or for the demo."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+from rich.console import Console
+
+from scheduler.cli.bench.workloads import bench_node
+
+if TYPE_CHECKING:
+    from scheduler.cluster import EmbeddedCluster
+
+_TLS_PANEL = "TLS and access"
+_PARTS_PANEL = "What runs besides the API server"
+
+
+class Shape(StrEnum):
+    """What the nodes look like."""
+
+    DEMO = "demo"
+    BENCH = "bench"
+
+
+NumNodes: TypeAlias = Annotated[int, typer.Option(min=0, help="How many nodes there are at first.")]
+NodeShape: TypeAlias = Annotated[
+    Shape,
+    typer.Option(
+        help="[b]demo[/b]: 3 zones, 2 sizes, some nodes tainted, some with SSDs or GPUs. "
+        "[b]bench[/b]: equal nodes of 4 CPUs, 32Gi and 110 pods in 10 zones."
+    ),
+]
+Listen: TypeAlias = Annotated[
+    str, typer.Option(metavar="HOST:PORT", help="Where to listen; port 0 takes a free one.")
+]
+KubeconfigOut: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Write a kubeconfig here once the cluster answers."),
+]
+Token: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        help="Bearer token that requests must carry; empty lets everyone in.",
+        rich_help_panel=_TLS_PANEL,
+    ),
+]
+CertFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="PEM certificate; given with its key, HTTPS is served.",
+        rich_help_panel=_TLS_PANEL,
+    ),
+]
+KeyFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="PEM key.", rich_help_panel=_TLS_PANEL),
+]
+Kubelet: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--kubelet/--no-kubelet", help="Run pods that are bound.", rich_help_panel=_PARTS_PANEL
+    ),
+]
+Controllers: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--controllers/--no-controllers",
+        help="Make the pods of Deployments, Jobs and the like.",
+        rich_help_panel=_PARTS_PANEL,
+    ),
+]
+
+
+def cluster(
+    nodes: NumNodes = 100,
+    shape: NodeShape = Shape.DEMO,
+    listen: Listen = "127.0.0.1:8001",
+    write_kubeconfig: KubeconfigOut = None,
+    token: Token = "",
+    tls_cert_file: CertFile = None,
+    tls_private_key_file: KeyFile = None,
+    kubelet: Kubelet = True,
+    controllers: Controllers = True,
+) -> None:
+    """Run a Kubernetes API server with nodes that exist only in memory, until Ctrl-C.
+
+    It answers kubectl and every other client over HTTP, and keeps nothing.
+    """
+    # The HTTP server takes a while to import; --help need not wait for it.
+    from scheduler.cluster import ClusterOptions, run_cluster, sample_nodes  # noqa: PLC0415
+
+    make_nodes = sample_nodes if shape is Shape.DEMO else _bench_nodes
+    options = ClusterOptions(
+        listen=listen,
+        token=token,
+        cert_file=tls_cert_file,
+        key_file=tls_private_key_file,
+        with_kubelet=kubelet,
+        with_controllers=controllers,
+    )
+    console = Console(stderr=True, highlight=False)
+    announce = _announcement(console, nodes, write_kubeconfig)
+    try:
+        asyncio.run(run_cluster(make_nodes(nodes), options, write_kubeconfig, announce))
+    except KeyboardInterrupt:
+        console.print("stopped")
+    except (OSError, ValueError) as error:
+        console.print(f"[red]cannot start the cluster:[/red] {error}")
+        raise typer.Exit(1) from error
+
+
+def _bench_nodes(count: int) -> list[dict[str, object]]:
+    return [bench_node(index) for index in range(count)]
+
+
+def _announcement(
+    console: Console, num_nodes: int, kubeconfig: Path | None
+) -> Callable[[EmbeddedCluster], None]:
+    def announce(cluster: EmbeddedCluster) -> None:
+        console.print(f"{num_nodes} nodes at {cluster.url}, until Ctrl-C")
+        if kubeconfig is not None:
+            console.print(f"try: kubectl --kubeconfig {kubeconfig} get nodes", soft_wrap=True)
+
+    return announce

@@ -1,0 +1,113 @@
+"""From a configuration to frameworks, an engine and the shell's options.
+
+The one place where core, plugins and shell are put together; heavy to import.
+"""
+
+from __future__ import annotations
+
+import socket
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from kubernetes.aio.config import ConfigException
+
+from scheduler.api.config import (
+    KubeSchedulerConfiguration,
+    LeaderElectionConfiguration,
+    to_builtins,
+)
+from scheduler.cli.profiles import make_frameworks
+from scheduler.engine import Engine, make_engine
+from scheduler.framework import Framework
+from scheduler.operator import (
+    EngineParts,
+    LeaderElectionOptions,
+    RunOptions,
+    ServingOptions,
+    configure_logging,
+    run_blocking,
+)
+
+CANNOT_START = (ConfigException, OSError)
+"""What `run_until_told` raises: no usable kubeconfig, or the serving address is taken."""
+
+
+def _engine(
+    frameworks: Sequence[Framework],
+    configuration: KubeSchedulerConfiguration,
+    max_in_unschedulable_s: float,
+    parts: EngineParts,
+) -> Engine:
+    queue_settings: Mapping[str, float] = {
+        "initial_backoff_s": configuration.pod_initial_backoff_seconds,
+        "max_backoff_s": configuration.pod_max_backoff_seconds,
+        "max_in_unschedulable_s": max_in_unschedulable_s,
+    }
+    return make_engine(
+        frameworks,
+        parts.choose,
+        queue_settings=queue_settings,
+        timer=parts.timer,
+    )
+
+
+def run_options(
+    configuration: KubeSchedulerConfiguration,
+    kubeconfig: Path | None,
+    serving: ServingOptions | None,
+    max_in_unschedulable_s: float,
+) -> RunOptions:
+    """What the shell needs, from the configuration.
+
+    Raises:
+        InvalidConfiguration: see `make_frameworks`.
+    """
+    frameworks = make_frameworks(configuration)
+    path = str(kubeconfig) if kubeconfig else configuration.client_connection.kubeconfig or None
+    election = configuration.leader_election
+    return RunOptions(
+        engine_factory=lambda parts: _engine(
+            frameworks, configuration, max_in_unschedulable_s, parts
+        ),
+        scheduler_names=tuple(profile.scheduler_name for profile in configuration.profiles),
+        kubeconfig=path,
+        serving=serving,
+        leader_election=_leader_election(election) if election.leader_elect else None,
+        configz=lambda: to_builtins(configuration),
+    )
+
+
+def _leader_election(election: LeaderElectionConfiguration) -> LeaderElectionOptions:
+    return LeaderElectionOptions(
+        identity=f"{socket.gethostname()}_{uuid.uuid4()}",
+        lease_name=election.resource_name,
+        lease_namespace=election.resource_namespace,
+        lease_duration_s=election.lease_duration,
+        renew_deadline_s=election.renew_deadline,
+        retry_period_s=election.retry_period,
+    )
+
+
+def serving_options(
+    bind_address: str, port: int, cert_file: Path | None, key_file: Path | None
+) -> ServingOptions | None:
+    """Where to serve health and metrics; None for port 0."""
+    if port == 0:
+        return None
+    return ServingOptions(
+        bind_address=bind_address,
+        port=port,
+        tls_cert_file=str(cert_file) if cert_file else None,
+        tls_private_key_file=str(key_file) if key_file else None,
+    )
+
+
+def run_until_told(options: RunOptions, verbosity: int, is_json: bool | None) -> int:
+    """Set up logging and run the scheduler; its exit status.
+
+    Raises:
+        ConfigException, OSError: it cannot start.
+    """
+    configure_logging(verbosity, json=is_json)
+    return run_blocking(options)

@@ -1,0 +1,50 @@
+"""KubeSchedulerConfiguration files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+from rich.console import Console
+from rich.table import Table
+
+from scheduler.api.config import (
+    ConfigError,
+    InvalidConfiguration,
+    KubeSchedulerConfiguration,
+    load_configuration,
+)
+
+
+def read_configuration(path: Path | None) -> KubeSchedulerConfiguration:
+    """Load a file; without one, the defaults.
+
+    Raises:
+        InvalidConfiguration: the file cannot be read, is no YAML, or says something wrong.
+    """
+    if path is None:
+        return load_configuration()
+    try:
+        builtins = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidConfiguration(
+            [ConfigError("--config", str(path), f"a readable file; {error.strerror}")]
+        ) from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        one_line = " ".join(str(error).split())
+        raise InvalidConfiguration(
+            [ConfigError("--config", str(path), f"a YAML document; {one_line}")]
+        ) from error
+    if builtins is None:
+        raise InvalidConfiguration(
+            [ConfigError("--config", str(path), "a KubeSchedulerConfiguration; it is empty")]
+        )
+    return load_configuration(builtins)
+
+
+def print_mistakes(console: Console, invalid: InvalidConfiguration) -> None:
+    """Show all mistakes of a configuration, one a row."""
+    table = Table("field", "is", "expected", title="configuration refused", title_justify="left")
+    for error in invalid.errors:
+        table.add_row(error.path, error.shown_value, error.expectation)
+    console.print(table)

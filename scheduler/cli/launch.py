@@ -1,0 +1,105 @@
+"""The embedded cluster and the scheduler as processes, up and answering."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from pathlib import Path
+
+import aiohttp
+
+from scheduler.cli.cluster import Shape
+from scheduler.cli.processes import ChildProcess, ChildProcesses
+
+START_TIMEOUT_S = 20.0
+_POLL_S = 0.05
+
+
+class NotReadyError(Exception):
+    """A process runs but does not get ready."""
+
+
+async def start_cluster(
+    processes: ChildProcesses, directory: Path, num_nodes: int, shape: Shape, *flags: str
+) -> Path:
+    """Start ``stowage cluster`` on a free port; returns its kubeconfig once it answers.
+
+    Args:
+        processes: Where it is started.
+        directory: Where its kubeconfig goes.
+        num_nodes: How many nodes it has.
+        shape: Of the nodes.
+        flags: Further flags of ``stowage cluster``.
+
+    Raises:
+        ProcessDiedError: it ended.
+        NotReadyError: it wrote no kubeconfig in time.
+    """
+    kubeconfig = directory / "kubeconfig"
+    child = processes.start_stowage(
+        "cluster",
+        "cluster",
+        f"--nodes={num_nodes}",
+        f"--shape={shape}",
+        "--listen=127.0.0.1:0",
+        f"--write-kubeconfig={kubeconfig}",
+        *flags,
+    )
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while not (kubeconfig.exists() and kubeconfig.stat().st_size):
+        child.check()
+        if time.monotonic() > deadline:
+            raise NotReadyError(f"the cluster wrote no {kubeconfig}:\n{child.log_tail()}")
+        await asyncio.sleep(_POLL_S)
+    return kubeconfig
+
+
+def start_scheduler(
+    processes: ChildProcesses, kubeconfig: Path, scheduler_name: str, port: int
+) -> ChildProcess:
+    """Start ``stowage run``, alone, so without leader election; ``port`` 0 serves no health."""
+    return processes.start_stowage(
+        "scheduler",
+        "run",
+        f"--kubeconfig={kubeconfig}",
+        f"--scheduler-name={scheduler_name}",
+        "--leader-elect=false",
+        "--bind-address=127.0.0.1",
+        f"--secure-port={port}",
+    )
+
+
+async def wait_until_ready(child: ChildProcess, port: int) -> None:
+    """Wait for /readyz of a process to say so.
+
+    Raises:
+        ProcessDiedError: it ended.
+        NotReadyError: it did not get ready in time.
+    """
+    deadline = time.monotonic() + START_TIMEOUT_S
+    timeout = aiohttp.ClientTimeout(total=2)
+    async with aiohttp.ClientSession(timeout=timeout) as session:
+        while True:
+            child.check()
+            if await _answers_ready(session, port):
+                return
+            if time.monotonic() > deadline:
+                raise NotReadyError(f"{child.name} is not ready:\n{child.log_tail()}")
+            await asyncio.sleep(_POLL_S)
+
+
+async def _answers_ready(session: aiohttp.ClientSession, port: int) -> bool:
+    try:
+        async with session.get(f"http://127.0.0.1:{port}/readyz") as response:
+            return response.status == 200
+    except (aiohttp.ClientError, TimeoutError):
+        return False
+
+
+def free_port() -> int:
+    """A port nobody listens on at the moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

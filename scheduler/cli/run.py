@@ -1,0 +1,100 @@
+"""``stowage run``: the scheduler."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import typer
+from rich.console import Console
+
+from scheduler.api.config import (
+    ConfigError,
+    InvalidConfiguration,
+    KubeSchedulerConfiguration,
+    load_configuration,
+    to_builtins,
+)
+from scheduler.cli import run_flags
+from scheduler.cli.config_file import print_mistakes, read_configuration
+from scheduler.cli.go_flags import GoBool
+from scheduler.cli.run_flags import LoggingFormat
+
+_FIVE_MINUTES_S = 300.0
+
+
+def run(
+    kubeconfig: run_flags.Kubeconfig = None,
+    config: run_flags.ConfigFile = None,
+    scheduler_name: run_flags.SchedulerName = None,
+    pod_max_in_unschedulable_pods_duration: run_flags.MaxInUnschedulable = None,
+    secure_port: run_flags.SecurePort = 10259,
+    bind_address: run_flags.BindAddress = "0.0.0.0",  # noqa: S104 - as kube-scheduler
+    tls_cert_file: run_flags.TlsCertFile = None,
+    tls_private_key_file: run_flags.TlsPrivateKeyFile = None,
+    leader_elect: run_flags.LeaderElect = None,
+    leader_elect_lease_duration: run_flags.LeaseDuration = None,
+    leader_elect_renew_deadline: run_flags.RenewDeadline = None,
+    leader_elect_retry_period: run_flags.RetryPeriod = None,
+    leader_elect_resource_name: run_flags.LeaseName = None,
+    leader_elect_resource_namespace: run_flags.LeaseNamespace = None,
+    verbosity: run_flags.Verbosity = 0,
+    logging_format: run_flags.Format = None,
+) -> None:
+    """Schedule the pods of a cluster, until SIGTERM or Ctrl-C.
+
+    Flags have the names and the meaning they have in kube-scheduler. Exits 1 when the Lease is
+    lost, so that a fresh process starts from a fresh view.
+    """
+    # Kopf and the Kubernetes client take a second to import; --help need not wait for them.
+    from scheduler.cli import composition  # noqa: PLC0415
+
+    election = {
+        "leader_elect": None if leader_elect is None else leader_elect is GoBool.TRUE,
+        "lease_duration": leader_elect_lease_duration,
+        "renew_deadline": leader_elect_renew_deadline,
+        "retry_period": leader_elect_retry_period,
+        "resource_name": leader_elect_resource_name,
+        "resource_namespace": leader_elect_resource_namespace,
+    }
+    console = Console(stderr=True, highlight=False)
+    try:
+        options = composition.run_options(
+            effective_configuration(config, scheduler_name, election),
+            kubeconfig,
+            composition.serving_options(
+                bind_address, secure_port, tls_cert_file, tls_private_key_file
+            ),
+            pod_max_in_unschedulable_pods_duration or _FIVE_MINUTES_S,
+        )
+        is_json = None if logging_format is None else logging_format == LoggingFormat.JSON
+        exit_status = composition.run_until_told(options, verbosity, is_json)
+    except InvalidConfiguration as invalid:
+        print_mistakes(console, invalid)
+        raise typer.Exit(1) from invalid
+    except composition.CANNOT_START as error:
+        console.print(f"[red]cannot run:[/red] {error}")
+        raise typer.Exit(1) from error
+    raise typer.Exit(exit_status)
+
+
+def effective_configuration(
+    path: Path | None, scheduler_name: str | None, election_flags: dict[str, Any]
+) -> KubeSchedulerConfiguration:
+    """The file, or the defaults, with the given flags put over it.
+
+    Raises:
+        InvalidConfiguration: file or flags are wrong, alone or together.
+    """
+    configuration = read_configuration(path)
+    given = {name: value for name, value in election_flags.items() if value is not None}
+    election = msgspec.structs.replace(configuration.leader_election, **given)
+    builtins = to_builtins(msgspec.structs.replace(configuration, leader_election=election))
+    if scheduler_name is not None:
+        if path is not None:
+            raise InvalidConfiguration(
+                [ConfigError("--scheduler-name", scheduler_name, "no --config, which names it")]
+            )
+        builtins["profiles"] = [{"schedulerName": scheduler_name}]
+    return load_configuration(builtins)

@@ -1,0 +1,153 @@
+"""The garbage collector: what is left without an owner goes, or is let go."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+from scheduler.cluster.controllers.reconciler import Key, Reconciler
+from scheduler.cluster.deletion import DeleteOptions
+from scheduler.cluster.registry import Registry, editable
+from scheduler.cluster.resources import RESOURCES, Resource
+from scheduler.cluster.store import Change, Stored
+
+Json = dict[str, Any]
+
+ORPHAN = "orphan"
+FOREGROUND = "foregroundDeletion"
+
+
+class _Dependent(NamedTuple):
+    resource: Resource
+    namespace: str
+    name: str
+
+
+class GarbageCollector(Reconciler):
+    """Deletes or orphans dependents when their owner goes.
+
+    Its keys are owners' uids (as names, without a namespace): a uid is enqueued when its owner is
+    deleted or waits for one of the two finalizers, or when a dependent of an unknown owner appears.
+    """
+
+    def __init__(self, registry: Registry) -> None:
+        super().__init__(registry)
+        self._dependents: dict[str, dict[_Dependent, None]] = {}
+        self._living: dict[str, _Dependent] = {}
+
+    def follow(self) -> None:
+        """Follow every kind but Events, which own nothing and are owned by nothing."""
+        followed = [resource for resource in RESOURCES if resource.stored_in != "events"]
+        for resource in followed:
+            for stored in self.store.collection(resource.stored_in):
+                self._add(resource, stored)
+        for resource in followed:
+            self.subscribe(resource, partial(self._see, resource))
+        for uid in self._dependents:
+            self._enqueue_if_due(uid)
+
+    def _see(self, resource: Resource, change: Change) -> None:
+        metadata = change.current.obj["metadata"]
+        if change.type == "DELETED":
+            self._discard(resource, change.current)
+            if metadata["uid"] in self._dependents:
+                self.enqueue(Key("", metadata["uid"]))
+            return
+        if change.type == "ADDED":
+            self._add(resource, change.current)
+        elif change.previous is not None:
+            before = change.previous.obj["metadata"].get("ownerReferences")
+            if before != metadata.get("ownerReferences"):
+                self._discard(resource, change.previous)
+                self._add(resource, change.current)
+        for reference in metadata.get("ownerReferences") or ():
+            if change.type == "ADDED":
+                self._enqueue_if_due(reference["uid"])
+        if metadata.get("deletionTimestamp") and metadata.get("finalizers"):
+            self.enqueue(Key("", metadata["uid"]))
+
+    def _enqueue_if_due(self, uid: str) -> None:
+        if uid not in self._living:
+            self.enqueue(Key("", uid))
+
+    def _add(self, resource: Resource, stored: Stored) -> None:
+        metadata = stored.obj["metadata"]
+        me = _Dependent(resource, stored.namespace, stored.name)
+        self._living[metadata["uid"]] = me
+        for reference in metadata.get("ownerReferences") or ():
+            self._dependents.setdefault(reference["uid"], {})[me] = None
+
+    def _discard(self, resource: Resource, stored: Stored) -> None:
+        metadata = stored.obj["metadata"]
+        me = _Dependent(resource, stored.namespace, stored.name)
+        self._living.pop(metadata["uid"], None)
+        for reference in metadata.get("ownerReferences") or ():
+            siblings = self._dependents.get(reference["uid"], {})
+            siblings.pop(me, None)
+            if not siblings:
+                self._dependents.pop(reference["uid"], None)
+                if reference["uid"] in self._living:
+                    self.enqueue(Key("", reference["uid"]))
+
+    def reconcile(self, key: Key) -> None:
+        """Deal with the dependents of the owner whose uid is the key's name."""
+        uid = key.name
+        place = self._living.get(uid)
+        if place is None:
+            for dependent in list(self._dependents.get(uid, ())):
+                self._collect(dependent, "Background")
+            return
+        owner = self.store.get(place.resource.stored_in, place.namespace, place.name)
+        if owner is None or not owner.obj["metadata"].get("deletionTimestamp"):
+            return
+        finalizers = owner.obj["metadata"].get("finalizers") or ()
+        if ORPHAN in finalizers:
+            for dependent in list(self._dependents.get(uid, ())):
+                self._release(dependent, uid)
+            self._drop_finalizer(place, owner, ORPHAN)
+        elif FOREGROUND in finalizers:
+            self._delete_foreground(place, owner, uid)
+
+    def _delete_foreground(self, place: _Dependent, owner: Stored, uid: str) -> None:
+        for dependent in list(self._dependents.get(uid, ())):
+            self._collect(dependent, "Foreground")
+        if uid not in self._dependents:
+            self._drop_finalizer(place, owner, FOREGROUND)
+
+    def _collect(self, dependent: _Dependent, policy: str) -> None:
+        """Delete a dependent none of whose other owners lives on."""
+        resource, namespace, name = dependent
+        stored = self.store.get(resource.stored_in, namespace, name)
+        if stored is None or stored.obj["metadata"].get("deletionTimestamp"):
+            return
+        references = stored.obj["metadata"].get("ownerReferences") or ()
+        if any(self._lives_on(reference["uid"]) for reference in references):
+            return
+        uid = stored.obj["metadata"]["uid"]
+        options = DeleteOptions(propagation_policy=policy, uid=uid)
+        self.registry.delete(resource, namespace, name, options)
+
+    def _lives_on(self, uid: str) -> bool:
+        place = self._living.get(uid)
+        if place is None:
+            return False
+        owner = self.store.get(place.resource.stored_in, place.namespace, place.name)
+        return owner is not None and not owner.obj["metadata"].get("deletionTimestamp")
+
+    def _release(self, dependent: _Dependent, owner_uid: str) -> None:
+        resource, namespace, name = dependent
+        stored = self.store.get(resource.stored_in, namespace, name)
+        if stored is None:
+            return
+        obj = editable(stored)
+        references = obj["metadata"].pop("ownerReferences", [])
+        kept = [reference for reference in references if reference["uid"] != owner_uid]
+        if kept:
+            obj["metadata"]["ownerReferences"] = kept
+        self.registry.replace(resource, stored, obj)
+
+    def _drop_finalizer(self, place: _Dependent, owner: Stored, finalizer: str) -> None:
+        obj = editable(owner)
+        finalizers = [found for found in obj["metadata"]["finalizers"] if found != finalizer]
+        obj["metadata"]["finalizers"] = finalizers
+        if not finalizers:
+            del obj["metadata"]["finalizers"]
+        self.registry.replace(place.resource, owner, obj)

@@ -1,0 +1,76 @@
+"""How many replicas each ReplicaSet of a Deployment gets next: plain arithmetic."""
+
+import math
+from typing import Any, NamedTuple
+
+Json = dict[str, Any]
+
+
+class SetSize(NamedTuple):
+    """A ReplicaSet as a rollout sees it."""
+
+    replicas: int
+    available: int
+
+
+class RolloutPlan(NamedTuple):
+    """New sizes: of the current ReplicaSet, and of the older ones in their order."""
+
+    current: int
+    older: list[int]
+
+
+def plan_rollout(spec: Json, current: SetSize, older: list[SetSize]) -> RolloutPlan:
+    """The next step of a rollout, by the Deployment's strategy.
+
+    Rolling: never more than ``replicas + maxSurge`` in all, never fewer available than
+    ``replicas - maxUnavailable``. Recreate: nothing new before the old is gone.
+    """
+    desired = int(spec["replicas"])
+    if spec["strategy"]["type"] == "Recreate":
+        is_gone = not any(size.replicas for size in older)
+        return RolloutPlan(desired if is_gone else current.replicas, [0] * len(older))
+    surge, unavailable = _bounds(spec, desired)
+    total = current.replicas + sum(size.replicas for size in older)
+    grown = min(desired, current.replicas + max(0, desired + surge - total))
+    next_current = desired if current.replicas > desired else grown
+    return RolloutPlan(next_current, _shrunk(older, current, desired - unavailable, next_current))
+
+
+def _bounds(spec: Json, desired: int) -> tuple[int, int]:
+    rolling = spec["strategy"].get("rollingUpdate") or {}
+    surge = scaled_value(rolling.get("maxSurge", "25%"), desired, round_up=True)
+    unavailable = scaled_value(rolling.get("maxUnavailable", "25%"), desired, round_up=False)
+    if not surge and not unavailable:
+        unavailable = 1
+    return surge, min(unavailable, desired)
+
+
+def scaled_value(value: int | str, total: int, *, round_up: bool) -> int:
+    """An int-or-percent of ``total``.
+
+    Raises:
+        ValueError: the text is no percentage.
+    """
+    if isinstance(value, int):
+        return value
+    share = int(value.removesuffix("%")) * total / 100
+    return math.ceil(share) if round_up else math.floor(share)
+
+
+def _shrunk(
+    older: list[SetSize], current: SetSize, min_available: int, next_current: int
+) -> list[int]:
+    """Sizes of the old sets: first what is not available goes, then what can be spared."""
+    total = next_current + sum(size.replicas for size in older)
+    budget = total - min_available - (next_current - current.available)
+    spare = current.available + sum(size.available for size in older) - min_available
+    sizes = []
+    for size in older:
+        unhealthy = min(max(0, size.replicas - size.available), max(0, budget))
+        budget -= unhealthy
+        spared = min(size.replicas - unhealthy, max(0, spare), max(0, budget))
+        budget -= spared
+        spare -= spared
+        sizes.append(size.replicas - unhealthy - spared)
+    return sizes

@@ -1,0 +1,175 @@
+"""What deleting an object means: at once, after a grace period, or once its finalizers are gone."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from scheduler.cluster.clock import Clock, parse_timestamp, timestamp
+from scheduler.cluster.errors import bad_request, conflict
+from scheduler.cluster.resources import Resource
+from scheduler.cluster.store import Stored
+
+Json = dict[str, Any]
+
+_ORPHAN = "orphan"
+_FOREGROUND = "foregroundDeletion"
+
+
+@dataclass(frozen=True)
+class DeleteOptions:
+    """``metav1.DeleteOptions`` as far as they matter here."""
+
+    grace_period_s: int | None = None
+    propagation_policy: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    dry_run: bool = False
+
+
+@dataclass(frozen=True)
+class DeletionPlan:
+    """Which writes a deletion makes.
+
+    Args:
+        marked: the object with its deletionTimestamp, to be stored first; ``None`` for no change.
+        removes: the object then goes.
+    """
+
+    marked: Json | None
+    removes: bool
+
+
+def parse_delete_options(body: Json, grace_query: str, policy_query: str) -> DeleteOptions:
+    """Delete options from a body, or from the query where the body has none.
+
+    Raises:
+        ApiError: 400, a value of the wrong kind.
+    """
+    grace = body.get("gracePeriodSeconds")
+    if grace is None and grace_query:
+        if not grace_query.lstrip("-").isdigit():
+            raise bad_request(f"gracePeriodSeconds: {grace_query!r} is no integer")
+        grace = int(grace_query)
+    preconditions = body.get("preconditions") or {}
+    policy = body.get("propagationPolicy") or policy_query
+    if not policy and body.get("orphanDependents") is not None:
+        policy = "Orphan" if body["orphanDependents"] else "Background"
+    return DeleteOptions(
+        grace_period_s=grace,
+        propagation_policy=policy,
+        uid=preconditions.get("uid") or "",
+        resource_version=preconditions.get("resourceVersion") or "",
+        dry_run=bool(body.get("dryRun")),
+    )
+
+
+def plan_deletion(
+    resource: Resource, current: Stored, options: DeleteOptions, clock: Clock
+) -> DeletionPlan:
+    """Decide how ``current`` is deleted.
+
+    Pods are deleted in two writes, the mark and the removal, and wait between them for their grace
+    period when they are bound and running. Other kinds go at once unless a finalizer holds them.
+
+    Raises:
+        ApiError: 409, a precondition does not hold.
+    """
+    _check_preconditions(resource, current, options)
+    finalizers = _finalizers(resource, current.obj, options)
+    if resource.plural == "pods":
+        return _plan_graceful(current, options, finalizers, clock)
+    if resource.plural == "namespaces" and current.obj["spec"].get("finalizers"):
+        return _plan_namespace(current, clock)
+    if not finalizers:
+        return DeletionPlan(None, removes=True)
+    if current.obj["metadata"].get("deletionTimestamp"):
+        return DeletionPlan(None, removes=False)
+    return DeletionPlan(_marked(current.obj, clock.now(), 0, finalizers), removes=False)
+
+
+def _check_preconditions(resource: Resource, current: Stored, options: DeleteOptions) -> None:
+    uid, actual = options.uid, current.obj["metadata"]["uid"]
+    if uid and uid != actual:
+        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {actual}"
+        raise conflict(resource, current.name, why)
+    revision = options.resource_version
+    if revision and revision != str(current.revision):
+        raise conflict(
+            resource,
+            current.name,
+            f"Precondition failed: ResourceVersion in precondition: {revision}, ResourceVersion "
+            f"in object meta: {current.revision}",
+        )
+
+
+def _finalizers(resource: Resource, obj: Json, options: DeleteOptions) -> list[str]:
+    """The object's finalizers with those the propagation policy asks for."""
+    kept = [
+        finalizer
+        for finalizer in obj["metadata"].get("finalizers") or ()
+        if not options.propagation_policy or finalizer not in {_ORPHAN, _FOREGROUND}
+    ]
+    policy = options.propagation_policy
+    if not policy and resource.orphans_by_default:
+        policy = "Orphan"
+    wanted = {"Orphan": _ORPHAN, "Foreground": _FOREGROUND}.get(policy)
+    if wanted and wanted not in kept:
+        kept.append(wanted)
+    return kept
+
+
+def _plan_graceful(
+    current: Stored, options: DeleteOptions, finalizers: list[str], clock: Clock
+) -> DeletionPlan:
+    metadata = current.obj["metadata"]
+    began = metadata.get("deletionTimestamp")
+    if began is None:
+        grace = _pod_grace_s(current.obj, options)
+        marked = _marked(current.obj, clock.after(grace), grace, finalizers)
+        return DeletionPlan(marked, removes=not grace and not finalizers)
+    pending = metadata.get("deletionGracePeriodSeconds") or 0
+    if not pending:
+        return DeletionPlan(None, removes=not finalizers)
+    asked = options.grace_period_s
+    if asked is None or asked >= pending:
+        return DeletionPlan(None, removes=False)
+    ends_at = timestamp(int(parse_timestamp(began)) - pending + asked)
+    marked = {
+        **current.obj,
+        "metadata": {
+            **metadata,
+            "deletionTimestamp": ends_at,
+            "deletionGracePeriodSeconds": asked,
+        },
+    }
+    return DeletionPlan(marked, removes=not asked and not finalizers)
+
+
+def _pod_grace_s(pod: Json, options: DeleteOptions) -> int:
+    spec = pod["spec"]
+    if not spec.get("nodeName") or pod["status"].get("phase") in {"Succeeded", "Failed"}:
+        return 0
+    grace = options.grace_period_s
+    if grace is None:
+        grace = int(spec.get("terminationGracePeriodSeconds", 0))
+    return 1 if grace < 0 else grace
+
+
+def _marked(obj: Json, when: str, grace_s: int, finalizers: list[str]) -> Json:
+    metadata = {
+        **obj["metadata"],
+        "deletionTimestamp": when,
+        "deletionGracePeriodSeconds": grace_s,
+    }
+    if finalizers:
+        metadata["finalizers"] = finalizers
+    if metadata.get("generation"):
+        metadata["generation"] += 1
+    return {**obj, "metadata": metadata}
+
+
+def _plan_namespace(current: Stored, clock: Clock) -> DeletionPlan:
+    if current.obj["metadata"].get("deletionTimestamp"):
+        return DeletionPlan(None, removes=False)
+    metadata = {**current.obj["metadata"], "deletionTimestamp": clock.now()}
+    status = {**current.obj.get("status", {}), "phase": "Terminating"}
+    return DeletionPlan({**current.obj, "metadata": metadata, "status": status}, removes=False)

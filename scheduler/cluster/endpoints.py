@@ -1,0 +1,292 @@
+"""From an HTTP request to the bytes of its answer, for everything but watches and lists.
+
+Nothing here waits: a request is handled in one go, so that writes are atomic without locks.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+import yaml
+
+from scheduler.cluster import errors
+from scheduler.cluster.binding import bind
+from scheduler.cluster.deletion import parse_delete_options
+from scheduler.cluster.event_conversion import to_core
+from scheduler.cluster.eviction import evict
+from scheduler.cluster.formats import Format, MetadataFormat, plain_format
+from scheduler.cluster.negotiation import negotiate
+from scheduler.cluster.patch import patch_object, patched
+from scheduler.cluster.paths import Review, Target
+from scheduler.cluster.protobuf import MEDIA_TYPE, decode_protobuf
+from scheduler.cluster.registry import Registry
+from scheduler.cluster.resources import EVENTS_V1, RESOURCES, Resource
+from scheduler.cluster.reviews import review
+from scheduler.cluster.scale import scale_of, set_scale
+from scheduler.cluster.selection import Selection
+from scheduler.cluster.store import Stored, encode
+from scheduler.cluster.table import TableFormat
+
+Json = dict[str, Any]
+
+_PLAIN_FORMATS: Mapping[int, Format] = {id(found): plain_format(found) for found in RESOURCES}
+_METADATA_FORMAT = MetadataFormat()
+_BODY_TYPES = frozenset(("", "application/json", "application/yaml", "application/octet-stream"))
+
+
+class ApiRequest(NamedTuple):
+    """An HTTP request as the endpoints see it."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    content_type: str = ""
+    accept: str = ""
+    body: bytes = b""
+
+    @property
+    def is_dry_run(self) -> bool:
+        """Nothing is to be stored."""
+        return self.query.get("dryRun") == "All"
+
+
+class Answer(NamedTuple):
+    """Status and body of an answer."""
+
+    status: int
+    body: bytes
+    retry_after_s: int = 0
+
+
+def error_answer(error: errors.ApiError) -> Answer:
+    """The answer that carries an error."""
+    return Answer(error.code, encode(error.status()), error.retry_after_s)
+
+
+def format_for(resource: Resource, request: ApiRequest) -> Format:
+    """The format a request's ``Accept`` header asks for."""
+    shape = negotiate(request.accept)
+    if shape == "table":
+        return TableFormat(resource, request.query.get("includeObject", "Metadata"))
+    return _METADATA_FORMAT if shape == "metadata" else _PLAIN_FORMATS[id(resource)]
+
+
+def decode_body(request: ApiRequest) -> Json:
+    """A request's body as an object; an empty body is an empty object.
+
+    Raises:
+        ApiError: 400 or 415.
+    """
+    if not request.body:
+        return {}
+    if request.content_type == MEDIA_TYPE:
+        return decode_protobuf(request.body)
+    if request.content_type not in _BODY_TYPES:
+        raise errors.unsupported_media_type(("application/json", "application/yaml"))
+    try:
+        if request.content_type == "application/yaml":
+            body = yaml.safe_load(request.body)
+        else:
+            body = msgspec.json.decode(request.body)
+    except (msgspec.DecodeError, yaml.YAMLError) as error:
+        raise errors.bad_request(f"couldn't get version/kind; json parse error: {error}") from error
+    if not isinstance(body, dict):
+        raise errors.bad_request("couldn't get version/kind; json parse error: expected an object")
+    return body
+
+
+class Endpoints:
+    """Every verb on objects, collections and subresources.
+
+    Args:
+        registry: what is read and written.
+        username: whom a token belongs to, as reviews tell.
+    """
+
+    def __init__(self, registry: Registry, username: str) -> None:
+        self._registry = registry
+        self._username = username
+
+    def handle(self, request: ApiRequest, target: Target | Review) -> Answer:
+        """Answer a request.
+
+        Raises:
+            ApiError: it is refused.
+        """
+        if isinstance(target, Review):
+            return self._handle_review(request, target)
+        if target.subresource and target.subresource != "status":
+            return self._handle_subresource(request, target)
+        if not target.name:
+            return self._handle_collection(request, target)
+        if request.method == "GET":
+            return self._get(request, target)
+        if request.method == "PUT":
+            return self._update(request, target)
+        if request.method == "PATCH":
+            return self._patch(request, target)
+        if request.method == "DELETE" and not target.subresource:
+            return self._delete(request, target)
+        raise errors.method_not_allowed()
+
+    def _handle_review(self, request: ApiRequest, target: Review) -> Answer:
+        if request.method != "POST":
+            raise errors.method_not_allowed()
+        body = decode_body(request)
+        if target.plural == "bindings":
+            name = (body.get("metadata") or {}).get("name", "")
+            bound = bind(self._registry, target.namespace, name, body, dry_run=request.is_dry_run)
+            return Answer(201, encode(bound))
+        return Answer(201, encode(review(target, body, self._username)))
+
+    def _handle_collection(self, request: ApiRequest, target: Target) -> Answer:
+        if request.method == "POST":
+            return self._create(request, target)
+        if request.method == "DELETE":
+            return self._delete_collection(request, target)
+        raise errors.method_not_allowed()
+
+    def _create(self, request: ApiRequest, target: Target) -> Answer:
+        resource, namespace = target.resource, target.namespace or ""
+        if resource.namespaced and target.namespace is None:
+            raise errors.method_not_allowed()
+        obj = self._core_shape(resource, decode_body(request))
+        stored = self._registry.create(resource, namespace, obj, dry_run=request.is_dry_run)
+        return self._one(request, resource, stored, 201)
+
+    @staticmethod
+    def _core_shape(resource: Resource, obj: Json) -> Json:
+        return to_core(obj) if resource is EVENTS_V1 else obj
+
+    @staticmethod
+    def _one(request: ApiRequest, resource: Resource, stored: Stored, status: int = 200) -> Answer:
+        return Answer(status, format_for(resource, request).one(stored))
+
+    def _get(self, request: ApiRequest, target: Target) -> Answer:
+        stored = self._registry.get(target.resource, target.namespace or "", target.name)
+        return self._one(request, target.resource, stored)
+
+    def _update(self, request: ApiRequest, target: Target) -> Answer:
+        resource, namespace = target.resource, target.namespace or ""
+        obj = self._core_shape(resource, decode_body(request))
+        if target.subresource == "status":
+            current = self._registry.get(resource, namespace, target.name)
+            obj.setdefault("metadata", {})
+            stored = self._registry.replace_status(
+                resource, current, obj, dry_run=request.is_dry_run
+            )
+            return self._one(request, resource, stored)
+        stored, is_created = self._registry.update(
+            resource, namespace, target.name, obj, dry_run=request.is_dry_run
+        )
+        return self._one(request, resource, stored, 201 if is_created else 200)
+
+    def _patch(self, request: ApiRequest, target: Target) -> Answer:
+        current = self._registry.get(target.resource, target.namespace or "", target.name)
+        stored = patch_object(
+            self._registry,
+            target.resource,
+            current,
+            request.content_type,
+            request.body,
+            subresource=target.subresource,
+            dry_run=request.is_dry_run,
+        )
+        return self._one(request, target.resource, stored)
+
+    def _delete(self, request: ApiRequest, target: Target) -> Answer:
+        resource = target.resource
+        options = self._delete_options(request)
+        last, is_gone = self._registry.delete(
+            resource, target.namespace or "", target.name, options
+        )
+        if resource.plural == "pods" or not is_gone:
+            return self._one(request, resource, last)
+        details: Json = {"name": target.name}
+        if resource.group:
+            details["group"] = resource.group
+        details |= {"kind": resource.plural, "uid": last.obj["metadata"]["uid"]}
+        status = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Success",
+            "details": details,
+        }
+        return Answer(200, encode(status))
+
+    @staticmethod
+    def _delete_options(request: ApiRequest) -> Any:
+        body = decode_body(request)
+        if request.is_dry_run:
+            body["dryRun"] = ["All"]
+        query = request.query
+        return parse_delete_options(
+            body, query.get("gracePeriodSeconds", ""), query.get("propagationPolicy", "")
+        )
+
+    def _delete_collection(self, request: ApiRequest, target: Target) -> Answer:
+        resource, query = target.resource, request.query
+        options = self._delete_options(request)
+        selection = Selection(
+            resource,
+            target.namespace,
+            query.get("labelSelector", ""),
+            query.get("fieldSelector", ""),
+        )
+        collection = self._registry.store.collection(resource.stored_in)
+        chosen = selection.select(collection.items(selection.namespace))
+        deleted = [
+            self._registry.delete(resource, stored.namespace, stored.name, options)[0]
+            for stored in chosen
+        ]
+        metadata = {"resourceVersion": str(self._registry.store.revision)}
+        return Answer(200, format_for(resource, request).many(deleted, metadata))
+
+    def _handle_subresource(self, request: ApiRequest, target: Target) -> Answer:
+        namespace, name = target.namespace or "", target.name
+        if target.subresource == "scale":
+            return self._scale(request, target)
+        if target.subresource == "log" and request.method == "GET":
+            self._registry.get(target.resource, namespace, name)
+            return Answer(200, b"")
+        if target.subresource == "finalize" and request.method == "PUT":
+            return self._finalize(request, target)
+        if request.method != "POST":
+            raise errors.method_not_allowed()
+        body = decode_body(request)
+        if target.subresource == "binding":
+            named = (body.get("metadata") or {}).get("name") or name
+            if named != name:
+                raise errors.bad_request("name in URL does not match name in Binding object")
+            dry_run = request.is_dry_run
+            return Answer(201, encode(bind(self._registry, namespace, name, body, dry_run=dry_run)))
+        if target.subresource == "eviction":
+            return Answer(201, encode(evict(self._registry, namespace, name, body)))
+        raise errors.method_not_allowed()
+
+    def _finalize(self, request: ApiRequest, target: Target) -> Answer:
+        """Set a namespace's ``spec.finalizers``; without any, a terminating one goes."""
+        current = self._registry.get(target.resource, "", target.name)
+        spec = decode_body(request).get("spec") or {}
+        obj = {**current.obj, "spec": spec}
+        if not spec.get("finalizers") and current.obj["metadata"].get("deletionTimestamp"):
+            last = self._registry.store.remove(target.resource.stored_in, current)
+        else:
+            last = self._registry.store.put(target.resource.stored_in, obj)
+        return self._one(request, target.resource, last)
+
+    def _scale(self, request: ApiRequest, target: Target) -> Answer:
+        resource = target.resource
+        current = self._registry.get(resource, target.namespace or "", target.name)
+        if request.method == "GET":
+            return Answer(200, encode(scale_of(current)))
+        if request.method == "PUT":
+            scale = decode_body(request)
+        elif request.method == "PATCH":
+            patch = decode_body(request._replace(content_type=""))
+            scale = patched(scale_of(current), request.content_type, patch)
+        else:
+            raise errors.method_not_allowed()
+        changed = set_scale(self._registry, resource, current, scale, dry_run=request.is_dry_run)
+        return Answer(200, encode(scale_of(changed)))

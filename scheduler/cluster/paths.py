@@ -1,0 +1,73 @@
+"""What a request path addresses: a resource, an object, a subresource, or something else."""
+
+from typing import NamedTuple
+
+from scheduler.cluster.resources import BY_PATH, NAMESPACES, Resource
+
+
+class Target(NamedTuple):
+    """An addressed resource.
+
+    ``namespace`` is ``None`` where the path names none: all namespaces, or a cluster-scoped kind.
+    """
+
+    resource: Resource
+    namespace: str | None
+    name: str
+    subresource: str
+
+
+class Review(NamedTuple):
+    """A POST-only virtual resource, such as ``tokenreviews`` or a namespace's ``bindings``."""
+
+    group: str
+    version: str
+    plural: str
+    namespace: str
+
+
+_VIRTUAL = frozenset(
+    (
+        ("", "bindings"),
+        ("authentication.k8s.io", "tokenreviews"),
+        ("authentication.k8s.io", "selfsubjectreviews"),
+        ("authorization.k8s.io", "subjectaccessreviews"),
+        ("authorization.k8s.io", "selfsubjectaccessreviews"),
+        ("authorization.k8s.io", "localsubjectaccessreviews"),
+        ("authorization.k8s.io", "selfsubjectrulesreviews"),
+    )
+)
+
+
+def parse_path(path: str) -> Target | Review | None:
+    """Read an API path; ``None`` if it addresses no served resource."""
+    parts = path.strip("/").split("/")
+    if parts[0] == "api" and len(parts) > 2:
+        group, version, rest = "", parts[1], parts[2:]
+    elif parts[0] == "apis" and len(parts) > 3:
+        group, version, rest = parts[1], parts[2], parts[3:]
+    else:
+        return None
+    if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in NAMESPACES.subresources:
+        return _target(group, version, rest[1], rest[2:])
+    return _target(group, version, None, rest)
+
+
+def _target(
+    group: str, version: str, namespace: str | None, rest: list[str]
+) -> Target | Review | None:
+    plural = rest[0]
+    if version == "v1" and (group, plural) in _VIRTUAL and len(rest) == 1:
+        return Review(group, version, plural, namespace or "")
+    resource = BY_PATH.get((group, version, plural))
+    if resource is None or len(rest) > 3:
+        return None
+    if not resource.namespaced and namespace is not None:
+        return None
+    name = rest[1] if len(rest) > 1 else ""
+    subresource = rest[2] if len(rest) > 2 else ""
+    if resource.namespaced and namespace is None and name:
+        return None
+    if subresource and subresource not in resource.subresources:
+        return None
+    return Target(resource, namespace, name, subresource)

@@ -1,0 +1,162 @@
+"""The fields the API server fills into a pod, or into a workload's pod template."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from scheduler.api.quantity import parse_quantity, quantity_milli_value
+from scheduler.cluster.errors import bad_request
+
+Json = dict[str, Any]
+
+_TERMINATION_LOG = "/dev/termination-log"
+_SUPPORTED_QOS = ("cpu", "memory")
+
+
+@lru_cache(maxsize=4096)
+def _canonical(text: str) -> str:
+    return parse_quantity(text).canonical()
+
+
+def canonical_quantities(holder: Json | None, *keys: str) -> None:
+    """Rewrite the quantities of ``holder``'s maps as the server stores them (``1000m`` to ``1``).
+
+    Raises:
+        ApiError: 400, a quantity cannot be parsed.
+    """
+    for key in keys:
+        amounts = (holder or {}).get(key)
+        if not amounts:
+            continue
+        for name, amount in amounts.items():
+            try:
+                amounts[name] = _canonical(str(amount))
+            except ValueError as error:
+                raise bad_request(
+                    f"{key}.{name}: quantity {amount!r} must match the regular expression "
+                    f"'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+                ) from error
+
+
+def set_pod_spec_defaults(spec: Json) -> None:
+    """Fill a pod spec, of a pod or of a template."""
+    spec.setdefault("restartPolicy", "Always")
+    spec.setdefault("terminationGracePeriodSeconds", 30)
+    spec.setdefault("dnsPolicy", "ClusterFirst")
+    spec.setdefault("securityContext", {})
+    spec.setdefault("schedulerName", "default-scheduler")
+    for container in _containers(spec):
+        _set_container_defaults(container, bool(spec.get("hostNetwork")))
+    for volume in spec.get("volumes") or ():
+        _set_volume_defaults(volume)
+    canonical_quantities(spec, "overhead")
+    canonical_quantities(spec.get("resources"), "requests", "limits")
+
+
+def set_pod_defaults(pod: Json) -> None:
+    """Fill a pod; its spec must already be an object."""
+    spec = pod["spec"]
+    set_pod_spec_defaults(spec)
+    spec.setdefault("enableServiceLinks", True)
+    for container in _containers(spec):
+        _default_requests_from_limits(container["resources"])
+
+
+def _containers(spec: Json) -> list[Json]:
+    return [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
+
+
+def _set_container_defaults(container: Json, host_network: bool) -> None:
+    container.setdefault("resources", {})
+    container.setdefault("terminationMessagePath", _TERMINATION_LOG)
+    container.setdefault("terminationMessagePolicy", "File")
+    container.setdefault("imagePullPolicy", _pull_policy(container.get("image") or ""))
+    canonical_quantities(container["resources"], "requests", "limits")
+    for port in container.get("ports") or ():
+        port.setdefault("protocol", "TCP")
+        if host_network and "hostPort" not in port and "containerPort" in port:
+            port["hostPort"] = port["containerPort"]
+    for probe in ("livenessProbe", "readinessProbe", "startupProbe"):
+        if container.get(probe):
+            _set_probe_defaults(container[probe])
+    for variable in container.get("env") or ():
+        field_ref = (variable.get("valueFrom") or {}).get("fieldRef")
+        if field_ref:
+            field_ref.setdefault("apiVersion", "v1")
+
+
+def _pull_policy(image: str) -> str:
+    name = image.rsplit("/", 1)[-1]
+    is_latest = "@" not in name and (":" not in name or name.endswith(":latest"))
+    return "Always" if is_latest else "IfNotPresent"
+
+
+def _set_probe_defaults(probe: Json) -> None:
+    probe.setdefault("timeoutSeconds", 1)
+    probe.setdefault("periodSeconds", 10)
+    probe.setdefault("successThreshold", 1)
+    probe.setdefault("failureThreshold", 3)
+    if probe.get("httpGet"):
+        probe["httpGet"].setdefault("path", "/")
+        probe["httpGet"].setdefault("scheme", "HTTP")
+
+
+def _default_requests_from_limits(resources: Json) -> None:
+    limits = resources.get("limits")
+    if limits:
+        requests = resources.setdefault("requests", {})
+        for name, amount in limits.items():
+            requests.setdefault(name, amount)
+
+
+def _mode(volume: Json) -> None:
+    volume.setdefault("defaultMode", 420)
+
+
+def _host_path(volume: Json) -> None:
+    volume.setdefault("type", "")
+
+
+def _projected(volume: Json) -> None:
+    _mode(volume)
+    for source in volume.get("sources") or ():
+        token = source.get("serviceAccountToken")
+        if token is not None:
+            token.setdefault("expirationSeconds", 3600)
+
+
+_VOLUME_DEFAULTS: dict[str, Callable[[Json], None]] = {
+    "configMap": _mode,
+    "secret": _mode,
+    "downwardAPI": _mode,
+    "projected": _projected,
+    "hostPath": _host_path,
+}
+
+
+def _set_volume_defaults(volume: Json) -> None:
+    if len(volume) == 1:
+        volume["emptyDir"] = {}
+    for source, set_defaults in _VOLUME_DEFAULTS.items():
+        if isinstance(volume.get(source), dict):
+            set_defaults(volume[source])
+
+
+def qos_class(spec: Json) -> str:
+    """Guaranteed, Burstable or BestEffort, from cpu and memory of all containers."""
+    any_set, all_guaranteed = False, True
+    for container in _containers(spec):
+        resources = container.get("resources") or {}
+        requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
+        for name in _SUPPORTED_QOS:
+            request = _amount(requests.get(name))
+            limit = _amount(limits.get(name))
+            any_set = any_set or request > 0 or limit > 0
+            all_guaranteed = all_guaranteed and 0 < limit == request
+    if not any_set:
+        return "BestEffort"
+    return "Guaranteed" if all_guaranteed else "Burstable"
+
+
+def _amount(text: str | None) -> int:
+    return quantity_milli_value(text) if text else 0

@@ -1,0 +1,56 @@
+"""The scale subresource: the replica count of a workload, read and set."""
+
+from typing import Any
+
+from scheduler.cluster import errors
+from scheduler.cluster.registry import Registry, editable
+from scheduler.cluster.resources import Resource
+from scheduler.cluster.store import Stored
+
+Json = dict[str, Any]
+
+
+def scale_of(stored: Stored) -> Json:
+    """The ``Scale`` of a Deployment, ReplicaSet, StatefulSet or ReplicationController."""
+    obj, metadata = stored.obj, stored.obj["metadata"]
+    kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    status: Json = {"replicas": (obj.get("status") or {}).get("replicas", 0)}
+    selector = _selector_text(obj["spec"].get("selector") or {})
+    if selector:
+        status["selector"] = selector
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {key: metadata[key] for key in kept if key in metadata},
+        "spec": {"replicas": obj["spec"].get("replicas", 1)},
+        "status": status,
+    }
+
+
+def _selector_text(selector: Json) -> str:
+    labels = selector.get("matchLabels") or {
+        key: value for key, value in selector.items() if isinstance(value, str)
+    }
+    return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+
+
+def set_scale(
+    registry: Registry, resource: Resource, current: Stored, scale: Json, *, dry_run: bool = False
+) -> Stored:
+    """Set ``spec.replicas`` from a ``Scale``.
+
+    Raises:
+        ApiError: 409, the scale names another revision; 422, the count is negative or no number.
+    """
+    replicas = (scale.get("spec") or {}).get("replicas", 0)
+    if not isinstance(replicas, int) or replicas < 0:
+        error = errors.invalid_value(
+            "spec.replicas", replicas, "must be greater than or equal to 0"
+        )
+        raise errors.invalid("autoscaling", "Scale", current.name, [error])
+    asked = (scale.get("metadata") or {}).get("resourceVersion")
+    if asked and asked != str(current.revision):
+        raise errors.conflict(resource, current.name)
+    obj = editable(current)
+    obj["spec"]["replicas"] = replicas
+    return registry.replace(resource, current, obj, dry_run=dry_run)

@@ -1,0 +1,210 @@
+"""Watchers: what one watch request still has to be sent, and when its stream ends.
+
+The store hands every change to every watcher of the collection synchronously; a watcher queues
+encoded frames and never makes the store wait. One that falls too far behind is closed, as the API
+server does, and its client starts over.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from scheduler.cluster.errors import ApiError
+from scheduler.cluster.formats import Format
+from scheduler.cluster.resources import Resource
+from scheduler.cluster.selection import Selection
+from scheduler.cluster.store import Change, Store, Stored, encode
+
+Json = dict[str, Any]
+
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+BOOKMARK_INTERVAL_S = 60.0
+
+
+class ByteSink(Protocol):
+    """Where frames go: the body of a streamed answer."""
+
+    async def write(self, data: bytes) -> None:
+        """Send bytes; returns when the transport can take more."""
+        ...
+
+
+def frame(type_: str, body: bytes) -> bytes:
+    """One line of a watch stream."""
+    return b'{"type":"' + type_.encode() + b'","object":' + body + b"}\n"
+
+
+class Watcher:
+    """The open watch of one client.
+
+    Args:
+        selection: what it wants to see.
+        format_: how objects are written.
+        max_pending: frames that may wait before the watcher is closed as too slow.
+        after_revision: changes up to this one are not sent.
+    """
+
+    def __init__(
+        self, selection: Selection, format_: Format, max_pending: int, after_revision: int = 0
+    ) -> None:
+        self.is_closed = False
+        self._selection = selection
+        self._format = format_
+        self._max_pending = max_pending
+        self._after_revision = after_revision
+        self._pending: deque[bytes] = deque()
+        self._wake = asyncio.Event()
+
+    def offer(self, change: Change) -> None:
+        """Queue a change if it shows in the selection."""
+        if self.is_closed or change.revision <= self._after_revision:
+            return
+        seen = self._selection.view(change)
+        if seen is None:
+            return
+        if len(self._pending) >= self._max_pending:
+            self.close()
+            return
+        type_, stored = seen
+        self._pending.append(self._encoded(change, type_, stored))
+        self._wake.set()
+
+    def _encoded(self, change: Change, type_: str, stored: Stored) -> bytes:
+        key = (type_, self._format.cache_key)
+        if not key[1]:
+            return frame(type_, self._format.one(stored))
+        found = change.frames.get(key)
+        if found is None:
+            found = change.frames[key] = frame(type_, self._format.one(stored))
+        return found
+
+    def send_initial(self, items: Sequence[Stored]) -> None:
+        """Queue an ADDED frame for each object, whatever their number."""
+        self._pending.extend(frame("ADDED", self._format.one(stored)) for stored in items)
+        self._wake.set()
+
+    def send_frame(self, data: bytes) -> None:
+        """Queue a ready frame."""
+        self._pending.append(data)
+        self._wake.set()
+
+    def wake(self) -> None:
+        """Let the stream look at its timers."""
+        self._wake.set()
+
+    def close(self) -> None:
+        """End the stream after what is queued is dropped."""
+        self.is_closed = True
+        self._pending.clear()
+        self._wake.set()
+
+    def take(self) -> bytes:
+        """Everything queued, as one chunk; empty if nothing is."""
+        chunk = b"".join(self._pending)
+        self._pending.clear()
+        return chunk
+
+    async def wait(self) -> None:
+        """Return once something is queued or a timer wants attention."""
+        await self._wake.wait()
+        self._wake.clear()
+
+
+class WatchStream:
+    """Sends a watcher's frames, bookmarks and end.
+
+    Args:
+        store: read for the revision a bookmark names.
+        watcher: the queue to send from.
+        resource: names the kind in bookmarks.
+        timeout_s: after this the stream ends by itself.
+        with_bookmarks: the client asked for bookmarks.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        watcher: Watcher,
+        resource: Resource,
+        timeout_s: float,
+        with_bookmarks: bool,
+    ) -> None:
+        self._store = store
+        self._watcher = watcher
+        self._resource = resource
+        self._timeout_s = timeout_s
+        self._with_bookmarks = with_bookmarks
+
+    async def run(self, sink: ByteSink) -> None:
+        """Send until the time is over, the watcher is closed or the sink fails."""
+        loop = asyncio.get_running_loop()
+        ends_at = loop.time() + self._timeout_s
+        bookmark_at = self._next_bookmark(loop.time(), ends_at)
+        while not self._watcher.is_closed:
+            if chunk := self._watcher.take():
+                await sink.write(chunk)
+                continue
+            now = loop.time()
+            if now >= bookmark_at:
+                await sink.write(bookmark(self._resource, self._store.revision))
+                bookmark_at = self._next_bookmark(now, ends_at)
+                continue
+            if now >= ends_at:
+                return
+            await self._sleep_until(loop, min(bookmark_at, ends_at))
+
+    def _next_bookmark(self, now: float, ends_at: float) -> float:
+        """A bookmark a minute, the last one shortly before the stream ends."""
+        if not self._with_bookmarks:
+            return float("inf")
+        last = ends_at - min(1.0, self._timeout_s / 4)
+        return float("inf") if now >= last else min(now + BOOKMARK_INTERVAL_S, last)
+
+    async def _sleep_until(self, loop: asyncio.AbstractEventLoop, when: float) -> None:
+        timer = loop.call_at(when, self._watcher.wake)
+        try:
+            await self._watcher.wait()
+        finally:
+            timer.cancel()
+
+
+def bookmark(resource: Resource, revision: int, *, initial_events_end: bool = False) -> bytes:
+    """A BOOKMARK frame: kind, apiVersion and resourceVersion, no name or uid."""
+    metadata: Json = {"resourceVersion": str(revision)}
+    if initial_events_end:
+        metadata["annotations"] = {INITIAL_EVENTS_END: "true"}
+    return frame("BOOKMARK", resource.type_prefix + encode({"metadata": metadata})[1:])
+
+
+def error_frame(error: ApiError) -> bytes:
+    """An ERROR frame carrying a Status; the stream ends after it."""
+    return frame("ERROR", encode(error.status()))
+
+
+class WatcherRegistry:
+    """Every open watch, so that faults and shutdown can end them."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._open: dict[Watcher, Callable[[], None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def open(self, collection: str, watcher: Watcher) -> None:
+        """Let a watcher follow a collection."""
+        self._open[watcher] = self._store.subscribe(collection, watcher.offer)
+
+    def release(self, watcher: Watcher) -> None:
+        """Stop following."""
+        unsubscribe = self._open.pop(watcher, None)
+        if unsubscribe is not None:
+            unsubscribe()
+
+    def close_all(self) -> int:
+        """End every open watch; returns how many there were."""
+        watchers = list(self._open)
+        for watcher in watchers:
+            watcher.close()
+        return len(watchers)

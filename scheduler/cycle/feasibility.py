@@ -1,0 +1,109 @@
+"""Finding the nodes a pod may go to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from scheduler.framework import CycleState, FilterResult, Framework, PreFilterOutcome
+from scheduler.framework.nominated import Nominations
+from scheduler.framework.verdict import Int64Array
+from scheduler.state.pod_info import PodInfo
+from scheduler.state.snapshot import Snapshot
+
+MIN_FEASIBLE_NODES_TO_FIND = 100
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSearch:
+    """How to search.
+
+    Attributes:
+        nominated: (pod, node name) of all nominated pods.
+        percentage: ``percentageOfNodesToScore``: stop once this share of the nodes is feasible;
+            None or 0 for all of them.
+        start_row: Where to start then; pass the last result's `next_start_row`.
+    """
+
+    nominated: Nominations = ()
+    percentage: int | None = None
+    start_row: int = 0
+
+
+SEARCH_ALL = NodeSearch()
+
+
+@dataclass(frozen=True, slots=True)
+class FeasibleNodes:
+    """The outcome of a search.
+
+    Attributes:
+        rows: Feasible rows to be scored, ascending.
+        num_evaluated: Nodes that count as filtered.
+        filtered: All that Filter found out.
+        next_start_row: Where the next search starts.
+    """
+
+    rows: Int64Array
+    num_evaluated: int
+    filtered: FilterResult
+    next_start_row: int
+
+
+def find_feasible_nodes(
+    framework: Framework,
+    snapshot: Snapshot,
+    pod: PodInfo,
+    state: CycleState,
+    pre_filtered: PreFilterOutcome,
+    search: NodeSearch,
+) -> FeasibleNodes:
+    """Filter the pod's nominated node first, then all nodes that PreFilter left.
+
+    Raises:
+        PluginFailed: A Filter plugin failed.
+    """
+    if pod.nominated_node_name:
+        found = _nominated_node(framework, snapshot, pod, state, search)
+        if found is not None:
+            return found
+    filtered = framework.run_filter(state, pod, snapshot, pre_filtered.node_names, search.nominated)
+    rows = filtered.rows
+    want = num_feasible_nodes_to_find(search.percentage, filtered.num_evaluated)
+    if len(rows) <= want:
+        return FeasibleNodes(rows, filtered.num_evaluated, filtered, search.start_row)
+    return _limited(filtered, want, search.start_row)
+
+
+def num_feasible_nodes_to_find(percentage: int | None, num_nodes: int) -> int:
+    """How many feasible nodes are enough: at least 100, all of them without a percentage."""
+    if not percentage or percentage >= 100 or num_nodes < MIN_FEASIBLE_NODES_TO_FIND:
+        return num_nodes
+    return max(num_nodes * percentage // 100, MIN_FEASIBLE_NODES_TO_FIND)
+
+
+def _nominated_node(
+    framework: Framework, snapshot: Snapshot, pod: PodInfo, state: CycleState, search: NodeSearch
+) -> FeasibleNodes | None:
+    name = frozenset((pod.nominated_node_name,))
+    filtered = framework.run_filter(state, pod, snapshot, name, search.nominated)
+    if not len(filtered.rows):
+        return None
+    return FeasibleNodes(filtered.rows, 1, filtered, search.start_row)
+
+
+def _limited(filtered: FilterResult, want: int, start_row: int) -> FeasibleNodes:
+    """The first `want` feasible rows from `start_row` on, wrapping around."""
+    rows = filtered.rows
+    turned = np.roll(rows, -int(np.searchsorted(rows, start_row)))[:want]
+    last = int(turned[-1])
+    exists = filtered.asked.snapshot.exists
+    passed = np.arange(len(exists))
+    inside = (
+        (passed >= start_row) & (passed <= last)
+        if last >= start_row
+        else (passed >= start_row) | (passed <= last)
+    )
+    evaluated = int(np.count_nonzero(exists & inside))
+    return FeasibleNodes(np.sort(turned), evaluated, filtered, (last + 1) % len(exists))

@@ -1,0 +1,177 @@
+"""The scheduling cycle of one pod: from snapshot to decision.
+
+PreFilter -> (nominated node, else all nodes) -> Filter
+-> no node:   diagnosis -> PostFilter -> Unschedulable
+-> one node:  Scheduled
+-> more:      PreScore -> Score -> pick -> Scheduled
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from scheduler.api.status import Status
+from scheduler.cycle.diagnosis import NO_NODES_AVAILABLE, fit_error_message
+from scheduler.cycle.feasibility import (
+    SEARCH_ALL,
+    FeasibleNodes,
+    NodeSearch,
+    find_feasible_nodes,
+)
+from scheduler.cycle.ranking import pick_node
+from scheduler.framework import (
+    CycleState,
+    Diagnosis,
+    Framework,
+    PluginFailed,
+    ScoreResult,
+    diagnose_filter,
+    diagnose_pre_filter,
+)
+from scheduler.state.pod_info import PodInfo
+from scheduler.state.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduled:
+    """The pod goes to a node.
+
+    Attributes:
+        node_name: The node.
+        evaluated_nodes: Nodes that were filtered.
+        feasible_nodes: Nodes that passed.
+        feasible: The search behind it; for explanations, as long as the snapshot is current.
+        scores: None if only one node was feasible: it was not scored.
+    """
+
+    node_name: str
+    evaluated_nodes: int
+    feasible_nodes: int
+    feasible: FeasibleNodes
+    scores: ScoreResult | None = None
+
+    @property
+    def next_start_row(self) -> int:
+        """Where the next search starts, if it is limited."""
+        return self.feasible.next_start_row
+
+
+@dataclass(frozen=True, slots=True)
+class Unschedulable:
+    """The pod goes nowhere for now.
+
+    Attributes:
+        diagnosis: Why.
+        message: The same in words.
+        evaluated_nodes: Nodes that were filtered.
+        nominated_node_name: The node where PostFilter makes room; empty clears the pod's
+            nomination, None leaves it alone.
+    """
+
+    diagnosis: Diagnosis
+    message: str
+    evaluated_nodes: int = 0
+    nominated_node_name: str | None = None
+
+    @property
+    def unschedulable_plugins(self) -> frozenset[str]:
+        """Whose events may help."""
+        return self.diagnosis.unschedulable_plugins
+
+    @property
+    def pending_plugins(self) -> frozenset[str]:
+        """Whose events help at once, without backoff."""
+        return self.diagnosis.pending_plugins
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A plugin failed; the pod is tried again later."""
+
+    status: Status
+
+
+SchedulingResult: TypeAlias = Scheduled | Unschedulable | Failed
+
+
+def schedule_pod(
+    framework: Framework,
+    snapshot: Snapshot,
+    pod: PodInfo,
+    state: CycleState,
+    choose: Callable[[int], int],
+    search: NodeSearch = SEARCH_ALL,
+) -> SchedulingResult:
+    """Decide where a pod goes; ``schedulingAlgorithm`` of v1.36.
+
+    Args:
+        framework: The pod's profile.
+        snapshot: The cluster.
+        pod: The pod.
+        state: A fresh one; Reserve and what follows need it afterwards.
+        choose: Given the number of equally good nodes, which to take (in order of their rows).
+        search: Nominations and limits.
+    """
+    if not snapshot.num_nodes:
+        return Unschedulable(Diagnosis(0), NO_NODES_AVAILABLE)
+    try:
+        return _decide(framework, snapshot, pod, state, choose, search)
+    except PluginFailed as failure:
+        return Failed(failure.status)
+
+
+def _decide(
+    framework: Framework,
+    snapshot: Snapshot,
+    pod: PodInfo,
+    state: CycleState,
+    choose: Callable[[int], int],
+    search: NodeSearch,
+) -> SchedulingResult:
+    outcome = framework.run_pre_filter(state, pod, snapshot)
+    if outcome.status.is_rejected:
+        diagnosis = diagnose_pre_filter(outcome, snapshot.num_nodes)
+        return _refuse(framework, snapshot, pod, state, diagnosis, 0)
+    if not outcome.status.is_success:
+        return Failed(outcome.status)
+    found = find_feasible_nodes(framework, snapshot, pod, state, outcome, search)
+    if not len(found.rows):
+        diagnosis = diagnose_filter(outcome, found.filtered, snapshot.num_nodes)
+        return _refuse(framework, snapshot, pod, state, diagnosis, found.num_evaluated)
+    return _choose_node(framework, snapshot, pod, state, choose, found)
+
+
+def _choose_node(
+    framework: Framework,
+    snapshot: Snapshot,
+    pod: PodInfo,
+    state: CycleState,
+    choose: Callable[[int], int],
+    found: FeasibleNodes,
+) -> SchedulingResult:
+    scores = None
+    row = int(found.rows[0])
+    if len(found.rows) > 1:
+        status = framework.run_pre_score(state, pod, snapshot.view(found.rows))
+        if not status.is_success:
+            return Failed(status)
+        scores = framework.run_score(state, pod, snapshot, found.rows)
+        row = pick_node(scores, choose)
+    return Scheduled(snapshot.node_names[row], found.num_evaluated, len(found.rows), found, scores)
+
+
+def _refuse(
+    framework: Framework,
+    snapshot: Snapshot,
+    pod: PodInfo,
+    state: CycleState,
+    diagnosis: Diagnosis,
+    evaluated: int,
+) -> Unschedulable:
+    outcome = framework.run_post_filter(state, pod, snapshot, diagnosis)
+    diagnosis = diagnosis.with_post_filter_message(outcome.status.message)
+    return Unschedulable(
+        diagnosis, fit_error_message(diagnosis), evaluated, outcome.nominated_node_name
+    )

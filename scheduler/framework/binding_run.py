@@ -1,0 +1,173 @@
+"""Running what follows a decision: Reserve, Permit, PreBind, Bind and PostBind plugins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from scheduler.api.instructions import BindPod
+from scheduler.api.status import SUCCESS, Code, Status, error
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.extension_points import (
+    BindPlugin,
+    PermitPlugin,
+    PostBindPlugin,
+    PreBindPlugin,
+    ReservePlugin,
+)
+from scheduler.framework.failure import PluginFailed, failed
+from scheduler.state.pod_info import PodInfo
+
+#: A Permit plugin cannot make a pod wait longer.
+MAX_PERMIT_WAIT_S = 15 * 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class PermitOutcome:
+    """What all Permit plugins say: a status, and per plugin that waits its limit in seconds."""
+
+    status: Status = SUCCESS
+    timeouts: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PreBindPlan:
+    """Which PreBind plugins have work to do for a pod, or the error that ends its cycle."""
+
+    status: Status = SUCCESS
+    plugins: tuple[str, ...] = ()
+
+
+def run_reserve_plugins(
+    plugins: Sequence[ReservePlugin], state: CycleState, pod: PodInfo, node_name: str
+) -> Status:
+    """Reserve with all plugins; on the first failure unreserve with all of them."""
+    for plugin in plugins:
+        status = _reserve(plugin, state, pod, node_name)
+        if not status.is_success:
+            run_unreserve_plugins(plugins, state, pod, node_name)
+            return status
+    return SUCCESS
+
+
+def run_unreserve_plugins(
+    plugins: Sequence[ReservePlugin], state: CycleState, pod: PodInfo, node_name: str
+) -> None:
+    """Unreserve with all plugins, in reverse order, also those that were not reached.
+
+    Raises:
+        PluginFailed: A plugin raised; the others have run all the same.
+    """
+    failure: PluginFailed | None = None
+    for plugin in reversed(plugins):
+        try:
+            plugin.unreserve(state, pod, node_name)
+        except Exception as problem:
+            failure = failed(f'running Unreserve plugin "{plugin.name}"', plugin.name, problem)
+    if failure is not None:
+        raise failure
+
+
+def run_permit_plugins(
+    plugins: Sequence[PermitPlugin], state: CycleState, pod: PodInfo, node_name: str
+) -> PermitOutcome:
+    """Ask all Permit plugins; a rejection ends it, waiting does not."""
+    timeouts: dict[str, float] = {}
+    for plugin in plugins:
+        doing = f'running Permit plugin "{plugin.name}"'
+        try:
+            status, timeout_s = plugin.permit(state, pod, node_name)
+        except Exception as problem:
+            return PermitOutcome(failed(doing, plugin.name, problem).status)
+        if status.code is Code.WAIT:
+            timeouts[plugin.name] = min(timeout_s, MAX_PERMIT_WAIT_S)
+        elif status.is_rejected:
+            return PermitOutcome(status.by(plugin.name))
+        elif not status.is_success:
+            return PermitOutcome(failed(doing, plugin.name, status).status)
+    if not timeouts:
+        return PermitOutcome()
+    text = f'one or more plugins asked to wait and no plugin rejected pod "{pod.name}"'
+    return PermitOutcome(Status(Code.WAIT, (text,)), timeouts)
+
+
+def plan_pre_bind(
+    plugins: Sequence[PreBindPlugin], state: CycleState, pod: PodInfo, node_name: str
+) -> PreBindPlan:
+    """Ask all PreBind plugins whether they have work to do."""
+    working = []
+    for plugin in plugins:
+        doing = f'running PreBindPreFlight "{plugin.name}"'
+        try:
+            status = plugin.pre_bind_pre_flight(state, pod, node_name)
+        except Exception as problem:
+            return PreBindPlan(failed(doing, plugin.name, problem).status)
+        if status.is_success:
+            working.append(plugin.name)
+        elif not status.is_skip:
+            return PreBindPlan(failed(doing, plugin.name, status).status)
+    return PreBindPlan(plugins=tuple(working))
+
+
+async def run_pre_bind_plugins(
+    plugins: Sequence[PreBindPlugin], state: CycleState, pod: PodInfo, node_name: str
+) -> Status:
+    """Run PreBind plugins one after the other until one does not succeed."""
+    for plugin in plugins:
+        doing = f'running PreBind plugin "{plugin.name}"'
+        try:
+            status = await plugin.pre_bind(state, pod, node_name)
+        except Exception as problem:
+            return failed(doing, plugin.name, problem).status
+        if status.is_rejected:
+            return status.by(plugin.name)
+        if not status.is_success:
+            return failed(doing, plugin.name, status).status
+    return SUCCESS
+
+
+def run_bind_plugins(
+    plugins: Sequence[BindPlugin], state: CycleState, pod: PodInfo, node_name: str
+) -> BindPod:
+    """The instruction of the first Bind plugin that takes the pod.
+
+    Raises:
+        PluginFailed: A plugin raised, or none takes it.
+    """
+    for plugin in plugins:
+        try:
+            instruction = plugin.bind(state, pod, node_name)
+        except Exception as problem:
+            raise failed(f'running Bind plugin "{plugin.name}"', plugin.name, problem) from problem
+        if instruction is not None:
+            return instruction
+    raise PluginFailed(error("no bind plugin takes the pod"))
+
+
+def run_post_bind_plugins(
+    plugins: Sequence[PostBindPlugin], state: CycleState, pod: PodInfo, node_name: str
+) -> None:
+    """Tell all PostBind plugins.
+
+    Raises:
+        PluginFailed: A plugin raised; the others have been told all the same.
+    """
+    failure: PluginFailed | None = None
+    for plugin in plugins:
+        try:
+            plugin.post_bind(state, pod, node_name)
+        except Exception as problem:
+            failure = failed(f'running PostBind plugin "{plugin.name}"', plugin.name, problem)
+    if failure is not None:
+        raise failure
+
+
+def _reserve(plugin: ReservePlugin, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+    doing = f'running Reserve plugin "{plugin.name}"'
+    try:
+        status = plugin.reserve(state, pod, node_name)
+    except Exception as problem:
+        return failed(doing, plugin.name, problem).status
+    if status.is_success or status.is_rejected:
+        return status.by(plugin.name)
+    return failed(doing, plugin.name, status).status

@@ -1,0 +1,175 @@
+"""Answers kept per equivalence class: the second pod of a class costs its changed rows only.
+
+A class's answers are arrays over all rows, correct for the generations of the two change logs
+they were brought to last. Whoever asks first brings them up to date: rows in the logs since then
+are judged again, or all rows if there are too many, the arrays grew, or another set of plugins
+takes part. The answers are valid for one cluster's live snapshots; what-if snapshots and other
+clusters never meet them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+import numpy as np
+from cachetools import LRUCache
+
+from scheduler.framework.verdict import BoolArray, Int64Array
+from scheduler.state.change_log import ChangeLog
+from scheduler.state.snapshot import Snapshot
+
+_NONE: Int64Array = np.empty(0, dtype=np.int64)
+#: Judging this share of the rows one by one costs as much as judging all.
+_TOO_MANY = 4
+
+AnswersT = TypeVar("AnswersT")
+
+
+@dataclass(slots=True)
+class Seen:
+    """How far some answers have followed the change logs."""
+
+    num_rows: int
+    node_generation: int
+    usage_generation: int
+
+    @classmethod
+    def now(cls, snapshot: Snapshot) -> Seen:
+        """Everything up to now."""
+        return cls(
+            snapshot.num_rows,
+            snapshot.node_changes.generation,
+            snapshot.usage_changes.generation,
+        )
+
+    def advance(self, snapshot: Snapshot) -> Changes | None:
+        """The rows changed since the last time, or None if all must be judged anew."""
+        if self.num_rows != snapshot.num_rows:
+            return None
+        nodes = _since(snapshot.node_changes, self.node_generation)
+        usage = _since(snapshot.usage_changes, self.usage_generation)
+        if nodes is None or usage is None:
+            return None
+        if (len(nodes) + len(usage)) * _TOO_MANY > self.num_rows:
+            return None
+        self.node_generation = snapshot.node_changes.generation
+        self.usage_generation = snapshot.usage_changes.generation
+        if len(nodes):
+            usage = np.union1d(nodes, usage) if len(usage) else nodes
+        return Changes(nodes, usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Rows whose node changed, and rows whose node or usage changed."""
+
+    nodes: Int64Array
+    usage: Int64Array
+
+
+@dataclass(slots=True)
+class FilterAnswers:
+    """Which rows the cached Filter plugins accept.
+
+    Attributes:
+        active: The plugins that took part, compared by identity.
+        node_accepts: ``bool[rows]``: existing, and accepted by the plugins that read nodes.
+        usage_accepts: ``bool[rows]``: accepted by the plugins that also read usage.
+        feasible: Both.
+        rows: The feasible rows, if somebody asked for them since they changed.
+    """
+
+    active: object
+    seen: Seen
+    node_accepts: BoolArray
+    usage_accepts: BoolArray
+    feasible: BoolArray
+    rows: Int64Array | None = None
+
+    def feasible_rows(self) -> Int64Array:
+        """The feasible rows, ascending."""
+        if self.rows is None:
+            self.rows = np.flatnonzero(self.feasible)
+        return self.rows
+
+
+@dataclass(slots=True)
+class RawScores:
+    """Raw scores of one plugin that normalises.
+
+    Attributes:
+        scores: ``int64[rows]``.
+        constant: The weighted, normalised score, if all existing nodes have the same raw one.
+    """
+
+    scores: Int64Array
+    constant: int | None = None
+
+
+@dataclass(slots=True)
+class ScoreAnswers:
+    """What the cached Score plugins give each row.
+
+    Attributes:
+        active: The plugins that took part, compared by identity.
+        fixed: ``int64[rows]``: weighted sum of the plugins that read nodes and do not normalise.
+        total: The same, with the plugins that read usage.
+        raw: Per plugin that normalises.
+        invalid: Per plugin the rows where it left 0..100; an error if such a row is feasible.
+    """
+
+    active: object
+    seen: Seen
+    fixed: Int64Array
+    total: Int64Array
+    raw: dict[str, RawScores] = field(default_factory=dict)
+    invalid: dict[str, BoolArray] = field(default_factory=dict)
+
+    @classmethod
+    def empty(cls, active: object, seen: Seen) -> ScoreAnswers:
+        """Nothing answered yet."""
+        fixed = np.zeros(seen.num_rows, dtype=np.int64)
+        return cls(active, seen, fixed, np.zeros(seen.num_rows, dtype=np.int64))
+
+
+class ClassCache(Generic[AnswersT]):
+    """Answers by class id, least recently used classes dropped first.
+
+    Args:
+        size: How many classes to keep; 0 keeps none.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._answers: MutableMapping[int, AnswersT] = LRUCache(max(size, 1))
+        self._enabled = size > 0
+        self._log: ChangeLog | None = None
+
+    def serves(self, snapshot: Snapshot) -> bool:
+        """Whether answers about `snapshot` may be kept; those of another cluster are dropped."""
+        if not self._enabled or snapshot.is_what_if:
+            return False
+        if snapshot.node_changes is not self._log:
+            self._answers.clear()
+            self._log = snapshot.node_changes
+        return True
+
+    def get(self, class_id: int) -> AnswersT | None:
+        """The answers of a class, not yet brought up to date."""
+        return self._answers.get(class_id)
+
+    def put(self, class_id: int, answers: AnswersT) -> None:
+        """Keep the answers of a class."""
+        self._answers[class_id] = answers
+
+    def drop(self, class_id: int) -> None:
+        """Forget a class: an update of its answers failed half-way."""
+        self._answers.pop(class_id, None)
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+
+def _since(log: ChangeLog, generation: int) -> Int64Array | None:
+    return _NONE if log.generation == generation else log.since(generation)

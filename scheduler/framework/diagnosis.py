@@ -1,0 +1,103 @@
+"""Why no node was feasible, counted: the material of the fit error and of preemption."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from scheduler.api.status import Code, Status
+from scheduler.framework.filter_result import FilterResult
+from scheduler.framework.pre_filter_run import PreFilterOutcome
+from scheduler.framework.verdict import BoolArray
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What stood in the pod's way; ``framework.Diagnosis`` of v1.36.
+
+    Attributes:
+        num_nodes: Nodes in the cluster.
+        reason_counts: Reason -> nodes rejected for it by their first rejecting plugin.
+        unschedulable_plugins: Who rejected the pod or a node.
+        pending_plugins: Who rejected it with Pending.
+        pre_filter_status: The rejection of PreFilter, if that is where it ended.
+        post_filter_message: What PostFilter had to say.
+        filtered: The statuses of single nodes; None if PreFilter rejected the pod. As long as
+            the snapshot is current.
+    """
+
+    num_nodes: int
+    reason_counts: Counter[str] = field(default_factory=Counter)
+    unschedulable_plugins: frozenset[str] = frozenset()
+    pending_plugins: frozenset[str] = frozenset()
+    pre_filter_status: Status | None = None
+    post_filter_message: str = ""
+    filtered: FilterResult | None = None
+
+    @property
+    def pre_filter_message(self) -> str:
+        """The PreFilter rejection's message, or empty."""
+        return self.pre_filter_status.message if self.pre_filter_status else ""
+
+    def status(self, row: int) -> Status:
+        """The status of the node in `row`; unresolvable if it was not even asked."""
+        if self.pre_filter_status is not None:
+            return self.pre_filter_status
+        if self.filtered is not None and _was_asked(self.filtered, row):
+            return self.filtered.status(row)
+        return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+
+    def resolvable(self) -> BoolArray:
+        """``bool[rows]``: nodes that removing pods may help, the candidates of preemption.
+
+        After a PreFilter rejection that is all nodes, if it was a plain Unschedulable; there
+        is no array then, and the caller takes every existing node or none.
+        """
+        if self.filtered is None:
+            return np.zeros(0, dtype=np.bool_)
+        return self.filtered.resolvable()
+
+    def with_post_filter_message(self, message: str) -> Diagnosis:
+        """The same, once PostFilter ran."""
+        return replace(self, post_filter_message=message)
+
+
+def diagnose_pre_filter(outcome: PreFilterOutcome, num_nodes: int) -> Diagnosis:
+    """The diagnosis of a pod that PreFilter rejected."""
+    status = outcome.status
+    by = frozenset({status.plugin}) if status.plugin else frozenset()
+    pending = status.code is Code.PENDING
+    return Diagnosis(
+        num_nodes,
+        unschedulable_plugins=outcome.plugins | by,
+        pending_plugins=by if pending else frozenset(),
+        pre_filter_status=status,
+    )
+
+
+def diagnose_filter(outcome: PreFilterOutcome, filtered: FilterResult, num_nodes: int) -> Diagnosis:
+    """The diagnosis of a pod for which Filter left no node.
+
+    Raises:
+        PluginFailed: A plugin failed at giving its reasons.
+    """
+    verdicts = filtered.verdicts
+    asked = filtered.asked.exists.copy()
+    for row in filtered.overruled:
+        asked[filtered.position(row)] = False
+    counts, plugins = verdicts.count_reasons(asked)
+    for status in filtered.overruled.values():
+        counts.update(status.reasons)
+        plugins.add(status.plugin)
+    absent = num_nodes - filtered.num_evaluated
+    if absent and outcome.node_names is not None:
+        counts[f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(outcome.plugins))}]"] += absent
+    return Diagnosis(num_nodes, counts, outcome.plugins | plugins, filtered=filtered)
+
+
+def _was_asked(filtered: FilterResult, row: int) -> bool:
+    rows = filtered.asked.rows
+    position = int(np.searchsorted(rows, row))
+    return position < len(rows) and int(rows[position]) == row

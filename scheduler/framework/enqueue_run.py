@@ -1,0 +1,93 @@
+"""What a profile tells the queue: order, gates, and which events concern which plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from scheduler.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
+from scheduler.api.status import SUCCESS, Status
+from scheduler.framework.extension_points import (
+    EnqueueExtensions,
+    EventRegistration,
+    FilterPlugin,
+    PermitPlugin,
+    Plugin,
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    ReservePlugin,
+)
+from scheduler.framework.failure import failed
+from scheduler.state.pod_info import PodInfo
+
+_WILDCARD = EventRegistration(ClusterEvent(EventResource.WILDCARD, ActionType.ALL))
+
+
+def can_reject(plugin: Plugin) -> bool:
+    """Whether the plugin takes part where pods are rejected."""
+    return isinstance(
+        plugin,
+        PreEnqueuePlugin | PreFilterPlugin | FilterPlugin | ReservePlugin | PermitPlugin,
+    )
+
+
+def registered_events(plugins: Iterable[Plugin]) -> dict[str, tuple[EventRegistration, ...]]:
+    """Per plugin that can reject the events it waits for; all events if it does not say.
+
+    A registration for added nodes covers their taints too: a node is often added with a taint
+    that keeps everybody away until it is ready.
+    """
+    registered = {}
+    for plugin in plugins:
+        if not can_reject(plugin):
+            continue
+        events = (
+            plugin.events_to_register() if isinstance(plugin, EnqueueExtensions) else (_WILDCARD,)
+        )
+        registered[plugin.name] = tuple(map(_with_taints, events))
+    return registered
+
+
+def run_pre_enqueue_plugins(plugins: Sequence[PreEnqueuePlugin], pod: PodInfo) -> Status:
+    """The first status that is no success, or success."""
+    for plugin in plugins:
+        try:
+            status = plugin.pre_enqueue(pod)
+        except Exception as error:
+            return failed(f'running PreEnqueue plugin "{plugin.name}"', plugin.name, error).status
+        if not status.is_success:
+            return status.by(plugin.name)
+    return SUCCESS
+
+
+def ask_hints(
+    registrations: Mapping[str, Sequence[EventRegistration]],
+    plugin: str,
+    event: ClusterEvent,
+    pod: PodInfo,
+    change: tuple[Any, Any],
+) -> QueueingHint:
+    """Whether `event`, the `change` from old to new object, may help a pod `plugin` rejected.
+
+    A hint function that fails counts as Queue, as upstream: better tried in vain than forgotten.
+    """
+    for registration in registrations.get(plugin, (_WILDCARD,)):
+        if not registration.event.matches(event):
+            continue
+        if registration.hint is None:
+            return QueueingHint.QUEUE
+        try:
+            hint = registration.hint(pod, *change)
+        except Exception:
+            return QueueingHint.QUEUE
+        if hint is QueueingHint.QUEUE:
+            return hint
+    return QueueingHint.SKIP
+
+
+def _with_taints(registration: EventRegistration) -> EventRegistration:
+    event = registration.event
+    if event.resource is not EventResource.NODE or not event.action & ActionType.ADD:
+        return registration
+    action = event.action | ActionType.UPDATE_NODE_TAINT
+    return EventRegistration(ClusterEvent(event.resource, action, event.label), registration.hint)

@@ -1,0 +1,218 @@
+"""The contract: one Protocol per extension point of kube-scheduler v1.36.
+
+A plugin is a class whose instances have a `name` and the methods of the points it takes part in;
+nothing is inherited. Vectorised is the native form of Filter and Score: one call answers for all
+the nodes it is given. A plugin keeps no reference to a snapshot beyond the call, does no I/O
+(PreBind excepted, which is a coroutine that the shell runs outside the cycle) and reads no clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from scheduler.api.events import ClusterEvent, QueueingHint
+from scheduler.api.instructions import BindPod
+from scheduler.api.status import SUCCESS, Status
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.verdict import FilterVerdict, Int64Array
+from scheduler.state.pod_info import PodInfo
+from scheduler.state.snapshot import NodeView, Snapshot
+
+#: (pod, old object or None, new object or None) -> opinion.
+QueueingHintFn: TypeAlias = Callable[[PodInfo, Any, Any], QueueingHint]
+
+
+class Reads(Enum):
+    """What an answer of Filter or Score depends on, besides the pod's class.
+
+    The runner keeps answers per equivalence class and asks again only for rows where this
+    changed. Declaring too much costs time, declaring too little gives wrong answers. A plugin
+    that declares anything but CLUSTER may be asked about nodes that are not feasible, or rows
+    without a node; its PreFilter and PreScore state may depend on the pod's class only, and its
+    `normalize_score` must give equal raw scores equal results.
+    """
+
+    #: The node object: labels, taints, spec, images, allocatable.
+    NODE = "node"
+    #: The node object and what its own pods take of it: requests, ports, volumes.
+    USAGE = "usage"
+    #: The objects of all nodes, e.g. how many have an image: asked anew when any node changed.
+    NODES = "nodes"
+    #: Anything else: asked anew in every cycle, for all nodes.
+    CLUSTER = "cluster"
+
+
+@dataclass(frozen=True, slots=True)
+class PreFilterResult:
+    """Answer of PreFilter: a status and, if the search can be narrowed, the nodes left."""
+
+    status: Status = SUCCESS
+    node_names: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EventRegistration:
+    """A cluster event that may make a pod schedulable which this plugin rejected."""
+
+    event: ClusterEvent
+    hint: QueueingHintFn | None = None
+
+
+class Plugin(Protocol):
+    """What all plugins have in common."""
+
+    @property
+    def name(self) -> str:
+        """The plugin's name in configuration, messages and metrics."""
+        ...
+
+
+@runtime_checkable
+class PreEnqueuePlugin(Plugin, Protocol):
+    """Decides whether a pod may enter the active or backoff queue."""
+
+    def pre_enqueue(self, pod: PodInfo) -> Status:
+        """Success lets the pod in; a rejection gates it."""
+        ...
+
+
+@runtime_checkable
+class QueueSortPlugin(Plugin, Protocol):
+    """Orders the active queue; a key instead of Less, so a heap needs no callbacks."""
+
+    def sort_key(self, pod: PodInfo, queued_at: float) -> tuple[Any, ...]:
+        """Smaller goes first; `queued_at` is when the pod entered the queue, in seconds."""
+        ...
+
+
+@runtime_checkable
+class PreFilterPlugin(Plugin, Protocol):
+    """Looks at the pod once, before any node."""
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
+        """Skip drops the plugin's Filter; a rejection ends or will end the cycle."""
+        ...
+
+
+@runtime_checkable
+class FilterPlugin(Plugin, Protocol):
+    """Refuses nodes."""
+
+    @property
+    def filter_reads(self) -> Reads:
+        """What the answer depends on."""
+        ...
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
+        """Which of `nodes` are refused, and why; masks are ``bool[len(nodes)]``."""
+        ...
+
+
+@runtime_checkable
+class PostFilterPlugin(Plugin, Protocol):
+    """Called when no node was feasible; may make room and nominate a node."""
+
+    def post_filter(
+        self, state: CycleState, pod: PodInfo, snapshot: Snapshot, diagnosis: Any
+    ) -> tuple[Status, str | None]:
+        """The status and the nominated node: None leaves it alone, empty clears it."""
+        ...
+
+
+@runtime_checkable
+class PreScorePlugin(Plugin, Protocol):
+    """Looks at the pod and the feasible nodes once, before scoring."""
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
+        """Skip drops the plugin's Score. `nodes` are the feasible ones."""
+        ...
+
+
+@runtime_checkable
+class ScorePlugin(Plugin, Protocol):
+    """Rates nodes."""
+
+    @property
+    def score_reads(self) -> Reads:
+        """What the raw score of one node depends on."""
+        ...
+
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
+        """``int64[len(nodes)]``, in 0..100 unless the plugin normalises."""
+        ...
+
+
+@runtime_checkable
+class NormalizeScorePlugin(Plugin, Protocol):
+    """A Score plugin whose raw scores are brought to 0..100 over the feasible nodes."""
+
+    def normalize_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeView, scores: Int64Array
+    ) -> Int64Array:
+        """``int64[len(nodes)]`` in 0..100 from the raw `scores` of the feasible `nodes`."""
+        ...
+
+
+@runtime_checkable
+class ReservePlugin(Plugin, Protocol):
+    """Keeps books about what a pod takes beyond what the cache knows."""
+
+    def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+        """Take it; a rejection ends the cycle and unreserves everything."""
+        ...
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        """Give it back; idempotent, and called even where `reserve` was not reached."""
+        ...
+
+
+@runtime_checkable
+class PermitPlugin(Plugin, Protocol):
+    """The last word before binding: yes, no, or wait."""
+
+    def permit(self, state: CycleState, pod: PodInfo, node_name: str) -> tuple[Status, float]:
+        """The status and, for Wait, the time limit in seconds (at most 15 minutes)."""
+        ...
+
+
+@runtime_checkable
+class PreBindPlugin(Plugin, Protocol):
+    """Work that has to be done before the Binding is posted; may talk to the API server."""
+
+    def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+        """Skip if there is nothing to do for this pod."""
+        ...
+
+    async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+        """Do it; anything but Success gives the pod back to the queue."""
+        ...
+
+
+@runtime_checkable
+class BindPlugin(Plugin, Protocol):
+    """Says how the pod is bound."""
+
+    def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> BindPod | None:
+        """The instruction, or None to leave it to the next Bind plugin."""
+        ...
+
+
+@runtime_checkable
+class PostBindPlugin(Plugin, Protocol):
+    """Told that a pod was bound."""
+
+    def post_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        """Informational."""
+        ...
+
+
+@runtime_checkable
+class EnqueueExtensions(Plugin, Protocol):
+    """A plugin that says which events may make the pods it rejected schedulable."""
+
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        """Without this, every event is taken to be of interest."""
+        ...

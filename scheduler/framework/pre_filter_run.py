@@ -1,0 +1,87 @@
+"""Running PreFilter plugins: may the pod be placed at all, and on which nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scheduler.api.status import REJECTIONS, SUCCESS, Code, Status, unresolvable
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.extension_points import PreFilterPlugin, PreFilterResult
+from scheduler.framework.failure import failed
+from scheduler.state.pod_info import PodInfo
+from scheduler.state.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class PreFilterOutcome:
+    """What all PreFilter plugins together say.
+
+    Attributes:
+        status: Success, the deciding rejection, or an error.
+        node_names: The nodes left, None for all. Some may not exist.
+        plugins: Who narrowed the search.
+    """
+
+    status: Status = SUCCESS
+    node_names: frozenset[str] | None = None
+    plugins: frozenset[str] = frozenset()
+
+
+PASSED = PreFilterOutcome()
+_ORDERLY = REJECTIONS | {Code.SUCCESS, Code.SKIP}
+
+
+def run_pre_filter_plugins(
+    plugins: Sequence[PreFilterPlugin], state: CycleState, pod: PodInfo, snapshot: Snapshot
+) -> PreFilterOutcome:
+    """Run all PreFilter plugins; ``RunPreFilterPlugins`` of v1.36.
+
+    Unresolvable rejections and errors end the run at once; after a plain rejection the others
+    still run, for preemption may need their state. Names of plugins that said Skip are left in
+    ``state.skip_filter``.
+    """
+    rejection = SUCCESS
+    node_names: frozenset[str] | None = None
+    narrowed_by: set[str] = set()
+    for plugin in plugins:
+        result = _run_one(plugin, state, pod, snapshot)
+        code = result.status.code
+        if code is Code.SKIP:
+            state.skip_filter.add(plugin.name)
+            continue
+        if code is Code.UNSCHEDULABLE:
+            rejection = result.status.by(plugin.name)
+            continue
+        if code is not Code.SUCCESS:
+            return PreFilterOutcome(result.status.by(plugin.name))
+        if result.node_names is None:
+            continue
+        narrowed_by.add(plugin.name)
+        node_names = result.node_names if node_names is None else node_names & result.node_names
+        if not node_names:
+            return PreFilterOutcome(_no_node_left(narrowed_by), node_names, frozenset(narrowed_by))
+    if rejection is SUCCESS and node_names is None:
+        return PASSED
+    return PreFilterOutcome(rejection, node_names, frozenset(narrowed_by))
+
+
+def _run_one(
+    plugin: PreFilterPlugin, state: CycleState, pod: PodInfo, snapshot: Snapshot
+) -> PreFilterResult:
+    try:
+        result = plugin.pre_filter(state, pod, snapshot)
+    except Exception as error:
+        doing = f'running PreFilter plugin "{plugin.name}"'
+        return PreFilterResult(failed(doing, plugin.name, error).status)
+    if result.status.code in _ORDERLY:
+        return result
+    doing = f'running PreFilter plugin "{plugin.name}"'
+    return PreFilterResult(failed(doing, plugin.name, result.status).status)
+
+
+def _no_node_left(narrowed_by: set[str]) -> Status:
+    names = sorted(narrowed_by)
+    if len(names) == 1:
+        return unresolvable(f"node(s) didn't satisfy plugin {names[0]}")
+    return unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(names)}] simultaneously")

@@ -1,0 +1,216 @@
+"""The framework of one profile: every extension point, ready to run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from scheduler.api.events import ClusterEvent, QueueingHint
+from scheduler.api.instructions import BindPod
+from scheduler.api.status import SUCCESS, Status
+from scheduler.framework import binding_run
+from scheduler.framework.binding_run import PermitOutcome, PreBindPlan
+from scheduler.framework.class_cache import ClassCache
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.diagnosis import Diagnosis
+from scheduler.framework.enqueue_run import (
+    ask_hints,
+    registered_events,
+    run_pre_enqueue_plugins,
+)
+from scheduler.framework.extension_points import (
+    BindPlugin,
+    EventRegistration,
+    FilterPlugin,
+    PermitPlugin,
+    Plugin,
+    PostBindPlugin,
+    PostFilterPlugin,
+    PreBindPlugin,
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    PreScorePlugin,
+    QueueSortPlugin,
+    ReservePlugin,
+    ScorePlugin,
+)
+from scheduler.framework.failure import failed
+from scheduler.framework.filter_result import FilterResult
+from scheduler.framework.filter_run import FilterRun
+from scheduler.framework.nominated import Nominations, overrule_nominated
+from scheduler.framework.post_filter_run import PostFilterOutcome, run_post_filter_plugins
+from scheduler.framework.pre_filter_run import PreFilterOutcome, run_pre_filter_plugins
+from scheduler.framework.profile import ExtensionPoint, Profile
+from scheduler.framework.score_run import ScoreResult, ScoreRun
+from scheduler.framework.verdict import Int64Array
+from scheduler.state.pod_info import PodInfo
+from scheduler.state.snapshot import NodeView, Snapshot
+
+DEFAULT_CLASS_CACHE_SIZE = 1024
+
+
+class Framework:
+    """Runs the plugins of a profile; ``frameworkImpl`` of v1.36.
+
+    Args:
+        profile: Which plugins, in which order.
+        class_cache_size: For how many pod classes answers are kept; 0 keeps none. The answers
+            are those of one cluster: give every engine its own framework.
+    """
+
+    def __init__(
+        self, profile: Profile, *, class_cache_size: int = DEFAULT_CLASS_CACHE_SIZE
+    ) -> None:
+        self.profile = profile
+        self.events_by_plugin: Mapping[str, Sequence[EventRegistration]] = registered_events(
+            profile.instances.values()
+        )
+        points = profile.plugins
+        self._queue_sort = cast("QueueSortPlugin", points[ExtensionPoint.QUEUE_SORT][0])
+        self._pre_enqueue = cast("tuple[PreEnqueuePlugin, ...]", points[ExtensionPoint.PRE_ENQUEUE])
+        self._pre_filter = cast("tuple[PreFilterPlugin, ...]", points[ExtensionPoint.PRE_FILTER])
+        self._post_filter = cast("tuple[PostFilterPlugin, ...]", points[ExtensionPoint.POST_FILTER])
+        self._pre_score = cast("tuple[PreScorePlugin, ...]", points[ExtensionPoint.PRE_SCORE])
+        self._reserve = cast("tuple[ReservePlugin, ...]", points[ExtensionPoint.RESERVE])
+        self._permit = cast("tuple[PermitPlugin, ...]", points[ExtensionPoint.PERMIT])
+        self._pre_bind = cast("tuple[PreBindPlugin, ...]", points[ExtensionPoint.PRE_BIND])
+        self._bind = cast("tuple[BindPlugin, ...]", points[ExtensionPoint.BIND])
+        self._post_bind = cast("tuple[PostBindPlugin, ...]", points[ExtensionPoint.POST_BIND])
+        filters = cast("tuple[FilterPlugin, ...]", points[ExtensionPoint.FILTER])
+        self._filters = FilterRun(filters, ClassCache(class_cache_size))
+        scorers = cast("tuple[ScorePlugin, ...]", points[ExtensionPoint.SCORE])
+        self._scorers = ScoreRun(scorers, profile.weights, ClassCache(class_cache_size))
+
+    @property
+    def scheduler_name(self) -> str:
+        """Whose pods this profile schedules."""
+        return self.profile.scheduler_name
+
+    @property
+    def has_score_plugins(self) -> bool:
+        """Whether any plugin rates nodes."""
+        return self._scorers.has_plugins
+
+    def plugin(self, name: str) -> Plugin | None:
+        """The plugin of that name, if the profile uses it."""
+        return self.profile.instances.get(name)
+
+    def sort_key(self, pod: PodInfo, queued_at: float) -> tuple[Any, ...]:
+        """Where the pod stands in the active queue; smaller goes first."""
+        return self._queue_sort.sort_key(pod, queued_at)
+
+    def run_pre_enqueue(self, pod: PodInfo) -> Status:
+        """Whether the pod may be queued; a rejection names its plugin."""
+        return run_pre_enqueue_plugins(self._pre_enqueue, pod)
+
+    def hint(
+        self, plugin: str, event: ClusterEvent, pod: PodInfo, old: Any, new: Any
+    ) -> QueueingHint:
+        """Whether `event` may make schedulable a pod that `plugin` rejected."""
+        return ask_hints(self.events_by_plugin, plugin, event, pod, (old, new))
+
+    def run_pre_filter(
+        self, state: CycleState, pod: PodInfo, snapshot: Snapshot
+    ) -> PreFilterOutcome:
+        """Look at the pod once; a rejection or error is in the outcome's status."""
+        return run_pre_filter_plugins(self._pre_filter, state, pod, snapshot)
+
+    def run_filter(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        snapshot: Snapshot,
+        node_names: frozenset[str] | None = None,
+        nominated: Nominations = (),
+    ) -> FilterResult:
+        """Judge all nodes, or those of `node_names`.
+
+        Args:
+            state: After PreFilter.
+            pod: The pod.
+            snapshot: The cluster.
+            node_names: The nodes PreFilter left; None for all.
+            nominated: All nominations in the cluster; those of equal or higher priority are
+                counted in on their nodes.
+
+        Raises:
+            PluginFailed: A plugin raised or answered masks of a wrong length.
+        """
+        result = self._filters.run(state, pod, snapshot, node_names)
+        if not nominated:
+            return result
+        return overrule_nominated(self._filters, self._pre_filter, pod, result, nominated, state)
+
+    def run_post_filter(
+        self, state: CycleState, pod: PodInfo, snapshot: Snapshot, diagnosis: Diagnosis
+    ) -> PostFilterOutcome:
+        """Try to make room for a pod that fits nowhere."""
+        return run_post_filter_plugins(self._post_filter, state, pod, snapshot, diagnosis)
+
+    def run_pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
+        """Prepare scoring of the feasible `nodes`; anything but success ends the cycle."""
+        for plugin in self._pre_score:
+            try:
+                status = plugin.pre_score(state, pod, nodes)
+            except Exception as problem:
+                doing = f'running PreScore plugin "{plugin.name}"'
+                return failed(doing, plugin.name, problem).status
+            if status.is_skip:
+                state.skip_score.add(plugin.name)
+            elif not status.is_success:
+                doing = f'running PreScore plugin "{plugin.name}"'
+                return failed(doing, plugin.name, status).status
+        return SUCCESS
+
+    def run_score(
+        self, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Int64Array
+    ) -> ScoreResult:
+        """Score the feasible nodes in `rows` (ascending).
+
+        Raises:
+            PluginFailed: A plugin raised, or left 0..100.
+        """
+        return self._scorers.run(state, pod, snapshot, rows)
+
+    def run_reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+        """Reserve; if it fails everything has been given back."""
+        return binding_run.run_reserve_plugins(self._reserve, state, pod, node_name)
+
+    def run_unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        """Give back what was reserved.
+
+        Raises:
+            PluginFailed: A plugin raised; the others have run all the same.
+        """
+        binding_run.run_unreserve_plugins(self._reserve, state, pod, node_name)
+
+    def run_permit(self, state: CycleState, pod: PodInfo, node_name: str) -> PermitOutcome:
+        """The last word: go, no, or wait."""
+        return binding_run.run_permit_plugins(self._permit, state, pod, node_name)
+
+    def plan_pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> PreBindPlan:
+        """Which PreBind plugins have work to do."""
+        return binding_run.plan_pre_bind(self._pre_bind, state, pod, node_name)
+
+    async def run_pre_bind(
+        self, state: CycleState, pod: PodInfo, node_name: str, plugins: Sequence[str]
+    ) -> Status:
+        """Do the work of these PreBind plugins; for the shell, outside the cycle."""
+        working = [plugin for plugin in self._pre_bind if plugin.name in plugins]
+        return await binding_run.run_pre_bind_plugins(working, state, pod, node_name)
+
+    def run_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> BindPod:
+        """The instruction that binds the pod.
+
+        Raises:
+            PluginFailed: A plugin raised, or none takes the pod.
+        """
+        return binding_run.run_bind_plugins(self._bind, state, pod, node_name)
+
+    def run_post_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        """Tell the plugins that the pod was bound.
+
+        Raises:
+            PluginFailed: A plugin raised; the others have been told all the same.
+        """
+        binding_run.run_post_bind_plugins(self._post_bind, state, pod, node_name)

@@ -1,0 +1,274 @@
+"""Running Score plugins over the feasible nodes: normalise, weigh and add up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from scheduler.framework.class_cache import Changes, ClassCache, RawScores, ScoreAnswers, Seen
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.extension_points import Reads, ScorePlugin
+from scheduler.framework.failure import PluginFailed
+from scheduler.framework.scorer import Scorer
+from scheduler.framework.scores import any_out_of_range, out_of_range, uniform_score
+from scheduler.framework.verdict import Int64Array
+from scheduler.state.pod_info import PodInfo
+from scheduler.state.snapshot import NodeView, Snapshot
+
+#: If less than this share of the rows is feasible, the cache is not worth its upkeep.
+_NARROW = 4
+
+
+@dataclass(frozen=True, slots=True)
+class PluginScores:
+    """One plugin's scores of the feasible nodes, ``int64[rows]`` each."""
+
+    plugin: str
+    weight: int
+    raw: Int64Array
+    normalized: Int64Array
+
+    @property
+    def weighted(self) -> Int64Array:
+        """``normalized * weight``."""
+        return self.normalized * self.weight
+
+
+class ScoreResult:
+    """Totals of the feasible nodes and, on demand, what each plugin gave.
+
+    Args:
+        rows: The feasible rows, ascending.
+        total: ``int64[rows]``, sum of the weighted scores.
+        explain: Scores all plugins anew; works as long as the snapshot is current.
+    """
+
+    __slots__ = ("_explain", "_per_plugin", "rows", "total")
+
+    def __init__(
+        self, rows: Int64Array, total: Int64Array, explain: Callable[[], tuple[PluginScores, ...]]
+    ) -> None:
+        self.rows = rows
+        self.total = total
+        self._explain = explain
+        self._per_plugin: tuple[PluginScores, ...] | None = None
+
+    def per_plugin(self) -> tuple[PluginScores, ...]:
+        """Every Score plugin that took part, in order.
+
+        Raises:
+            PluginFailed: A plugin failed.
+        """
+        if self._per_plugin is None:
+            self._per_plugin = self._explain()
+        return self._per_plugin
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ActiveScorers:
+    """The Score plugins that run for a pod, by how their answers can be kept.
+
+    Attributes:
+        all: In order.
+        fixed: Not normalised, the same until a node changes.
+        usage: Not normalised, the same until a node or its usage changes.
+        normalizing: Normalised in each cycle, raw scores kept.
+        cluster: Asked in each cycle.
+        reads_all_nodes: Whether a change of one node changes the scores of others.
+    """
+
+    all: tuple[Scorer, ...]
+    fixed: tuple[Scorer, ...]
+    usage: tuple[Scorer, ...]
+    normalizing: tuple[Scorer, ...]
+    cluster: tuple[Scorer, ...]
+    reads_all_nodes: bool
+
+    @classmethod
+    def of(cls, scorers: tuple[Scorer, ...]) -> ActiveScorers:
+        """Sort them."""
+        kept = [each for each in scorers if each.reads is not Reads.CLUSTER]
+        plain = [each for each in kept if not each.normalizes]
+        return cls(
+            all=scorers,
+            fixed=tuple(each for each in plain if each.reads is not Reads.USAGE),
+            usage=tuple(each for each in plain if each.reads is Reads.USAGE),
+            normalizing=tuple(each for each in kept if each.normalizes),
+            cluster=tuple(each for each in scorers if each.reads is Reads.CLUSTER),
+            reads_all_nodes=any(each.reads is Reads.NODES for each in kept),
+        )
+
+
+class ScoreRun:
+    """Runs the Score plugins of one profile.
+
+    Args:
+        plugins: In order.
+        weights: Per plugin.
+        cache: Answers per class; shared with nobody.
+    """
+
+    def __init__(
+        self,
+        plugins: Sequence[ScorePlugin],
+        weights: Mapping[str, int],
+        cache: ClassCache[ScoreAnswers],
+    ) -> None:
+        self._scorers = tuple(Scorer(plugin, weights[plugin.name]) for plugin in plugins)
+        self._names = frozenset(scorer.name for scorer in self._scorers)
+        self._cache = cache
+        self._by_skip: dict[frozenset[str], ActiveScorers] = {}
+
+    @property
+    def has_plugins(self) -> bool:
+        """Whether there is anything to score with."""
+        return bool(self._scorers)
+
+    def run(
+        self, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Int64Array
+    ) -> ScoreResult:
+        """Score the nodes in `rows`.
+
+        Raises:
+            PluginFailed: A plugin raised, or left 0..100 after normalising.
+        """
+        active = self._active(state)
+        view = snapshot.view(rows)
+
+        def explain() -> tuple[PluginScores, ...]:
+            return tuple(_score(scorer, state, pod, view) for scorer in active.all)
+
+        if len(rows) * _NARROW < snapshot.num_rows or not self._cache.serves(snapshot):
+            scored = explain()
+            total = np.zeros(len(rows), dtype=np.int64)
+            for scores in scored:
+                total += scores.weighted
+            return ScoreResult(rows, total, lambda: scored)
+        answers = self._answers(active, state, pod, snapshot)
+        _refuse_invalid(answers, active, rows)
+        total = answers.total.take(rows)
+        for scorer in active.normalizing:
+            kept = answers.raw[scorer.name]
+            if kept.constant is not None:
+                total += kept.constant
+            else:
+                raw = kept.scores.take(rows)
+                total += scorer.normalized(state, pod, view, raw) * scorer.weight
+        for scorer in active.cluster:
+            total += _score(scorer, state, pod, view).weighted
+        return ScoreResult(rows, total, explain)
+
+    def _active(self, state: CycleState) -> ActiveScorers:
+        skipped = self._names.intersection(state.skip_score)
+        active = self._by_skip.get(skipped)
+        if active is None:
+            active = ActiveScorers.of(
+                tuple(scorer for scorer in self._scorers if scorer.name not in skipped)
+            )
+            self._by_skip[skipped] = active
+        return active
+
+    def _answers(
+        self, active: ActiveScorers, state: CycleState, pod: PodInfo, snapshot: Snapshot
+    ) -> ScoreAnswers:
+        """The class's answers about all rows, brought up to date."""
+        class_id = pod.pod_class.id
+        answers = self._cache.get(class_id)
+        if answers is not None and answers.active is active:
+            changes = answers.seen.advance(snapshot)
+            if changes is not None and not (active.reads_all_nodes and len(changes.nodes)):
+                try:
+                    _score_again(answers, active, state, pod, snapshot, changes)
+                except PluginFailed:
+                    self._cache.drop(class_id)
+                    raise
+                return answers
+        answers = ScoreAnswers.empty(active, Seen.now(snapshot))
+        every_row = snapshot.all_rows
+        view = snapshot.all_nodes
+        answers.fixed[:] = _weighted_sum(active.fixed, answers, state, pod, view, every_row)
+        answers.total[:] = answers.fixed
+        answers.total += _weighted_sum(active.usage, answers, state, pod, view, every_row)
+        for scorer in active.normalizing:
+            kept = RawScores(scorer.raw(state, pod, view).copy())
+            answers.raw[scorer.name] = kept
+            _note_uniform(kept, scorer, state, pod, snapshot)
+        self._cache.put(class_id, answers)
+        return answers
+
+
+def _score(scorer: Scorer, state: CycleState, pod: PodInfo, view: NodeView) -> PluginScores:
+    raw = scorer.raw(state, pod, view)
+    return PluginScores(scorer.name, scorer.weight, raw, scorer.normalized(state, pod, view, raw))
+
+
+def _score_again(
+    answers: ScoreAnswers,
+    active: ActiveScorers,
+    state: CycleState,
+    pod: PodInfo,
+    snapshot: Snapshot,
+    changes: Changes,
+) -> None:
+    rows = changes.nodes
+    if len(rows):
+        view = snapshot.view(rows)
+        answers.fixed[rows] = _weighted_sum(active.fixed, answers, state, pod, view, rows)
+    for scorer in active.normalizing:
+        rows = changes.nodes if scorer.reads is Reads.NODE else changes.usage
+        if len(rows):
+            kept = answers.raw[scorer.name]
+            kept.scores[rows] = scorer.raw(state, pod, snapshot.view(rows))
+            _note_uniform(kept, scorer, state, pod, snapshot)
+    rows = changes.usage
+    if len(rows):
+        view = snapshot.view(rows)
+        total = _weighted_sum(active.usage, answers, state, pod, view, rows)
+        answers.total[rows] = total + answers.fixed[rows]
+
+
+def _weighted_sum(
+    scorers: Sequence[Scorer],
+    answers: ScoreAnswers,
+    state: CycleState,
+    pod: PodInfo,
+    view: NodeView,
+    rows: Int64Array,
+) -> Int64Array:
+    """``int64[len(view)]``; scores that are not in 0..100 are noted in `answers`."""
+    total = np.zeros(len(rows), dtype=np.int64)
+    for scorer in scorers:
+        raw = scorer.raw(state, pod, view)
+        total += raw * scorer.weight if scorer.weight != 1 else raw
+        if any_out_of_range(raw) or scorer.name in answers.invalid:
+            known = answers.invalid.setdefault(
+                scorer.name, np.zeros(len(answers.total), dtype=np.bool_)
+            )
+            known[rows] = out_of_range(raw)
+    return total
+
+
+def _note_uniform(
+    kept: RawScores, scorer: Scorer, state: CycleState, pod: PodInfo, snapshot: Snapshot
+) -> None:
+    """If all nodes have one raw score, any feasible ones get one normalised score."""
+    exists = np.flatnonzero(snapshot.exists)
+    uniform = uniform_score(kept.scores[exists])
+    if uniform is None or not len(exists):
+        kept.constant = None
+        return
+    one = snapshot.view(exists[:1])
+    normalized = scorer.normalized(state, pod, one, np.array([uniform], dtype=np.int64))
+    kept.constant = int(normalized[0]) * scorer.weight
+
+
+def _refuse_invalid(answers: ScoreAnswers, active: ActiveScorers, rows: Int64Array) -> None:
+    """An infeasible node may have any score, a feasible one may not."""
+    if not answers.invalid:
+        return
+    for scorer in (*active.fixed, *active.usage):
+        invalid = answers.invalid.get(scorer.name)
+        if invalid is not None and invalid[rows].any():
+            raise scorer.invalid(-1)

@@ -1,0 +1,74 @@
+"""One Score plugin with its weight, watched for what it must not answer."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.extension_points import NormalizeScorePlugin, ScorePlugin
+from scheduler.framework.failure import PluginFailed, failed
+from scheduler.framework.scores import MAX_NODE_SCORE, any_out_of_range, out_of_range
+from scheduler.framework.verdict import Int64Array
+from scheduler.state.pod_info import PodInfo
+from scheduler.state.snapshot import NodeView
+
+
+class Scorer:
+    """Calls one Score plugin.
+
+    Attributes:
+        name: The plugin's name.
+        weight: Its weight in the profile.
+        reads: What its raw scores depend on.
+        normalizes: Whether it has a NormalizeScore.
+    """
+
+    __slots__ = ("_plugin", "name", "normalizes", "reads", "weight")
+
+    def __init__(self, plugin: ScorePlugin, weight: int) -> None:
+        self._plugin = plugin
+        self.name = plugin.name
+        self.weight = weight
+        self.reads = plugin.score_reads
+        self.normalizes = isinstance(plugin, NormalizeScorePlugin)
+
+    def raw(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
+        """What the plugin's Score returns, ``int64[len(nodes)]``.
+
+        Raises:
+            PluginFailed: It raised, or returned something else.
+        """
+        try:
+            scores = self._plugin.score(state, pod, nodes)
+        except Exception as error:
+            raise self._failed(error) from error
+        if len(scores) != len(nodes) or scores.dtype != np.int64:
+            text = f"scores are {scores.dtype}{scores.shape}, expected int64({len(nodes)},)"
+            raise self._failed(ValueError(text))
+        return scores
+
+    def normalized(
+        self, state: CycleState, pod: PodInfo, nodes: NodeView, raw: Int64Array
+    ) -> Int64Array:
+        """The raw scores of the feasible `nodes` brought to 0..100, checked.
+
+        Raises:
+            PluginFailed: The plugin raised, or a score is not in 0..100.
+        """
+        scores = raw
+        if isinstance(self._plugin, NormalizeScorePlugin):
+            try:
+                scores = self._plugin.normalize_score(state, pod, nodes, raw)
+            except Exception as error:
+                raise self._failed(error) from error
+        if any_out_of_range(scores):
+            raise self.invalid(int(scores[out_of_range(scores)][0]))
+        return scores
+
+    def invalid(self, score: int) -> PluginFailed:
+        """The failure to stay in 0..100."""
+        text = f"plugin returned an invalid score {score}, it should be in [0, {MAX_NODE_SCORE}]"
+        return self._failed(ValueError(text))
+
+    def _failed(self, error: Exception) -> PluginFailed:
+        return failed(f'plugin "{self.name}" failed with', self.name, error)

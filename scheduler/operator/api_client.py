@@ -1,0 +1,124 @@
+"""Requests to the API server: bytes in, bytes out, refusals as `ApiError`.
+
+No generated models: a V1Pod costs 393 µs to decode, a msgspec struct 1.4 µs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+
+import aiohttp
+from yarl import URL
+
+from scheduler.operator.api_error import ApiError, error_from_answer
+from scheduler.operator.connection import Connection
+
+JSON = "application/json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+
+REQUEST_TIMEOUT = aiohttp.ClientTimeout(total=30, sock_connect=5)
+LIST_TIMEOUT = aiohttp.ClientTimeout(total=120, sock_connect=5)
+
+LOST_ANSWER_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
+"""What a request raises when no answer came: the server may or may not have acted on it."""
+
+_CONTENT_TYPE = {
+    content_type: {"Content-Type": content_type} for content_type in (JSON, STRATEGIC_MERGE_PATCH)
+}
+
+
+class ApiClient:
+    """The handful of requests a scheduler makes.
+
+    Every method raises `ApiError` on a refusal and one of `LOST_ANSWER_ERRORS` when no answer
+    came. A 401 reloads the credentials and tries once more.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def get(
+        self,
+        path: str,
+        params: Mapping[str, str] | None = None,
+        timeout: aiohttp.ClientTimeout = REQUEST_TIMEOUT,  # noqa: ASYNC109 - aiohttp's own limits
+    ) -> bytes:
+        """GET one object or list."""
+        url = self._url(path)
+        return await self._request("GET", url.with_query(params) if params else url, None, timeout)
+
+    async def post(self, path: str, body: bytes) -> bytes:
+        """Create."""
+        return await self._request("POST", self._url(path), body)
+
+    async def put(
+        self,
+        path: str,
+        body: bytes,
+        timeout: aiohttp.ClientTimeout = REQUEST_TIMEOUT,  # noqa: ASYNC109 - aiohttp's own limits
+    ) -> bytes:
+        """Replace."""
+        return await self._request("PUT", self._url(path), body, timeout)
+
+    async def patch(self, path: str, body: bytes) -> bytes:
+        """Strategic merge patch."""
+        return await self._request(
+            "PATCH", self._url(path), body, content_type=STRATEGIC_MERGE_PATCH
+        )
+
+    async def stream(
+        self, path: str, params: Mapping[str, str], read_timeout_s: float
+    ) -> AsyncIterator[bytes]:
+        """GET a watch, in chunks as they come; lines may be split over chunks.
+
+        `read_timeout_s` is the longest silence before the connection counts as dead
+        (`TimeoutError`).
+        """
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=read_timeout_s)
+        url = self._url(path).with_query(params)
+        async with self._connection.session.get(url, timeout=timeout) as response:
+            if response.status >= 400:
+                raise await self._refusal(response)
+            async for chunk in response.content.iter_any():
+                yield chunk
+
+    def _url(self, path: str) -> URL:
+        return URL(self._connection.server + path, encoded=True)
+
+    async def _request(
+        self,
+        method: str,
+        url: URL,
+        body: bytes | None,
+        timeout: aiohttp.ClientTimeout = REQUEST_TIMEOUT,  # noqa: ASYNC109 - aiohttp's own limits
+        content_type: str = JSON,
+    ) -> bytes:
+        generation = self._connection.generation
+        try:
+            return await self._request_once(method, url, body, timeout, content_type)
+        except ApiError as refusal:
+            if refusal.status != 401:
+                raise
+        await self._connection.reload(generation)
+        return await self._request_once(method, url, body, timeout, content_type)
+
+    async def _request_once(
+        self,
+        method: str,
+        url: URL,
+        body: bytes | None,
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's own limits
+        content_type: str,
+    ) -> bytes:
+        session = self._connection.session
+        headers = _CONTENT_TYPE[content_type] if body is not None else None
+        async with session.request(
+            method, url, data=body, headers=headers, timeout=timeout
+        ) as response:
+            if response.status >= 400:
+                raise await self._refusal(response)
+            return await response.read()
+
+    async def _refusal(self, response: aiohttp.ClientResponse) -> ApiError:
+        body = await response.read()
+        return error_from_answer(response.status, body, response.headers.get("Retry-After"))

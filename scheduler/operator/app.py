@@ -1,0 +1,274 @@
+"""The composition root: makes every part of the process, joins them, runs them, ends them."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import signal
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+import uvloop
+
+from scheduler.operator import clock
+from scheduler.operator.api_client import ApiClient
+from scheduler.operator.binder import Binder
+from scheduler.operator.connection import Connection, connect
+from scheduler.operator.dispatcher import Dispatcher, PreBindRunner, Writers
+from scheduler.operator.engine_protocol import EngineFactory, EngineParts
+from scheduler.operator.event_recorder import EventClock, EventRecorder
+from scheduler.operator.inbox import Inbox
+from scheduler.operator.kopf_watch import PendingPods, PendingPodWatch
+from scheduler.operator.leader_election import (
+    ElectionClock,
+    LeaderElectionOptions,
+    LeaderElector,
+)
+from scheduler.operator.loop import LoopOptions, SchedulingLoop
+from scheduler.operator.metrics import Metrics
+from scheduler.operator.pod_reader import PodReader
+from scheduler.operator.pod_status import PodStatusWriter
+from scheduler.operator.reflected import ALL_REFLECTED
+from scheduler.operator.reflector import Reflector
+from scheduler.operator.serving import Checks, Server, ServingOptions
+
+log = structlog.get_logger("scheduler.operator.app")
+
+EXIT_OK = 0
+EXIT_FAILED = 1
+"""Also after a lost lease, as kube-scheduler does: a fresh process starts from a fresh view."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """Everything `run` wants to know.
+
+    Attributes:
+        engine_factory: Makes the engine from configuration.
+        scheduler_names: Of all profiles.
+        kubeconfig: Path; None for ``$KUBECONFIG``, ``~/.kube/config`` or in-cluster.
+        context: Of the kubeconfig; None for its current one.
+        serving: None serves nothing.
+        leader_election: None schedules without a lease.
+        configz: What /configz shows; JSON-able.
+        pre_bind: Runs PreBind plugins; None if the profiles have none.
+        loop: How the loop shares its time.
+        shutdown_grace_s: How long bindings in flight may take after the signal to end.
+        stop: Ends the process when set; SIGTERM and SIGINT set it too.
+        handle_signals: False leaves the signals alone, for tests.
+    """
+
+    engine_factory: EngineFactory
+    scheduler_names: tuple[str, ...]
+    kubeconfig: str | None = None
+    context: str | None = None
+    serving: ServingOptions | None = field(default_factory=ServingOptions)
+    leader_election: LeaderElectionOptions | None = None
+    configz: Callable[[], object] = dict
+    pre_bind: PreBindRunner | None = None
+    loop: LoopOptions = field(default_factory=LoopOptions)
+    shutdown_grace_s: float = 5.0
+    stop: asyncio.Event | None = None
+    handle_signals: bool = True
+
+
+def run_blocking(options: RunOptions) -> int:
+    """Run under uvloop until told to end; the process's exit code."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.get_loop().set_exception_handler(_log_loop_error)
+        return runner.run(run(options))
+
+
+async def run(options: RunOptions) -> int:
+    """Run until SIGTERM, SIGINT or `options.stop`; the process's exit code.
+
+    Raises:
+        ConfigException: no usable kubeconfig, and not running in a cluster.
+        OSError: the serving address is taken.
+    """
+    async with AsyncExitStack() as cleanup:
+        connection = await connect(options.kubeconfig, options.context)
+        cleanup.push_async_callback(connection.close)
+        process = Process(options, connection)
+        return await process.run(cleanup)
+
+
+class Process:
+    """All parts of a running scheduler."""
+
+    def __init__(self, options: RunOptions, connection: Connection) -> None:
+        self._options = options
+        self._connection = connection
+        self._stop = options.stop or asyncio.Event()
+        self._is_settled = False
+        self._client = ApiClient(connection)
+        self._inbox = Inbox()
+        self._metrics = Metrics(clock.monotonic)
+        self._elector = self._make_elector()
+        self._reflectors: list[Reflector[Any]] = [
+            Reflector(kind, self._client, self._inbox, clock.jitter, asyncio.sleep)
+            for kind in ALL_REFLECTED
+        ]
+        self._pending_pods = PendingPods(self._inbox, options.scheduler_names)
+        self._dispatcher = self._make_dispatcher()
+        self._engine = options.engine_factory(
+            EngineParts(clock.choose, clock.timer, clock.monotonic())
+        )
+        self._metrics.observe_engine(self._engine, lambda: self._events.num_dropped)
+        self._loop = SchedulingLoop(
+            self._engine,
+            self._inbox,
+            self._dispatcher,
+            self._may_schedule,
+            clock.monotonic,
+            options.loop,
+        )
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether everything listed at the start is in the inbox."""
+        return self._pending_pods.has_synced and all(
+            reflector.has_synced for reflector in self._reflectors
+        )
+
+    async def run(self, cleanup: AsyncExitStack) -> int:
+        """Start, go on until told to end, and end in order; the exit code."""
+        self._take_signals()
+        if self._options.serving is not None:
+            server = Server(
+                self._options.serving, self._metrics, self._checks(), self._options.configz
+            )
+            await server.start()
+            cleanup.push_async_callback(server.stop)
+        background = self._start_background()
+        cleanup.push_async_callback(_cancel, background)
+        if self._elector is not None:
+            cleanup.push_async_callback(self._elector.release)
+        cleanup.push_async_callback(self._dispatcher.close, self._options.shutdown_grace_s)
+        return await self._run_until_told(background)
+
+    async def _run_until_told(self, background: Sequence[asyncio.Task[None]]) -> int:
+        scheduling = asyncio.create_task(self._loop.run(), name="scheduling")
+        stopping = asyncio.create_task(self._stop.wait(), name="stop")
+        done, _ = await asyncio.wait(
+            [scheduling, stopping, *background], return_when=asyncio.FIRST_COMPLETED
+        )
+        self._loop.stop()
+        await asyncio.wait([scheduling])
+        stopping.cancel()
+        if done == {stopping}:
+            log.info("stopping")
+            return EXIT_OK
+        for task in done - {stopping}:
+            # The elector's task ends when the lease is lost; no other ends by itself.
+            error = task.exception()
+            log.error("ended unexpectedly", task=task.get_name(), exc_info=error)
+        return EXIT_FAILED
+
+    def _start_background(self) -> list[asyncio.Task[None]]:
+        watch = PendingPodWatch(
+            self._connection,
+            self._pending_pods,
+            self._options.scheduler_names,
+            self._take_signals,
+            clock.jitter,
+            asyncio.sleep,
+        )
+        jobs: list[tuple[str, Awaitable[None]]] = [
+            ("credentials", self._connection.keep_fresh()),
+            ("pending pods", watch.run()),
+            *((f"{reflector.kind} reflector", reflector.run()) for reflector in self._reflectors),
+        ]
+        if self._elector is not None:
+            jobs.append(("leader election", self._take_part(self._elector)))
+        return [asyncio.create_task(_as_coroutine(job), name=name) for name, job in jobs]
+
+    async def _take_part(self, elector: LeaderElector) -> None:
+        await elector.acquire()
+        self._inbox.wake()
+        await elector.renew()
+
+    def _may_write(self) -> bool:
+        return self._elector is None or self._elector.may_write()
+
+    def _may_schedule(self) -> bool:
+        if not self._is_settled and self.has_synced:
+            self._is_settled = True
+            _settle_memory()
+        return self._is_settled and self._may_write()
+
+    def _make_elector(self) -> LeaderElector | None:
+        if self._options.leader_election is None:
+            return None
+        times = ElectionClock(clock.monotonic, clock.rfc3339_micro, asyncio.sleep, clock.jitter)
+        return LeaderElector(self._client, self._options.leader_election, times)
+
+    def _make_dispatcher(self) -> Dispatcher:
+        client, sleep = self._client, asyncio.sleep
+        self._events = EventRecorder(
+            client,
+            socket.gethostname(),
+            EventClock(clock.monotonic, clock.rfc3339_micro, clock.unix_nanoseconds),
+            clock.jitter,
+            sleep,
+        )
+        return Dispatcher(
+            self._inbox,
+            Writers(
+                binder=Binder(client, self._may_write, clock.jitter, sleep),
+                pod_reader=PodReader(client, clock.jitter, sleep),
+                pod_status=PodStatusWriter(
+                    client, self._may_write, clock.rfc3339, clock.jitter, sleep
+                ),
+                events=self._events,
+            ),
+            self._metrics,
+            self._options.pre_bind,
+        )
+
+    def _checks(self) -> Checks:
+        ping = {"ping": lambda: True}
+        ready = {
+            "informer-sync": lambda: self.has_synced,
+            "shutdown": lambda: not self._stop.is_set(),
+        }
+        return Checks(live=ping, ready={**ping, **ready})
+
+    def _take_signals(self) -> None:
+        """Let SIGTERM and SIGINT end us in order; done again whenever Kopf has taken them."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            if self._options.handle_signals:
+                loop.add_signal_handler(number, self._stop.set)
+            else:
+                loop.remove_signal_handler(number)
+
+
+def _log_loop_error(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log what nobody awaited; Kopf's watch generator cannot be closed cleanly once it is left."""
+    write = log.debug if "asyncgen" in context else log.error
+    write("event loop", problem=context["message"], exc_info=context.get("exception"))
+
+
+def _settle_memory() -> None:
+    """Spare the collector what the first lists brought: it stays, and it has no cycles.
+
+    Measured at 3,000 pods: 20 % less CPU a pod than with the defaults, at 5 MiB more memory.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
+
+
+async def _as_coroutine(job: Awaitable[None]) -> None:
+    await job
+
+
+async def _cancel(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

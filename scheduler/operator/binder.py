@@ -1,0 +1,175 @@
+"""Posts Bindings, and never guesses what became of one.
+
+    POST --- 2xx ---------------------------------------------> BindSucceeded
+      |----- refused for good (4xx) --------------------------> BindFailed
+      |----- 429, or the server could not be reached ----> wait, POST again
+      |----- 409, 5xx, or no answer ----> GET the pod:
+                 on our node, our uid ------------------------> BindSucceeded
+                 gone, another uid, on another node ----------> BindFailed
+                 no node, and the POST was refused (409) -----> BindFailed
+                 no node otherwise ----------------------> wait, POST again
+
+A Binding carries the pod's UID as a precondition and binds an unbound pod only, so posting it
+again does no harm. kube-scheduler (v1.36) takes a lost answer for a failure and forgets the pod,
+after which the node can be filled twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum, auto
+
+import aiohttp
+import msgspec
+import structlog
+
+from scheduler.api.events import BindFailed, BindSucceeded
+from scheduler.api.instructions import BindPod, PodReference
+from scheduler.operator.api_client import LOST_ANSWER_ERRORS, ApiClient
+from scheduler.operator.api_error import ApiError
+from scheduler.operator.backoff import Backoff, Jitter, Sleep, retry
+
+MAX_ANSWERED_ERRORS = 5
+"""5xx answers to one Binding, each followed by a pod still unbound, before it counts as failed."""
+
+log = structlog.get_logger("scheduler.operator.binder")
+
+
+class _ObjectMeta(msgspec.Struct, frozen=True):
+    uid: str = ""
+
+
+class _PodSpec(msgspec.Struct, frozen=True, rename="camel"):
+    node_name: str = ""
+
+
+class _BoundPod(msgspec.Struct, frozen=True):
+    """A pod as far as its whereabouts go."""
+
+    metadata: _ObjectMeta = _ObjectMeta()
+    spec: _PodSpec = _PodSpec()
+
+
+_POD_DECODER = msgspec.json.Decoder(_BoundPod)
+_encode = msgspec.json.encode
+
+
+class _Fate(Enum):
+    """What reading the pod back told."""
+
+    BOUND_HERE = auto()
+    LOST = auto()
+    UNBOUND = auto()
+
+
+class Binder:
+    """Binds pods one request at a time; many may run at once.
+
+    Args:
+        client: Of the API server.
+        may_write: Whether this replica still holds the lease; asked before each POST.
+        jitter: Random numbers in 0..1.
+        sleep: Waits that many seconds.
+    """
+
+    def __init__(
+        self, client: ApiClient, may_write: Callable[[], bool], jitter: Jitter, sleep: Sleep
+    ) -> None:
+        self._client = client
+        self._may_write = may_write
+        self._jitter = jitter
+        self._sleep = sleep
+
+    async def bind(self, instruction: BindPod) -> BindSucceeded | BindFailed:
+        """POST the Binding and return only once its fate is known."""
+        if not self._may_write():
+            return _failed(instruction, "this replica does not hold the lease any more")
+        try:
+            await self._post(instruction)
+        except (ApiError, *LOST_ANSWER_ERRORS) as error:
+            return await self._settle(instruction, error)
+        return BindSucceeded(instruction.pod.uid, instruction.node_name)
+
+    async def _settle(self, instruction: BindPod, error: Exception) -> BindSucceeded | BindFailed:
+        """Find out what became of a POST that ended with `error`; post again if unbound."""
+        backoff = Backoff(self._jitter, initial_s=0.1, max_s=10.0)
+        was_sent, answered_errors = False, 0
+        while True:
+            if _never_reached(error):
+                fate = _Fate.UNBOUND
+            else:
+                was_sent = was_sent or not isinstance(error, ApiError) or error.status >= 500
+                fate = await self._read_back(instruction, error, was_sent)
+            if fate is _Fate.BOUND_HERE:
+                return BindSucceeded(instruction.pod.uid, instruction.node_name)
+            if isinstance(error, ApiError) and error.status >= 500:
+                answered_errors += 1
+            if fate is _Fate.LOST or _is_final(error, answered_errors):
+                return _failed(instruction, str(error))
+            log.info("binding again", pod=instruction.pod.key, error=repr(error))
+            await self._sleep(backoff.next_delay(error))
+            if not self._may_write():
+                return _failed(instruction, "this replica does not hold the lease any more")
+            try:
+                await self._post(instruction)
+            except (ApiError, *LOST_ANSWER_ERRORS) as next_error:
+                error = next_error
+            else:
+                return BindSucceeded(instruction.pod.uid, instruction.node_name)
+
+    async def _post(self, instruction: BindPod) -> None:
+        pod = instruction.pod
+        await self._client.post(
+            f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/binding",
+            binding_body(pod, instruction.node_name),
+        )
+
+    async def _read_back(self, instruction: BindPod, error: Exception, was_sent: bool) -> _Fate:
+        """Ask where the pod is, until there is an answer."""
+        if isinstance(error, ApiError) and error.status != 409 and not was_sent:
+            return _Fate.UNBOUND
+        pod = instruction.pod
+        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
+        backoff = Backoff(self._jitter, initial_s=0.1, max_s=10.0)
+        try:
+            body = await retry(lambda: self._client.get(path), backoff, self._sleep)
+        except ApiError as refusal:
+            if refusal.status == 404:
+                return _Fate.LOST
+            raise
+        found = _POD_DECODER.decode(body)
+        if found.metadata.uid != pod.uid:
+            return _Fate.LOST
+        if found.spec.node_name == instruction.node_name:
+            return _Fate.BOUND_HERE
+        return _Fate.LOST if found.spec.node_name else _Fate.UNBOUND
+
+
+def binding_body(pod: PodReference, node_name: str) -> bytes:
+    """A v1 Binding of `pod` to `node_name`, preconditioned on the pod's UID."""
+    return _encode(
+        {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node_name},
+        }
+    )
+
+
+def _never_reached(error: Exception) -> bool:
+    """Whether the request cannot have reached the server, or was turned away at the door."""
+    if isinstance(error, ApiError):
+        return error.status == 429
+    return isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
+
+
+def _is_final(error: Exception, answered_errors: int) -> bool:
+    """Whether an unbound pod is to be given back rather than posted again."""
+    if not isinstance(error, ApiError) or error.status == 429:
+        return False
+    return error.status < 500 or answered_errors >= MAX_ANSWERED_ERRORS
+
+
+def _failed(instruction: BindPod, message: str) -> BindFailed:
+    return BindFailed(instruction.pod.uid, instruction.node_name, message)

@@ -1,0 +1,161 @@
+"""Where the API server is and how to prove who we are, as `kubernetes.aio.config` reads it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from ssl import SSLContext
+from typing import Any
+
+import aiohttp
+from kubernetes.aio import config as kubernetes_config_module
+from kubernetes.aio.client.configuration import Configuration
+from kubernetes.aio.client.rest import RESTClientObject
+
+# Typed as a whole, but not inside: strict checking would refuse every call.
+kubernetes_config: Any = kubernetes_config_module
+
+USER_AGENT = "stowage"
+CREDENTIALS_CHECK_S = 60.0
+"""How often credentials are looked at; `kubernetes.aio.config` knows which have run out."""
+
+READ_BUFFER_BYTES = 2**18
+
+
+class Connection:
+    """An API server, the TLS context to reach it and credentials that stay fresh.
+
+    Use `connect` to make one. `session` is shared by everything that talks to the server;
+    `new_session` makes another over the same connector for somebody who closes his own.
+    """
+
+    def __init__(self, kubeconfig: str | None, context: str | None) -> None:
+        self._kubeconfig = kubeconfig
+        self._context = context
+        self._configuration = Configuration()
+        self._loader: Any = None
+        self._connector: aiohttp.TCPConnector | None = None
+        self._session: aiohttp.ClientSession | None = None
+        self._sessions: list[aiohttp.ClientSession] = []
+        self._headers: dict[str, str] = {"User-Agent": USER_AGENT}
+        self._reloading = asyncio.Lock()
+        self._generation = 0
+
+    async def open(self) -> None:
+        """Read the configuration and open the session.
+
+        Raises:
+            ConfigException: no usable kubeconfig, and not running in a cluster.
+        """
+        await self._load()
+        rest = RESTClientObject(self._configuration)
+        tls: SSLContext = rest.ssl_context
+        self._connector = aiohttp.TCPConnector(limit=0, ssl=tls, keepalive_timeout=60)
+        self._session = self.new_session()
+
+    @property
+    def server(self) -> str:
+        """The server's base URL, without a trailing slash."""
+        return str(self._configuration.host).rstrip("/")
+
+    @property
+    def session(self) -> aiohttp.ClientSession:
+        """The shared session; its requests carry the credentials."""
+        if self._session is None:
+            raise RuntimeError("Connection.session is there only after Connection.open()")
+        return self._session
+
+    @property
+    def generation(self) -> int:
+        """How often the credentials were reloaded, so that one 401 reloads them once."""
+        return self._generation
+
+    def new_session(
+        self, middlewares: Sequence[aiohttp.ClientMiddlewareType] = ()
+    ) -> aiohttp.ClientSession:
+        """Another session over the same connector; closing it leaves the connector open."""
+        # Drop the sessions their users have closed: Kopf asks for a new one with each login.
+        self._sessions = [session for session in self._sessions if not session.closed]
+        session = aiohttp.ClientSession(
+            connector=self._connector,
+            connector_owner=False,
+            headers=self._headers,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            middlewares=middlewares,
+            proxy=self._configuration.proxy,
+            auto_decompress=True,
+            read_bufsize=READ_BUFFER_BYTES,
+        )
+        self._sessions.append(session)
+        return session
+
+    async def reload(self, seen_generation: int) -> None:
+        """Read the configuration anew after a 401, unless somebody did so meanwhile."""
+        async with self._reloading:
+            if seen_generation == self._generation:
+                await self._load()
+                self._generation += 1
+
+    async def keep_fresh(self) -> None:
+        """Renew tokens before they run out; runs until cancelled."""
+        renewing: asyncio.Task[None] | None = None
+        if self._loader is not None:
+            renewing = asyncio.create_task(
+                kubernetes_config.refresh_token(
+                    self._loader, self._configuration, interval=CREDENTIALS_CHECK_S
+                )
+            )
+        try:
+            while True:
+                await asyncio.sleep(CREDENTIALS_CHECK_S)
+                await self._apply_credentials()
+        finally:
+            if renewing is not None:
+                renewing.cancel()
+
+    async def close(self) -> None:
+        """Close every session and the connector."""
+        for session in self._sessions:
+            await session.close()
+        if self._connector is not None:
+            await self._connector.close()
+
+    async def _load(self) -> None:
+        if self._kubeconfig or self._context or _default_kubeconfig_exists():
+            self._loader = await kubernetes_config.load_kube_config(
+                config_file=self._kubeconfig,
+                context=self._context,
+                client_configuration=self._configuration,
+                persist_config=False,
+            )
+        else:
+            kubernetes_config.load_incluster_config(client_configuration=self._configuration)
+        await self._apply_credentials()
+
+    async def _apply_credentials(self) -> None:
+        """Put the present token into the default headers of every session."""
+        token = await self._configuration.get_api_key_with_prefix(
+            "BearerToken", alias="authorization"
+        )
+        if not token:
+            return
+        self._headers["Authorization"] = token
+        for session in self._sessions:
+            session.headers["Authorization"] = token
+
+
+def _default_kubeconfig_exists() -> bool:
+    paths = kubernetes_config.KUBE_CONFIG_DEFAULT_LOCATION.split(":")
+    return any(path and Path(path).expanduser().exists() for path in paths)
+
+
+async def connect(kubeconfig: str | None = None, context: str | None = None) -> Connection:
+    """Open a connection by kubeconfig (given, ``$KUBECONFIG`` or ``~/.kube/config``) or in-cluster.
+
+    Raises:
+        ConfigException: no usable kubeconfig, and not running in a cluster.
+    """
+    connection = Connection(kubeconfig, context)
+    await connection.open()
+    return connection

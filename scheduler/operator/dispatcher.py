@@ -1,0 +1,163 @@
+"""Carries out instructions; outcomes go back to the engine as events.
+
+Each kind of work has its own lane, so a slow answer to an Event or a status patch never stands
+before a binding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from scheduler.api.events import BindFailed, PreBindFinished
+from scheduler.api.instructions import (
+    AttemptResult,
+    BindPod,
+    EmitEvent,
+    Instruction,
+    PatchPodStatus,
+    PodBound,
+    PodReference,
+    ReadPod,
+    ReportProblem,
+    RunPreBind,
+)
+from scheduler.api.status import Code
+from scheduler.operator.binder import Binder
+from scheduler.operator.event_recorder import EventRecorder
+from scheduler.operator.inbox import Inbox
+from scheduler.operator.lane import Lane
+from scheduler.operator.metrics import Metrics
+from scheduler.operator.pod_reader import PodReader
+from scheduler.operator.pod_status import PodStatusWriter
+
+MAX_BINDINGS_IN_FLIGHT = 64
+MAX_PRE_BINDS_IN_FLIGHT = 64
+MAX_READS_IN_FLIGHT = 8
+
+log = structlog.get_logger("scheduler")
+
+PreBindRunner = Callable[[RunPreBind], Awaitable[PreBindFinished]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Writers:
+    """Who carries out which kind of instruction."""
+
+    binder: Binder
+    pod_reader: PodReader
+    pod_status: PodStatusWriter
+    events: EventRecorder
+
+
+class Dispatcher:
+    """Sorts instructions into lanes, the log and the metrics.
+
+    `dispatch` never waits.
+    """
+
+    def __init__(
+        self,
+        inbox: Inbox,
+        writers: Writers,
+        metrics: Metrics,
+        pre_bind: PreBindRunner | None = None,
+    ) -> None:
+        self._inbox = inbox
+        self._writers = writers
+        self._metrics = metrics
+        self._pre_bind = pre_bind or run_no_pre_bind
+        self._bindings: Lane[BindPod] = Lane("bindings", MAX_BINDINGS_IN_FLIGHT, self._bind)
+        self._pre_binds: Lane[RunPreBind] = Lane(
+            "pre-binds", MAX_PRE_BINDS_IN_FLIGHT, self._run_pre_bind
+        )
+        self._reads: Lane[PodReference] = Lane("reads", MAX_READS_IN_FLIGHT, self._read)
+        self._carriers: dict[type[Any], Callable[[Any], None]] = {
+            BindPod: self._bindings.add,
+            RunPreBind: self._pre_binds.add,
+            ReadPod: lambda instruction: self._reads.add(instruction.pod),
+            EmitEvent: writers.events.emit,
+            PatchPodStatus: writers.pod_status.patch,
+            AttemptResult: self._note_attempt,
+            PodBound: self._note_bound,
+            ReportProblem: _log_problem,
+        }
+
+    @property
+    def num_unfinished_bindings(self) -> int:
+        """Pods on their way from decided to bound."""
+        return len(self._bindings) + len(self._pre_binds)
+
+    def dispatch(self, instructions: Iterable[Instruction]) -> None:
+        """Have everything done."""
+        for instruction in instructions:
+            self._carriers[type(instruction)](instruction)
+
+    async def close(self, grace_s: float) -> None:
+        """Begin nothing more; what is in flight has `grace_s` to end."""
+        await self._pre_binds.close(0)
+        await self._reads.close(0)
+        await self._bindings.close(grace_s)
+        await self._writers.pod_status.close(0)
+        await self._writers.events.close(grace_s)
+
+    def _note_attempt(self, attempt: AttemptResult) -> None:
+        self._metrics.observe_attempt(attempt)
+        _log_attempt(attempt)
+
+    def _note_bound(self, bound: PodBound) -> None:
+        self._writers.pod_status.forget(bound.pod.uid)
+        self._metrics.observe_bound(bound)
+
+    async def _bind(self, instruction: BindPod) -> None:
+        outcome = await self._writers.binder.bind(instruction)
+        if isinstance(outcome, BindFailed):
+            log.warning(
+                "pod not bound",
+                pod=instruction.pod.key,
+                node=instruction.node_name,
+                error=outcome.message,
+            )
+        self._inbox.put(outcome)
+
+    async def _run_pre_bind(self, instruction: RunPreBind) -> None:
+        self._inbox.put(await self._pre_bind(instruction))
+
+    async def _read(self, pod: PodReference) -> None:
+        self._inbox.put(await self._writers.pod_reader.read(pod))
+
+
+async def run_no_pre_bind(instruction: RunPreBind) -> PreBindFinished:
+    """Answer for a composition without PreBind plugins: success if none is asked for."""
+    if not instruction.plugins:
+        return PreBindFinished(instruction.pod.uid, Code.SUCCESS)
+    plugin = instruction.plugins[0]
+    reason = f"no PreBind plugin {plugin} is known to this process"
+    return PreBindFinished(instruction.pod.uid, Code.ERROR, (reason,), plugin)
+
+
+def _log_problem(problem: ReportProblem) -> None:
+    log.warning("problem", subject=problem.subject, text=problem.text)
+
+
+def _log_attempt(attempt: AttemptResult) -> None:
+    if attempt.result == "scheduled":
+        log.info(
+            "scheduled",
+            pod=attempt.pod.key,
+            node=attempt.node_name,
+            evaluated_nodes=attempt.evaluated_nodes,
+            feasible_nodes=attempt.feasible_nodes,
+            attempts=attempt.attempts,
+        )
+    else:
+        log.info(
+            attempt.result,
+            pod=attempt.pod.key,
+            message=attempt.message,
+            plugins=attempt.unschedulable_plugins,
+            attempts=attempt.attempts,
+        )

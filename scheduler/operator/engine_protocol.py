@@ -1,0 +1,60 @@
+"""What the shell needs of the engine, and what it gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from scheduler.api.events import Event
+from scheduler.api.instructions import Instruction
+
+
+class Engine(Protocol):
+    """The pure core as the shell sees it; times are `clock.monotonic` seconds."""
+
+    def handle(self, events: Iterable[Event], now: float) -> list[Instruction]:
+        """Take in what happened; without events, only what is due by `now`."""
+        ...
+
+    def schedule(self, now: float, budget: int) -> list[Instruction]:
+        """Try at most `budget` pods."""
+        ...
+
+    def next_deadline(self) -> float | None:
+        """When `handle` wants to be called even though nothing happened."""
+        ...
+
+    def has_ready_pods(self) -> bool:
+        """Whether `schedule` would find a pod to try."""
+        ...
+
+    def pending_counts(self) -> Mapping[str, int]:
+        """Waiting pods by queue: active, backoff, unschedulable, gated."""
+        ...
+
+    def incoming_counts(self) -> Mapping[tuple[str, str], int]:
+        """Pods ever added, by queue and event."""
+        ...
+
+    def cache_counts(self) -> Mapping[str, int]:
+        """Cached nodes, pods and assumed_pods."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class EngineParts:
+    """What an engine may not make itself.
+
+    Attributes:
+        choose: A random index below n.
+        timer: Seconds, for measuring durations.
+        now: The shell's clock when it started.
+    """
+
+    choose: Callable[[int], int]
+    timer: Callable[[], float]
+    now: float
+
+
+EngineFactory: TypeAlias = Callable[[EngineParts], Engine]

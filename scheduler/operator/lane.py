@@ -1,0 +1,70 @@
+"""A queue of work with a limit on how much of it is done at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+
+import structlog
+
+Job = TypeVar("Job")
+
+log = structlog.get_logger("scheduler.operator.lane")
+
+
+class Lane(Generic[Job]):
+    """Does jobs in their order, at most `width` of them at a time.
+
+    Lanes keep kinds of work apart: events waiting for a slow server never stand before a binding.
+    A worker lives as long as there are jobs, so a busy lane makes no task per job.
+    """
+
+    def __init__(self, name: str, width: int, work: Callable[[Job], Awaitable[None]]) -> None:
+        self._name = name
+        self._width = width
+        self._work = work
+        self._waiting: deque[Job] = deque()
+        self._workers: set[asyncio.Task[None]] = set()
+        self._num_running = 0
+        self._closed = False
+
+    def __len__(self) -> int:
+        """Jobs waiting or being done."""
+        return len(self._waiting) + self._num_running
+
+    def add(self, job: Job) -> None:
+        """Have a job done; ignored once the lane is closed."""
+        if self._closed:
+            return
+        self._waiting.append(job)
+        if self._num_running < self._width:
+            self._num_running += 1
+            worker = asyncio.create_task(self._run(), name=self._name)
+            self._workers.add(worker)
+            worker.add_done_callback(self._workers.discard)
+
+    async def close(self, grace_s: float) -> None:
+        """Take no more jobs, drop those not begun, give the others `grace_s` to end."""
+        self._closed = True
+        self._waiting.clear()
+        workers = list(self._workers)
+        if not workers:
+            return
+        _, unfinished = await asyncio.wait(workers, timeout=grace_s)
+        for worker in unfinished:
+            worker.cancel()
+        await asyncio.gather(*unfinished, return_exceptions=True)
+
+    async def _run(self) -> None:
+        try:
+            while self._waiting:
+                job = self._waiting.popleft()
+                try:
+                    await self._work(job)
+                except Exception:
+                    # A job that fails unforeseen must not take the lane with it.
+                    log.exception("job failed", lane=self._name, job=repr(job))
+        finally:
+            self._num_running -= 1

@@ -1,0 +1,195 @@
+"""One of several replicas schedules: leader election by a coordination.k8s.io/v1 Lease.
+
+The rules are client-go's (``leaderelection.go``): a candidate takes a lease whose holder has not
+renewed it for `lease_duration_s` of the candidate's own clock; a leader that could not renew for
+`renew_deadline_s` steps down. Unlike there, `may_write` is asked before each write, so a process
+that was stopped for a while notices before it does harm. No server clock is ever compared.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+import msgspec
+import structlog
+
+from scheduler.operator.api_client import LOST_ANSWER_ERRORS, ApiClient
+from scheduler.operator.api_error import ApiError
+from scheduler.operator.backoff import Jitter, Sleep
+
+log = structlog.get_logger("scheduler.operator.leader_election")
+
+JITTER_FACTOR = 1.2
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LeaderElectionOptions:
+    """Which lease, and how fast it changes hands.
+
+    Attributes:
+        lease_name: Of the Lease.
+        lease_namespace: Of the Lease.
+        identity: Who we are; unique among the replicas.
+        lease_duration_s: How long others wait for a leader that does not renew.
+        renew_deadline_s: How long a leader tries to renew before it steps down.
+        retry_period_s: Between tries.
+    """
+
+    identity: str
+    lease_name: str = "stowage"
+    lease_namespace: str = "kube-system"
+    lease_duration_s: float = 15.0
+    renew_deadline_s: float = 10.0
+    retry_period_s: float = 2.0
+
+    def __post_init__(self) -> None:
+        if not self.lease_duration_s > self.renew_deadline_s > self.retry_period_s > 0:
+            raise ValueError(
+                "leaderElection: expected leaseDuration > renewDeadline > retryPeriod > 0, got "
+                f"{self.lease_duration_s} s, {self.renew_deadline_s} s, {self.retry_period_s} s"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class ElectionClock:
+    """The times an election needs.
+
+    Attributes:
+        monotonic: Seconds that never jump.
+        timestamp: The present time with microseconds, for people who read the Lease.
+        sleep: Waits that many seconds.
+        jitter: Random numbers in 0..1.
+    """
+
+    monotonic: Callable[[], float]
+    timestamp: Callable[[], str]
+    sleep: Sleep
+    jitter: Jitter
+
+
+class LeaderElector:
+    """Takes part in an election."""
+
+    def __init__(
+        self, client: ApiClient, options: LeaderElectionOptions, clock: ElectionClock
+    ) -> None:
+        self._client = client
+        self._options = options
+        self._clock = clock
+        self._collection = (
+            f"/apis/coordination.k8s.io/v1/namespaces/{options.lease_namespace}/leases"
+        )
+        self._path = f"{self._collection}/{options.lease_name}"
+        self._timeout = aiohttp.ClientTimeout(total=options.renew_deadline_s / 2)
+        self._lease: dict[str, Any] = {}
+        self._observed_record: object = None
+        self._observed_at = 0.0
+        self._renewed_at: float | None = None
+
+    def may_write(self) -> bool:
+        """Whether the lease is ours at this very moment."""
+        if self._renewed_at is None:
+            return False
+        return self._clock.monotonic() < self._renewed_at + self._options.renew_deadline_s
+
+    async def acquire(self) -> None:
+        """Wait until the lease is ours."""
+        log.info("waiting for the lease", lease=self._options.lease_name)
+        while not await self.try_acquire_or_renew():
+            period = self._options.retry_period_s
+            await self._clock.sleep(period * (1.0 + JITTER_FACTOR * self._clock.jitter()))
+        log.info("became leader", identity=self._options.identity)
+
+    async def renew(self) -> None:
+        """Keep the lease; returns when it is lost."""
+        while self.may_write():
+            await self._clock.sleep(self._options.retry_period_s)
+            await self.try_acquire_or_renew()
+        log.error("lost the lease", identity=self._options.identity)
+
+    async def release(self) -> None:
+        """Let the others have the lease at once."""
+        if not self.may_write():
+            return
+        spec = {**self._lease.get("spec", {}), "holderIdentity": "", "leaseDurationSeconds": 1}
+        spec["renewTime"] = self._clock.timestamp()
+        self._renewed_at = None
+        try:
+            body = msgspec.json.encode({**self._lease, "spec": spec})
+            await self._client.put(self._path, body, self._timeout)
+        except (ApiError, *LOST_ANSWER_ERRORS) as error:
+            log.warning("lease not released", error=repr(error))
+
+    async def try_acquire_or_renew(self) -> bool:
+        """One round; whether the lease was taken or renewed in it."""
+        # The lease counts from before the request: the answer may have been long on its way.
+        started_at = self._clock.monotonic()
+        try:
+            async with asyncio.timeout(self._options.renew_deadline_s):
+                is_ours = await self._try_once()
+        except (ApiError, *LOST_ANSWER_ERRORS, msgspec.DecodeError) as error:
+            log.warning("lease not renewed", error=str(error) or repr(error))
+            return False
+        self._renewed_at = started_at if is_ours else None
+        return is_ours
+
+    async def _try_once(self) -> bool:
+        try:
+            lease = msgspec.json.decode(await self._client.get(self._path, None, self._timeout))
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            await self._create()
+            return True
+        self._observe(lease)
+        if self._is_held_by_another(lease):
+            return False
+        body = msgspec.json.encode({**lease, "spec": self._spec(lease.get("spec", {}))})
+        # The lease's resourceVersion is in the body: whoever writes first wins, the other gets 409.
+        self._observe(msgspec.json.decode(await self._client.put(self._path, body, self._timeout)))
+        return True
+
+    async def _create(self) -> None:
+        body = {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {
+                "name": self._options.lease_name,
+                "namespace": self._options.lease_namespace,
+            },
+            "spec": self._spec({}),
+        }
+        answer = await self._client.post(self._collection, msgspec.json.encode(body))
+        self._observe(msgspec.json.decode(answer))
+
+    def _observe(self, lease: dict[str, Any]) -> None:
+        """Note when, by our own clock, the record last changed."""
+        if lease.get("spec") != self._observed_record:
+            self._observed_record = lease.get("spec")
+            self._observed_at = self._clock.monotonic()
+        self._lease = lease
+
+    def _is_held_by_another(self, lease: dict[str, Any]) -> bool:
+        spec = lease.get("spec", {})
+        holder = spec.get("holderIdentity") or ""
+        if holder in ("", self._options.identity):
+            return False
+        duration = spec.get("leaseDurationSeconds") or self._options.lease_duration_s
+        return self._clock.monotonic() < self._observed_at + float(duration)
+
+    def _spec(self, previous: dict[str, Any]) -> dict[str, Any]:
+        now = self._clock.timestamp()
+        transitions = previous.get("leaseTransitions") or 0
+        is_ours = previous.get("holderIdentity") == self._options.identity
+        return {
+            **previous,
+            "holderIdentity": self._options.identity,
+            "leaseDurationSeconds": int(self._options.lease_duration_s),
+            "acquireTime": previous.get("acquireTime", now) if is_ours else now,
+            "renewTime": now,
+            "leaseTransitions": transitions if is_ours or not previous else transitions + 1,
+        }

@@ -1,0 +1,45 @@
+"""Reads back pods that were bound and that no watch has shown since."""
+
+from __future__ import annotations
+
+from scheduler.api.decode import decode_pod
+from scheduler.api.errors import InvalidObject
+from scheduler.api.events import AssignedPodGone, AssignedPodSeen, ObjectInvalid
+from scheduler.api.instructions import PodReference
+from scheduler.operator.api_client import ApiClient
+from scheduler.operator.api_error import ApiError
+from scheduler.operator.backoff import Backoff, Jitter, Sleep, retry
+from scheduler.operator.reflector import object_invalid
+
+FINISHED_PHASES = frozenset({"Succeeded", "Failed"})
+
+
+class PodReader:
+    """Asks the API server where a pod is, until there is an answer."""
+
+    def __init__(self, client: ApiClient, jitter: Jitter, sleep: Sleep) -> None:
+        self._client = client
+        self._jitter = jitter
+        self._sleep = sleep
+
+    async def read(self, pod: PodReference) -> AssignedPodSeen | AssignedPodGone | ObjectInvalid:
+        """The pod as it is, or that it is gone, finished, another pod or without a node.
+
+        Raises:
+            ApiError: the server refuses to show pods.
+        """
+        gone = AssignedPodGone(pod.namespace, pod.name, pod.uid)
+        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
+        backoff = Backoff(self._jitter, initial_s=0.2)
+        try:
+            body = await retry(lambda: self._client.get(path), backoff, self._sleep)
+        except ApiError as error:
+            if error.status == 404:
+                return gone
+            raise
+        try:
+            found = decode_pod(body)
+        except InvalidObject as invalid:
+            return object_invalid(invalid)
+        is_assigned = found.spec.node_name and found.status.phase not in FINISHED_PHASES
+        return AssignedPodSeen(found) if found.metadata.uid == pod.uid and is_assigned else gone

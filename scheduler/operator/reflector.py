@@ -1,0 +1,251 @@
+"""Keeps the engine told about all objects of one kind: list, watch, and list again when needed.
+
+list (pages of 500) --> events, resourceVersion
+^    |
+|    v
+|   watch from there -- ends or breaks --> watch again from the last resourceVersion
+|    |
++----+  410 Gone, as a status or as an ERROR event: relist, and tell what vanished meanwhile
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Generic, TypeVar
+
+import msgspec
+import structlog
+
+from scheduler.api.decode import WatchError, decode_list, decode_watch_event
+from scheduler.api.errors import InvalidObject
+from scheduler.api.events import Event, ObjectInvalid
+from scheduler.operator.api_client import LIST_TIMEOUT, LOST_ANSWER_ERRORS, ApiClient
+from scheduler.operator.api_error import ApiError
+from scheduler.operator.backoff import Backoff, Jitter, Sleep
+from scheduler.operator.inbox import Inbox
+from scheduler.operator.reflected import Identity, Reflected, ReflectedObject
+
+T = TypeVar("T", bound=ReflectedObject)
+
+PAGE_SIZE = 500
+MIN_WATCH_S = 300
+"""A watch is asked to last between this and twice this, as client-go does."""
+MAX_SILENCE_S = 90.0
+"""Bookmarks come about every minute: a connection silent for longer is taken for dead."""
+
+GONE = 410
+
+log = structlog.get_logger("scheduler.operator.reflector")
+
+
+class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+
+class _Headed(msgspec.Struct, frozen=True):
+    metadata: _Metadata
+
+
+class _Header(msgspec.Struct, frozen=True):
+    """What a watch event says even if the rest of its object cannot be understood."""
+
+    type: str
+    object: _Headed
+
+
+_HEADER_DECODER = msgspec.json.Decoder(_Header)
+
+
+class Reflector(Generic[T]):
+    """Reflects one kind into the inbox, through outages, gaps and bad objects.
+
+    Attributes:
+        has_synced: Whether the first list is in the inbox.
+    """
+
+    def __init__(
+        self,
+        reflected: Reflected[T],
+        client: ApiClient,
+        inbox: Inbox,
+        jitter: Jitter,
+        sleep: Sleep,
+    ) -> None:
+        self.has_synced = False
+        self._reflected = reflected
+        self._client = client
+        self._inbox = inbox
+        self._jitter = jitter
+        self._sleep = sleep
+        self._backoff = Backoff(jitter, initial_s=0.2)
+        self._resource_version = ""
+        self._known: dict[tuple[str, str], str] = {}
+
+    @property
+    def kind(self) -> str:
+        """What is reflected."""
+        return self._reflected.kind
+
+    async def run(self) -> None:
+        """List and watch until cancelled."""
+        while True:
+            try:
+                if not self._resource_version:
+                    await self._list()
+                await self._watch()
+            except ApiError as error:
+                if _must_relist(error):
+                    self._resource_version = ""
+                await self._wait(error)
+            except (*LOST_ANSWER_ERRORS, InvalidObject) as error:
+                # InvalidObject escapes only when the answer as a whole is no list.
+                await self._wait(error)
+
+    async def _wait(self, error: Exception | None) -> None:
+        delay = self._backoff.next_delay(error)
+        log.info("reflector waits", kind=self.kind, seconds=round(delay, 3), error=repr(error))
+        await self._sleep(delay)
+
+    async def _list(self) -> None:
+        """Read everything there is, page by page, and tell what is no longer there."""
+        listed: set[tuple[str, str]] = set()
+        params = {"limit": str(PAGE_SIZE), **self._selection()}
+        while True:
+            body = await self._client.get(self._reflected.path, params, LIST_TIMEOUT)
+            page = decode_list(self._reflected.type, body)
+            events: list[Event] = []
+            for found in page.items:
+                listed.add((found.metadata.namespace, found.metadata.name))
+                self._add_seen(found, events)
+            for invalid in page.invalid:
+                problem = object_invalid(invalid)
+                listed.add((problem.namespace, problem.name))
+                events.append(problem)
+            self._inbox.put_all(events)
+            if not page.metadata.continue_:
+                break
+            params["continue"] = page.metadata.continue_
+        self._inbox.put_all(self._events_of_vanished(listed))
+        self._resource_version = page.metadata.resource_version
+        self.has_synced = True
+        # The loop may wait for nothing but this, and an empty list brings no event.
+        self._inbox.wake()
+
+    def _events_of_vanished(self, listed: set[tuple[str, str]]) -> list[Event]:
+        vanished = [key for key in self._known if key not in listed]
+        return [self._reflected.gone(Identity(*key, self._known.pop(key))) for key in vanished]
+
+    async def _watch(self) -> None:
+        """Follow the changes until the server ends the watch."""
+        params = {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": self._resource_version,
+            "timeoutSeconds": str(int(MIN_WATCH_S * (1.0 + self._jitter()))),
+            **self._selection(),
+        }
+        chunks = self._client.stream(self._reflected.path, params, MAX_SILENCE_S)
+        was_silent = True
+        async for lines in complete_lines(chunks):
+            events: list[Event] = []
+            try:
+                for line in lines:
+                    self._take(line, events)
+            finally:
+                # What came before an ERROR event counts: the resource version is past it.
+                self._inbox.put_all(events)
+            was_silent = False
+            self._backoff.reset()
+        if was_silent:
+            # A server that ends every watch at once must not be asked in a tight loop.
+            await self._wait(None)
+
+    def _take(self, line: bytes, events: list[Event]) -> None:
+        """Decode one line of a watch.
+
+        Raises:
+            ApiError: an ERROR event.
+        """
+        try:
+            event = decode_watch_event(self._reflected.type, line)
+        except InvalidObject as invalid:
+            self._take_invalid(line, invalid, events)
+            return
+        if isinstance(event, WatchError):
+            raise ApiError(event.code, event.reason, event.message)
+        metadata = event.object.metadata
+        self._resource_version = metadata.resource_version
+        if event.type == "DELETED":
+            self._add_gone(Identity(metadata.namespace, metadata.name, metadata.uid), events)
+        elif event.type != "BOOKMARK":
+            self._add_seen(event.object, events)
+
+    def _take_invalid(self, line: bytes, invalid: InvalidObject, events: list[Event]) -> None:
+        try:
+            header = _HEADER_DECODER.decode(line)
+        except msgspec.DecodeError:
+            events.append(object_invalid(invalid))
+            return
+        metadata = header.object.metadata
+        self._resource_version = metadata.resource_version or self._resource_version
+        if header.type == "DELETED":
+            self._add_gone(Identity(metadata.namespace, metadata.name, metadata.uid), events)
+        else:
+            events.append(object_invalid(invalid))
+
+    def _add_gone(self, identity: Identity, events: list[Event]) -> None:
+        self._known.pop((identity.namespace, identity.name), None)
+        events.append(self._reflected.gone(identity))
+
+    def _add_seen(self, found: T, events: list[Event]) -> None:
+        metadata = found.metadata
+        key = (metadata.namespace, metadata.name)
+        known_uid = self._known.get(key)
+        if known_uid != metadata.uid:
+            if known_uid is not None:
+                # Deleted and created again behind our back: two objects, not one that changed.
+                events.append(self._reflected.gone(Identity(*key, known_uid)))
+            self._known[key] = metadata.uid
+        events.append(self._reflected.seen(found))
+
+    def _selection(self) -> dict[str, str]:
+        selector = self._reflected.field_selector
+        return {"fieldSelector": selector} if selector else {}
+
+
+async def complete_lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
+    """Regroup chunks into whole lines; a line cut off by the end of the stream is dropped."""
+    parts: list[bytes] = []
+    async for chunk in chunks:
+        *lines, rest = chunk.split(b"\n")
+        if lines:
+            lines[0] = b"".join((*parts, lines[0]))
+            parts.clear()
+            yield [line for line in lines if line]
+        if rest:
+            parts.append(rest)
+
+
+def object_invalid(invalid: InvalidObject) -> ObjectInvalid:
+    """The finding as an event for the engine."""
+    namespace, _, name = invalid.name.rpartition("/")
+    return ObjectInvalid(
+        kind=invalid.kind,
+        namespace=namespace,
+        name=name,
+        uid=invalid.uid,
+        field=invalid.field,
+        value=invalid.value,
+        expectation=invalid.expectation,
+    )
+
+
+def _must_relist(error: ApiError) -> bool:
+    """Whether the last resource version leads nowhere: too old, or from a future that was undone.
+
+    The latter happens when etcd was restored from a backup.
+    """
+    return error.status == GONE or "Too large resource version" in error.message

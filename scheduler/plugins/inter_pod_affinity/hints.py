@@ -1,0 +1,75 @@
+"""Which events may make a pod schedulable that InterPodAffinity rejected.
+
+Follows kube-scheduler v1.36 where it answers Queue and is more generous in three places where it
+forgets a pod until the five-minute flush: the rejected pod's own labels changed, a deleted pod
+carried the anti-affinity that kept the pod away, and a term has a namespace selector (no labels
+of namespaces are at hand here, so it counts as matching).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scheduler.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
+from scheduler.api.node import Node
+from scheduler.framework.extension_points import EventRegistration
+from scheduler.state.pod_info import AffinityTerm, PodInfo
+
+
+def events_to_register() -> tuple[EventRegistration, ...]:
+    """The events of v1.36: pods come, go and change labels; nodes come and change labels."""
+    pods = ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.DELETE
+    nodes = ActionType.ADD | ActionType.UPDATE_NODE_LABEL
+    return (
+        EventRegistration(ClusterEvent(EventResource.POD, pods), after_pod_change),
+        EventRegistration(ClusterEvent(EventResource.NODE, nodes), after_node_change),
+    )
+
+
+def after_pod_change(pod: PodInfo, old: PodInfo | None, new: PodInfo | None) -> QueueingHint:
+    """``isSchedulableAfterPodChange``: a placed pod now helps or no longer hinders `pod`."""
+    if old is not None and new is not None and new.uid == pod.uid:
+        return _queue_if(old.labels != new.labels)
+    if any(each is not None and not each.node_name for each in (old, new)):
+        return QueueingHint.SKIP
+    terms = pod.pod_class.required_affinity_terms
+    if terms and _all_match(terms, new) and not _all_match(terms, old):
+        return QueueingHint.QUEUE
+    for term in pod.pod_class.required_anti_affinity_terms:
+        if _may_match(term, old) and not _may_match(term, new):
+            return QueueingHint.QUEUE
+    return _queue_if(old is not None and new is None and _kept_away(pod, old))
+
+
+def after_node_change(pod: PodInfo, old: Node | None, new: Node | None) -> QueueingHint:
+    """``isSchedulableAfterNodeChange``: a node came, or its topology labels changed."""
+    if new is None:
+        return QueueingHint.SKIP
+    wanted = [term.topology_key for term in pod.pod_class.required_affinity_terms]
+    avoided = [term.topology_key for term in pod.pod_class.required_anti_affinity_terms]
+    labels = new.metadata.labels
+    if old is None:
+        return _queue_if(bool(avoided) or any(key in labels for key in wanted))
+    before = old.metadata.labels
+    gained = any(key in labels and before.get(key) != labels[key] for key in wanted)
+    lost = any(key in before and labels.get(key) != before[key] for key in avoided)
+    return _queue_if(gained or lost)
+
+
+def _kept_away(pod: PodInfo, carrier: PodInfo) -> bool:
+    return any(_may_match(term, pod) for term in carrier.pod_class.required_anti_affinity_terms)
+
+
+def _all_match(terms: Sequence[AffinityTerm], other: PodInfo | None) -> bool:
+    return all(_may_match(term, other) for term in terms)
+
+
+def _may_match(term: AffinityTerm, other: PodInfo | None) -> bool:
+    if other is None:
+        return False
+    possible = not term.namespace_selector.matches_nothing or other.namespace in term.namespaces
+    return possible and term.selector.matches(other.labels)
+
+
+def _queue_if(condition: bool) -> QueueingHint:
+    return QueueingHint.QUEUE if condition else QueueingHint.SKIP

@@ -1,0 +1,110 @@
+"""InterPodAffinity, PreScore and Score: weights of preferred terms, summed per domain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from scheduler.framework.scores import MAX_NODE_SCORE
+from scheduler.framework.verdict import Int64Array
+from scheduler.plugins.inter_pod_affinity.args import InterPodAffinityArgs
+from scheduler.plugins.inter_pod_affinity.terms import matched_pods
+from scheduler.state.affinity_terms import TermKind
+from scheduler.state.pod_info import PodInfo
+from scheduler.state.snapshot import NodeView, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreState:
+    """What Score reads.
+
+    Attributes:
+        weights: Topology key -> ``int64[domains + 1]``, the sum of the weights of all terms that
+            pods of the domain match or carry; the last entry, no domain, is 0.
+    """
+
+    weights: dict[str, Int64Array]
+
+
+def sum_preferred_terms(
+    args: InterPodAffinityArgs, pod: PodInfo, snapshot: Snapshot
+) -> ScoreState | None:
+    """``preScoreState`` of v1.36; None if no node belongs to any domain that counts.
+
+    A domain whose weights happen to cancel out still counts: then all is scored, as 0.
+    """
+    preferences = pod.pod_class.preferred_affinity_terms or (
+        pod.pod_class.preferred_anti_affinity_terms
+    )
+    if args.ignore_preferred_terms_of_existing_pods and not preferences:
+        return None
+    weights: dict[str, Int64Array] = {}
+    for key, weight, pods in _weighted_counts(args, pod, snapshot):
+        if not pods.any():
+            continue
+        total = weights.get(key)
+        if total is None:
+            total = weights[key] = np.zeros(len(pods) + 1, dtype=np.int64)
+        total[:-1] += pods * weight
+    return ScoreState(weights) if weights else None
+
+
+def affinity_score(state: ScoreState, nodes: NodeView) -> Int64Array:
+    """``int64[nodes]``: the weights of each node's domains, over all topology keys."""
+    score: Int64Array | None = None
+    for key, weights in state.weights.items():
+        part = weights.take(nodes.label_codes(key), mode="wrap")
+        score = part if score is None else score + part
+    return np.zeros(len(nodes), dtype=np.int64) if score is None else score
+
+
+def normalized_between_extremes(scores: Int64Array) -> Int64Array:
+    """0 for the lowest score to 100 for the highest, truncated; all 0 if they are equal.
+
+    In float64 and in the order of operations of v1.36, so that truncation agrees.
+
+    Examples:
+        >>> normalized_between_extremes(np.array([-3, 0, 4])).tolist()
+        [0, 42, 100]
+        >>> normalized_between_extremes(np.array([7, 7])).tolist()
+        [0, 0]
+    """
+    if not len(scores):
+        return scores
+    lowest = scores.min()
+    span = scores.max() - lowest
+    if span == 0:
+        return np.zeros_like(scores)
+    normalized: Int64Array = (MAX_NODE_SCORE * ((scores - lowest) / span)).astype(np.int64)
+    return normalized
+
+
+def _weighted_counts(
+    args: InterPodAffinityArgs, pod: PodInfo, snapshot: Snapshot
+) -> Iterator[tuple[str, int, Int64Array]]:
+    """Yield topology key, weight and pods per domain, for the terms of either side."""
+    terms = pod.pod_class
+    for sign, own in (
+        (1, terms.preferred_affinity_terms),
+        (-1, terms.preferred_anti_affinity_terms),
+    ):
+        for term in own:
+            per_domain = matched_pods(term, snapshot).per_domain(term.topology_key)
+            yield term.topology_key, sign * term.weight, per_domain
+    yield from _carried(pod, snapshot, TermKind.PREFERRED_AFFINITY, 1)
+    yield from _carried(pod, snapshot, TermKind.PREFERRED_ANTI_AFFINITY, -1)
+    hard = args.hard_pod_affinity_weight
+    if hard > 0:
+        kind = TermKind.REQUIRED_AFFINITY
+        for key, _, per_domain in _carried(pod, snapshot, kind, 1):
+            yield key, hard, per_domain
+
+
+def _carried(
+    pod: PodInfo, snapshot: Snapshot, kind: TermKind, sign: int
+) -> Iterator[tuple[str, int, Int64Array]]:
+    for carried in snapshot.pods.carried_terms_matching(kind, pod):
+        term = carried.term
+        yield term.topology_key, sign * term.weight, carried.counts.per_domain(term.topology_key)

@@ -1,0 +1,212 @@
+"""NodeAffinity: a pod says by labels which nodes it needs and which it would like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from scheduler.api.config import ConfigError
+from scheduler.api.config_types import ConfigStruct
+from scheduler.api.errors import SelectorError
+from scheduler.api.events import ActionType, ClusterEvent, EventResource
+from scheduler.api.node import NodeSelectorTerm
+from scheduler.api.node_affinity import (
+    NODE_NAME_FIELD,
+    PreferredTerm,
+    RequiredNodeAffinity,
+    compile_node_selector,
+    compile_preferred_terms,
+    required_node_affinity,
+)
+from scheduler.api.pod import NodeAffinity as NodeAffinityRules
+from scheduler.api.pod import PodSpec
+from scheduler.api.status import SKIP, SUCCESS, Status, error, unresolvable
+from scheduler.framework import (
+    ACCEPT_ALL,
+    CycleState,
+    EventRegistration,
+    FilterVerdict,
+    PreFilterResult,
+    Reads,
+    Rejection,
+    default_normalize_score,
+)
+from scheduler.framework.verdict import Int64Array
+from scheduler.state.node_matching import (
+    node_term_mask,
+    node_terms_mask,
+    required_affinity_mask,
+)
+from scheduler.state.pod_class import PodClass
+from scheduler.state.pod_info import PodInfo
+from scheduler.state.snapshot import NodeView, Snapshot
+
+REASON_POD = "node(s) didn't match Pod's node affinity/selector"
+REASON_ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
+REASON_CONFLICT = "pod affinity terms conflict"
+_SKIPPED = PreFilterResult(SKIP)
+_ALL_NODES = PreFilterResult()
+_NO_RULES = NodeAffinityRules()
+
+
+class NodeAffinityArgs(ConfigStruct, frozen=True):
+    """Arguments: affinity that is added to every pod's own."""
+
+    added_affinity: NodeAffinityRules | None = None
+
+    def validate(self) -> Iterator[ConfigError]:
+        """Terms that cannot be understood."""
+        if self.added_affinity is None:
+            return
+        required = self.added_affinity.required_during_scheduling_ignored_during_execution
+        if required is not None and (problem := compile_node_selector(required).problem):
+            yield ConfigError("addedAffinity", problem, "valid node selector terms")
+        try:
+            compile_preferred_terms(
+                self.added_affinity.preferred_during_scheduling_ignored_during_execution
+            )
+        except SelectorError as faulty:
+            yield ConfigError("addedAffinity", str(faulty), "valid preferred terms")
+
+
+@dataclass(frozen=True, slots=True)
+class _Required:
+    """What a pod needs, compiled.
+
+    Attributes:
+        affinity: Its node selector and required affinity.
+        result: PreFilter's answer.
+    """
+
+    affinity: RequiredNodeAffinity
+    result: PreFilterResult
+
+
+@dataclass(frozen=True, slots=True)
+class _Preferred:
+    """What a pod would like, and what it is given besides, compiled."""
+
+    terms: tuple[PreferredTerm, ...]
+
+
+class NodeAffinity:
+    """Filters by ``nodeSelector`` and required affinity, scores by preferred affinity."""
+
+    name = "NodeAffinity"
+    filter_reads = Reads.NODE
+    score_reads = Reads.NODE
+
+    def __init__(self, args: NodeAffinityArgs) -> None:
+        added = args.added_affinity or _NO_RULES
+        required = added.required_during_scheduling_ignored_during_execution
+        self._added_required = compile_node_selector(required) if required else None
+        self._added_preferred = compile_preferred_terms(
+            added.preferred_during_scheduling_ignored_during_execution
+        )
+        self._required: WeakKeyDictionary[PodClass, _Required] = WeakKeyDictionary()
+        self._preferred: WeakKeyDictionary[PodClass, _Preferred] = WeakKeyDictionary()
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
+        """Skip without any rule; only the named nodes if every term names nodes."""
+        del snapshot
+        required = self._required.get(pod.pod_class)
+        if required is None:
+            required = self._compile_required(pod.spec)
+            self._required[pod.pod_class] = required
+        state.write(required)
+        return required.result
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
+        """Unresolvable where the added affinity, or else the pod's own, does not match.
+
+        A term that cannot be understood matches nothing.
+        """
+        del pod
+        matches = required_affinity_mask(nodes, state.read(_Required).affinity)
+        if self._added_required is None:
+            if matches.all():
+                return ACCEPT_ALL
+            return FilterVerdict((Rejection(REASON_POD, ~matches, unresolvable=True),))
+        enforced = node_terms_mask(nodes, self._added_required)
+        return FilterVerdict(
+            (
+                Rejection(REASON_ENFORCED, ~enforced, unresolvable=True),
+                Rejection(REASON_POD, enforced & ~matches, unresolvable=True),
+            )
+        )
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
+        """Skip without preferred terms; an error if the pod's cannot be understood."""
+        del nodes
+        wanted = _rules(pod.spec).preferred_during_scheduling_ignored_during_execution
+        if not wanted and not self._added_preferred:
+            return SKIP
+        preferred = self._preferred.get(pod.pod_class)
+        if preferred is None:
+            try:
+                terms = compile_preferred_terms(wanted)
+            except SelectorError as faulty:
+                return error(str(faulty))
+            preferred = _Preferred((*self._added_preferred, *terms))
+            self._preferred[pod.pod_class] = preferred
+        state.write(preferred)
+        return SUCCESS
+
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
+        """``int64[len(nodes)]``: sum of the weights of the preferred terms that match."""
+        del pod
+        scores = np.zeros(len(nodes), dtype=np.int64)
+        for preferred in state.read(_Preferred).terms:
+            scores += node_term_mask(nodes, preferred.term) * preferred.weight
+        return scores
+
+    def normalize_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeView, scores: Int64Array
+    ) -> Int64Array:
+        """The highest sum gets 100."""
+        del state, pod, nodes
+        return default_normalize_score(scores)
+
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        """Nodes that come or change labels."""
+        action = ActionType.ADD | ActionType.UPDATE_NODE_LABEL
+        return (EventRegistration(ClusterEvent(EventResource.NODE, action)),)
+
+    def _compile_required(self, spec: PodSpec) -> _Required:
+        affinity = required_node_affinity(spec)
+        required = _rules(spec).required_during_scheduling_ignored_during_execution
+        if required is None and self._added_required is None and not spec.node_selector:
+            return _Required(affinity, _SKIPPED)
+        names = named_nodes(required.node_selector_terms) if required else None
+        if names is None:
+            return _Required(affinity, _ALL_NODES)
+        if not names:
+            return _Required(affinity, PreFilterResult(unresolvable(REASON_CONFLICT)))
+        return _Required(affinity, PreFilterResult(SUCCESS, names))
+
+
+def named_nodes(terms: Iterable[NodeSelectorTerm]) -> frozenset[str] | None:
+    """The node names to which ``matchFields`` narrow the terms, None if some term names none.
+
+    Within a term the names must satisfy every requirement; between terms they add up. Empty if
+    the requirements of every term contradict each other.
+    """
+    names: frozenset[str] | None = None
+    for term in terms:
+        allowed: frozenset[str] | None = None
+        for requirement in term.match_fields:
+            if requirement.key == NODE_NAME_FIELD and requirement.operator == "In":
+                values = frozenset(requirement.values)
+                allowed = values if allowed is None else allowed & values
+        if allowed is None:
+            return None
+        names = allowed if names is None else names | allowed
+    return names
+
+
+def _rules(spec: PodSpec) -> NodeAffinityRules:
+    affinity = spec.affinity
+    return (affinity.node_affinity if affinity else None) or _NO_RULES

@@ -1,0 +1,54 @@
+"""NodePorts: two pods of a node cannot have the same host port."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scheduler.api.events import ActionType, ClusterEvent, EventResource
+from scheduler.api.status import SKIP
+from scheduler.framework import (
+    ACCEPT_ALL,
+    CycleState,
+    EventRegistration,
+    FilterVerdict,
+    NoArgs,
+    PreFilterResult,
+    Reads,
+    Rejection,
+)
+from scheduler.state.pod_info import PodInfo
+from scheduler.state.snapshot import NodeView, Snapshot
+
+REASON = "node(s) didn't have free ports for the requested pod ports"
+_SKIPPED = PreFilterResult(SKIP)
+_WANTED = PreFilterResult()
+
+
+class NodePorts:
+    """Refuses nodes where a host port of the pod is taken."""
+
+    name = "NodePorts"
+    filter_reads = Reads.USAGE
+
+    def __init__(self, args: NoArgs) -> None:
+        del args
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
+        """Skip for pods without host ports."""
+        del state, snapshot
+        return _WANTED if pod.pod_class.host_ports else _SKIPPED
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
+        """Unschedulable where protocol and port are taken on the same or on any address."""
+        del state
+        taken = nodes.ports_in_conflict(pod.pod_class.host_ports)
+        if not taken.any():
+            return ACCEPT_ALL
+        return FilterVerdict((Rejection(REASON, taken),))
+
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        """Pods that go, nodes that come."""
+        return (
+            EventRegistration(ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE)),
+            EventRegistration(ClusterEvent(EventResource.NODE, ActionType.ADD)),
+        )

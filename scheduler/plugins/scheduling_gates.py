@@ -1,0 +1,31 @@
+"""SchedulingGates: a pod with scheduling gates stays out of the queue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scheduler.api.events import ActionType, ClusterEvent, EventResource
+from scheduler.api.status import SUCCESS, Status, unresolvable
+from scheduler.framework import EventRegistration, NoArgs
+from scheduler.state.pod_info import PodInfo
+
+
+class SchedulingGates:
+    """Refuses pods whose ``spec.schedulingGates`` is not empty."""
+
+    name = "SchedulingGates"
+
+    def __init__(self, args: NoArgs) -> None:
+        del args
+
+    def pre_enqueue(self, pod: PodInfo) -> Status:
+        """Success once no gate is left."""
+        gates = pod.pod_class.scheduling_gates
+        if not gates:
+            return SUCCESS
+        return unresolvable(f"waiting for scheduling gates: [{' '.join(gates)}]")
+
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        """The pod's own last gate going away."""
+        action = ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
+        return (EventRegistration(ClusterEvent(EventResource.UNSCHEDULED_POD, action)),)

@@ -1,0 +1,73 @@
+"""TaintToleration: taints repel pods that do not tolerate them, some a little, some altogether."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scheduler.api.events import ActionType, ClusterEvent, EventResource
+from scheduler.api.tolerations import DO_NOT_SCHEDULE_EFFECTS, PREFER_NO_SCHEDULE
+from scheduler.framework import (
+    ACCEPT_ALL,
+    CycleState,
+    EventRegistration,
+    FilterVerdict,
+    NoArgs,
+    Reads,
+    Rejection,
+    default_normalize_score,
+)
+from scheduler.framework.verdict import Int64Array
+from scheduler.state.node_matching import tolerated_taint_sets, untolerated_taint_counts
+from scheduler.state.pod_info import PodInfo
+from scheduler.state.snapshot import NodeView
+
+REASON = "node(s) had untolerated taint(s)"
+_PREFERENCES = frozenset({PREFER_NO_SCHEDULE})
+
+
+class TaintToleration:
+    """Filters by NoSchedule and NoExecute taints, scores by PreferNoSchedule taints.
+
+    Nodes share few distinct sets of taints; each set is judged once.
+    """
+
+    name = "TaintToleration"
+    filter_reads = Reads.NODE
+    score_reads = Reads.NODE
+
+    def __init__(self, args: NoArgs) -> None:
+        del args
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
+        """Unresolvable where a NoSchedule or NoExecute taint is not tolerated."""
+        del state
+        tolerated = tolerated_taint_sets(
+            nodes.snapshot, pod.spec.tolerations, DO_NOT_SCHEDULE_EFFECTS
+        )
+        if tolerated.all():
+            return ACCEPT_ALL
+        rejected = ~tolerated[nodes.taint_set]
+        return FilterVerdict((Rejection(REASON, rejected, unresolvable=True),))
+
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
+        """``int64[len(nodes)]``: number of PreferNoSchedule taints that are not tolerated."""
+        del state
+        counts = untolerated_taint_counts(nodes.snapshot, pod.spec.tolerations, _PREFERENCES)
+        return counts[nodes.taint_set]
+
+    def normalize_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeView, scores: Int64Array
+    ) -> Int64Array:
+        """Fewest intolerable taints get 100."""
+        del state, pod, nodes
+        return default_normalize_score(scores, reverse=True)
+
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        """Nodes that come or change taints, and the pod's own tolerations."""
+        node = ActionType.ADD | ActionType.UPDATE_NODE_TAINT
+        return (
+            EventRegistration(ClusterEvent(EventResource.NODE, node)),
+            EventRegistration(
+                ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.UPDATE_POD_TOLERATION)
+            ),
+        )

@@ -1,0 +1,49 @@
+"""PreEnqueue: whether a pod may be scheduled at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from scheduler.api.status import Code, Status, error
+from scheduler.queue.event_registrations import EventRegistrations
+from scheduler.queue.queued_pod import QueuedPod
+from scheduler.state.pod_info import PodInfo
+
+# Who gates a pod when PreEnqueue broke or named nobody, so that no plugin is known to blame.
+_PRE_ENQUEUE = "PreEnqueue"
+
+
+class Gate:
+    """Runs PreEnqueue and notes in the pod whose gate is closed (``runPreEnqueuePlugins``)."""
+
+    def __init__(
+        self,
+        pre_enqueue: Callable[[PodInfo], Status],
+        registrations: EventRegistrations,
+        problems: list[str],
+    ) -> None:
+        self._pre_enqueue = pre_enqueue
+        self._registrations = registrations
+        self._problems = problems
+
+    def admits(self, queued: QueuedPod) -> bool:
+        """Whether all PreEnqueue plugins let the pod in; it is gated if not."""
+        status = self._ask(queued)
+        if status.is_success:
+            queued.open_gate()
+            return True
+        plugin = status.plugin or _PRE_ENQUEUE
+        queued.close_gate(plugin, self._registrations.events_of((queued.scheduler_name, plugin)))
+        if status.code is Code.ERROR:
+            self._problems.append(
+                f"pod {queued.info.key}: PreEnqueue of plugin {plugin} failed: {status.message}; "
+                f"expected Success or a rejection, the pod is gated"
+            )
+        return False
+
+    def _ask(self, queued: QueuedPod) -> Status:
+        try:
+            return self._pre_enqueue(queued.info)
+        except Exception as problem:
+            # Reported like a status: a broken plugin must not take the pod from the queue.
+            return error(repr(problem))

@@ -1,0 +1,113 @@
+"""A priority heap whose members can be looked up, replaced and removed by key."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from typing import Any, Generic, TypeAlias, TypeVar
+
+T = TypeVar("T")
+
+#: Smaller goes first; members of one heap must have comparable sort keys.
+SortKey: TypeAlias = tuple[Any, ...]
+
+# Rebuilding below this size would cost more than carrying the garbage.
+_MIN_GARBAGE = 64
+
+
+class KeyedHeap(Generic[T]):
+    """Members by uid, smallest sort key first, first in first out among equal keys.
+
+    Removal only forgets the member; its heap entry is skipped when it surfaces. Entries never
+    outnumber members by more than ``members + 64``, so memory stays proportional to the content
+    and each operation is O(log n) amortised.
+    """
+
+    __slots__ = ("_entries", "_members", "_next_number")
+
+    def __init__(self) -> None:
+        self._entries: list[tuple[SortKey, int, str]] = []
+        self._members: dict[str, tuple[SortKey, int, T]] = {}
+        self._next_number = 0
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._members
+
+    def __iter__(self) -> Iterator[T]:
+        """All members, in no particular order."""
+        return (member for _, _, member in self._members.values())
+
+    def in_order(self) -> list[T]:
+        """All members in the order they would be popped; O(n log n), for debugging."""
+        return [member for _, _, member in sorted(self._members.values(), key=_rank)]
+
+    def get(self, uid: str) -> T | None:
+        """The member with this uid, if any."""
+        found = self._members.get(uid)
+        return None if found is None else found[2]
+
+    def push(self, uid: str, sort_key: SortKey, member: T) -> None:
+        """Add a member or replace the one of that uid; an unchanged key keeps its turn."""
+        known = self._members.get(uid)
+        if known is not None and known[0] == sort_key:
+            self._members[uid] = (sort_key, known[1], member)
+            return
+        number = self._next_number
+        self._next_number = number + 1
+        self._members[uid] = (sort_key, number, member)
+        heapq.heappush(self._entries, (sort_key, number, uid))
+        if known is not None:
+            self._drop_garbage()
+
+    def peek(self) -> tuple[SortKey, T] | None:
+        """The first member and its sort key, left where it is."""
+        while self._entries:
+            _, number, uid = self._entries[0]
+            found = self._members.get(uid)
+            if found is not None and found[1] == number:
+                return found[0], found[2]
+            heapq.heappop(self._entries)
+        return None
+
+    def pop(self) -> T | None:
+        """Remove and return the first member; None when empty."""
+        while self._entries:
+            _, number, uid = heapq.heappop(self._entries)
+            found = self._members.get(uid)
+            if found is not None and found[1] == number:
+                del self._members[uid]
+                return found[2]
+        return None
+
+    def remove(self, uid: str) -> T | None:
+        """Remove and return the member with this uid; None when there is none."""
+        found = self._members.pop(uid, None)
+        if found is None:
+            return None
+        self._drop_garbage()
+        return found[2]
+
+    def problems(self) -> Iterator[str]:
+        """What is inconsistent about the heap itself; nothing when it is sound."""
+        entries = self._entries
+        for child in range(1, len(entries)):
+            if entries[child] < entries[(child - 1) // 2]:
+                yield f"entry {child} is smaller than its parent"
+        present = {(number, uid) for _, number, uid in entries}
+        for uid, (_, number, _) in self._members.items():
+            if (number, uid) not in present:
+                yield f"member {uid} has no entry"
+        if len(entries) > 2 * len(self._members) + _MIN_GARBAGE:
+            yield f"{len(entries)} entries for {len(self._members)} members"
+
+    def _drop_garbage(self) -> None:
+        if len(self._entries) > 2 * len(self._members) + _MIN_GARBAGE:
+            self._entries = [(key, number, uid) for uid, (key, number, _) in self._members.items()]
+            heapq.heapify(self._entries)
+
+
+def _rank(member: tuple[SortKey, int, Any]) -> tuple[SortKey, int]:
+    return member[0], member[1]

@@ -1,0 +1,59 @@
+"""The events the queue itself makes, and how events are named in metrics."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from scheduler.api.events import ActionType, ClusterEvent, EventResource
+from scheduler.state.changes import pod_update_actions
+from scheduler.state.pod_info import PodInfo
+
+#: Labels of moves that no cluster event caused; as in ``framework/events.go`` of v1.36.
+SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
+BACKOFF_COMPLETE = "BackoffComplete"
+POP_FROM_BACKOFF_QUEUE = "PopFromBackoffQ"
+
+UNSCHEDULED_POD_ADD = ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.ADD)
+UNSCHEDULED_POD_UPDATE = ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.UPDATE)
+UNSCHEDULABLE_TIMEOUT = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "UnschedulableTimeout")
+FORCE_ACTIVATE = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "ForceActivate")
+
+_ACTION_NAMES = {
+    ActionType.ALL: "All",
+    ActionType.UPDATE_POD_OTHER: "Update",
+    ActionType.UPDATE_OTHER: "Update",
+}
+
+
+def is_wildcard(event: ClusterEvent) -> bool:
+    """Whether the event concerns every pod, whoever rejected it."""
+    return event.resource is EventResource.WILDCARD and event.action == ActionType.ALL
+
+
+@lru_cache(maxsize=1024)
+def event_label(event: ClusterEvent) -> str:
+    """The event's name in ``scheduler_queue_incoming_pods_total``, e.g. ``NodeAdd``.
+
+    ``ClusterEvent.Label`` of v1.36; several kinds of update in one event are just ``Update``.
+    """
+    return event.label or f"{event.resource.value}{_action_name(event.action)}"
+
+
+def _action_name(action: ActionType) -> str:
+    if action in _ACTION_NAMES:
+        return _ACTION_NAMES[action]
+    if action.value.bit_count() == 1 and action.name is not None:
+        return action.name.title().replace("_", "")
+    return "Update"
+
+
+def pod_update_events(old: PodInfo, new: PodInfo) -> list[ClusterEvent]:
+    """What an update of a pod amounts to: one event per kind of change.
+
+    ``framework.PodSchedulingPropertiesChange`` of v1.36. Unlike there, an update of nothing that
+    plugins tell apart is only ``UPDATE_POD_OTHER``: kube-scheduler reports it as all kinds of
+    update at once, so that each status patch asks about tolerations and labels that did not
+    change.
+    """
+    resource = EventResource.ASSIGNED_POD if new.node_name else EventResource.UNSCHEDULED_POD
+    return [ClusterEvent(resource, action) for action in pod_update_actions(old, new)]

@@ -1,0 +1,139 @@
+"""The three places where pods wait, and the ways between them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from scheduler.queue.active_queue import ActiveQueue
+from scheduler.queue.backoff_queue import BackoffQueue
+from scheduler.queue.event_registrations import Requeue
+from scheduler.queue.gate import Gate
+from scheduler.queue.heap import SortKey
+from scheduler.queue.queue_events import POP_FROM_BACKOFF_QUEUE
+from scheduler.queue.queued_pod import Place, QueuedPod
+from scheduler.queue.unschedulable_pods import UnschedulablePods
+from scheduler.state.pod_info import PodInfo
+
+
+class SubQueues:
+    """Active, backoff and unschedulable pods; a waiting pod is in exactly one of them.
+
+    A pod passes the gate when it enters the active or the backoff queue, so a move from backoff
+    to active does not ask again. A pod that the gate refuses is unschedulable.
+
+    Attributes:
+        incoming_counts: How often pods entered a queue, by (queue, event label), as in
+            ``scheduler_queue_incoming_pods_total``.
+    """
+
+    def __init__(
+        self,
+        sort_key: Callable[[PodInfo, float], SortKey],
+        gate: Gate,
+        backoff: BackoffQueue,
+        unschedulable: UnschedulablePods,
+    ) -> None:
+        self.active = ActiveQueue()
+        self.backoff = backoff
+        self.unschedulable = unschedulable
+        self.incoming_counts: Counter[tuple[str, str]] = Counter()
+        self._sort_key = sort_key
+        self._gate = gate
+
+    def __len__(self) -> int:
+        return len(self.active) + len(self.backoff) + len(self.unschedulable)
+
+    def get(self, uid: str) -> QueuedPod | None:
+        """The pod, wherever it waits."""
+        return self.active.get(uid) or self.backoff.get(uid) or self.unschedulable.get(uid)
+
+    def place_of(self, uid: str) -> Place | None:
+        """Where the pod waits; None if it does not."""
+        if uid in self.active:
+            return Place.ACTIVE
+        if uid in self.backoff:
+            return Place.BACKOFF
+        return Place.UNSCHEDULABLE if uid in self.unschedulable else None
+
+    def remove(self, uid: str) -> QueuedPod | None:
+        """Take out a pod, wherever it waits."""
+        return self.active.remove(uid) or self.backoff.remove(uid) or self.unschedulable.remove(uid)
+
+    def can_pop(self) -> bool:
+        """Whether `pop` would return a pod."""
+        return len(self.active) > 0 or self.backoff.can_pop_early()
+
+    def pop(self) -> QueuedPod | None:
+        """The next pod: an active one, or else a rejected one whose backoff is not over."""
+        queued = self.active.pop()
+        if queued is None:
+            queued = self.backoff.pop_early()
+            if queued is not None:
+                self.incoming_counts["active", POP_FROM_BACKOFF_QUEUE] += 1
+        return queued
+
+    def resort(self, queued: QueuedPod) -> None:
+        """Follow an update of an active or backing off pod that may change its place in line."""
+        sort_key = self._sort_key(queued.info, queued.queued_at)
+        if queued.uid in self.active:
+            self.active.put(queued, sort_key)
+        elif queued.uid in self.backoff:
+            self.backoff.put(queued, sort_key)
+
+    def requeue(self, queued: QueuedPod, strategy: Requeue, label: str, now: float) -> Place:
+        """Put a pod that is unschedulable or nowhere where the strategy says; returns where.
+
+        ``requeuePodWithQueueingStrategy`` of v1.36: a pod whose backoff is over needs none.
+        """
+        if strategy is Requeue.SKIP:
+            return self._park(queued, label)
+        if strategy is Requeue.AFTER_BACKOFF and self.backoff.is_backing_off(queued, now):
+            return self._enter_backoff(queued, label)
+        return self.enter_active(queued, label, now)
+
+    def enter_active(self, queued: QueuedPod, label: str, now: float) -> Place:
+        """Make a pod active that is unschedulable or nowhere, if the gate lets it."""
+        if not self._gate.admits(queued):
+            return self._park(queued, label)
+        self.unschedulable.remove(queued.uid)
+        return self.enter_active_admitted(queued, label, now)
+
+    def enter_active_admitted(self, queued: QueuedPod, label: str, now: float) -> Place:
+        """Make a pod active that has passed the gate and is nowhere any more."""
+        if queued.initial_attempt_at is None:
+            queued.initial_attempt_at = now
+        self.active.put(queued, self._sort_key(queued.info, queued.queued_at))
+        self.incoming_counts["active", label] += 1
+        return Place.ACTIVE
+
+    def _enter_backoff(self, queued: QueuedPod, label: str) -> Place:
+        if not self._gate.admits(queued):
+            return self._park(queued, label)
+        self.unschedulable.remove(queued.uid)
+        self.backoff.put(queued, self._sort_key(queued.info, queued.queued_at))
+        self.incoming_counts["backoff", label] += 1
+        return Place.BACKOFF
+
+    def _park(self, queued: QueuedPod, label: str) -> Place:
+        if queued.uid not in self.unschedulable:
+            self.incoming_counts["unschedulable", label] += 1
+        self.unschedulable.put(queued)
+        return Place.UNSCHEDULABLE
+
+    def problems(self) -> Iterator[str]:
+        """What is inconsistent; nothing when all is well."""
+        for queue in (self.active, self.backoff, self.unschedulable):
+            yield from queue.problems()
+        seen = Counter(queued.uid for queued in self._all())
+        yield from (
+            f"pod {uid} waits in {times} places" for uid, times in seen.items() if times > 1
+        )
+        for queued in self._all():
+            if queued.is_gated and queued.uid not in self.unschedulable:
+                yield f"pod {queued.info.key} is gated but not unschedulable"
+
+    def _all(self) -> Iterator[QueuedPod]:
+        yield from self.active.in_order()
+        yield from self.backoff
+        yield from self.unschedulable

@@ -1,0 +1,83 @@
+"""Host ports in use, as one count per row for each distinct port."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from scheduler.state.arrays import BoolArray, Int32Array, Int64Array, extended
+from scheduler.state.pod_class import ANY_IP, HostPort
+
+
+class HostPorts:
+    """How many pods of each row use which host port."""
+
+    __slots__ = ("_counts", "_num_rows", "_totals")
+
+    def __init__(self, num_rows: int) -> None:
+        self._num_rows = num_rows
+        self._counts: dict[tuple[str, int], dict[str, Int32Array]] = {}
+        self._totals: dict[HostPort, int] = {}
+
+    def add(self, row: int, ports: Iterable[HostPort]) -> None:
+        """Note that a pod of `row` uses these ports."""
+        for port in ports:
+            ip, protocol, number = port
+            by_ip = self._counts.setdefault((protocol, number), {})
+            if ip not in by_ip:
+                by_ip[ip] = np.zeros(self._num_rows, dtype=np.int32)
+            by_ip[ip][row] += 1
+            self._totals[port] = self._totals.get(port, 0) + 1
+
+    def remove(self, row: int, ports: Iterable[HostPort]) -> None:
+        """Note that a pod of `row` gave these ports back."""
+        for port in ports:
+            ip, protocol, number = port
+            by_ip = self._counts[protocol, number]
+            by_ip[ip][row] -= 1
+            self._totals[port] -= 1
+            if not self._totals[port]:
+                del self._totals[port], by_ip[ip]
+                if not by_ip:
+                    del self._counts[protocol, number]
+
+    def in_conflict(self, ports: Iterable[HostPort], rows: slice | Int64Array) -> BoolArray:
+        """Which of `rows` have a port in use that one of `ports` collides with.
+
+        The same protocol and number collide if the IPs are equal or one of them is 0.0.0.0
+        (``HostPortInfo.CheckConflict``).
+        """
+        conflicts = np.zeros(self._num_rows, dtype=np.bool_)[rows]
+        for ip, protocol, number in ports:
+            by_ip = self._counts.get((protocol, number), {})
+            for used_ip, counts in by_ip.items():
+                if ip in (ANY_IP, used_ip) or used_ip == ANY_IP:
+                    conflicts |= counts[rows] > 0
+        return conflicts
+
+    def on_row(self, row: int) -> dict[HostPort, int]:
+        """The ports in use on a row and how many pods use each."""
+        return {
+            (ip, protocol, number): int(counts[row])
+            for (protocol, number), by_ip in self._counts.items()
+            for ip, counts in by_ip.items()
+            if counts[row]
+        }
+
+    def grow(self, num_rows: int) -> None:
+        """Make room for more rows."""
+        self._num_rows = num_rows
+        for by_ip in self._counts.values():
+            for ip, counts in by_ip.items():
+                by_ip[ip] = extended(counts, num_rows)
+
+    def copy(self) -> HostPorts:
+        """The same use of ports, to be changed independently."""
+        twin = HostPorts(self._num_rows)
+        twin._totals = dict(self._totals)
+        twin._counts = {
+            port: {ip: counts.copy() for ip, counts in by_ip.items()}
+            for port, by_ip in self._counts.items()
+        }
+        return twin

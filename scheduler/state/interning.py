@@ -1,0 +1,73 @@
+"""Values as small integers, so that columns hold codes and answers are tables over codes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import Generic, TypeVar
+
+ABSENT = -1
+"""The code of a value that is not there."""
+
+T = TypeVar("T", bound=Hashable)
+
+
+class Interner(Generic[T]):
+    """Distinct values and their codes; a code is reused once nobody holds its value any more.
+
+    Attributes:
+        values: ``code -> value``; None where a code is free.
+        version: Grows whenever a code gets or loses its value, which outdates tables over codes.
+    """
+
+    __slots__ = ("_codes", "_free", "_references", "values", "version")
+
+    def __init__(self) -> None:
+        self.values: list[T | None] = []
+        self.version = 0
+        self._codes: dict[T, int] = {}
+        self._references: list[int] = []
+        self._free: list[int] = []
+
+    def __len__(self) -> int:
+        """How many codes there are, free ones included: the length of a table over the codes."""
+        return len(self.values)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._codes)
+
+    def get(self, value: T) -> int:
+        """The code of `value`, or `ABSENT`."""
+        return self._codes.get(value, ABSENT)
+
+    def acquire(self, value: T) -> int:
+        """The code of `value`, which is held once more."""
+        code = self._codes.get(value)
+        if code is None:
+            return self._add(value)
+        self._references[code] += 1
+        return code
+
+    def release(self, code: int) -> None:
+        """Give back one hold on the value of `code`; the last one frees the code."""
+        self._references[code] -= 1
+        if self._references[code]:
+            return
+        value = self.values[code]
+        assert value is not None  # noqa: S101 - a code with references has a value
+        del self._codes[value]
+        self.values[code] = None
+        self._free.append(code)
+        self.version += 1
+
+    def _add(self, value: T) -> int:
+        if self._free:
+            code = self._free.pop()
+            self.values[code] = value
+            self._references[code] = 1
+        else:
+            code = len(self.values)
+            self.values.append(value)
+            self._references.append(1)
+        self._codes[value] = code
+        self.version += 1
+        return code

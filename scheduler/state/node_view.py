@@ -1,0 +1,108 @@
+"""Some or all nodes of a snapshot, as Filter and Score plugins are given them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from numpy.typing import NDArray
+
+from scheduler.state.arrays import BoolArray, Int32Array, Int64Array
+from scheduler.state.pod_class import HostPort
+
+if TYPE_CHECKING:
+    from scheduler.state.snapshot import Snapshot
+
+ArrayT = TypeVar("ArrayT", bound=NDArray[Any])
+
+
+class NodeView:
+    """The columns of a snapshot limited to some rows; entry i of each array is node i of the view.
+
+    A view over a slice shares the snapshot's memory, one over row numbers copies what is asked
+    for. Rows without a node may be among them: see `exists`.
+
+    Attributes:
+        snapshot: What the nodes are part of.
+        index: The rows, as a slice or as row numbers.
+    """
+
+    __slots__ = ("index", "snapshot")
+
+    def __init__(self, snapshot: Snapshot, index: slice | Int64Array) -> None:
+        self.snapshot = snapshot
+        self.index = index
+
+    def __len__(self) -> int:
+        if isinstance(self.index, slice):
+            return len(range(*self.index.indices(self.snapshot.num_rows)))
+        return len(self.index)
+
+    @property
+    def rows(self) -> Int64Array:
+        """``int64[nodes]``: row numbers in the snapshot."""
+        return self.snapshot.all_rows[self.index] if self._is_slice else self.index  # type: ignore[return-value]
+
+    @property
+    def names(self) -> list[str]:
+        """Node names; empty where a row has no node."""
+        names = self.snapshot.node_names
+        if isinstance(self.index, slice):
+            return list(names[self.index])
+        return [names[row] for row in self.index.tolist()]
+
+    @property
+    def exists(self) -> BoolArray:
+        """``bool[nodes]``: whether there is a node object."""
+        return self.snapshot.exists[self.index]
+
+    @property
+    def allocatable(self) -> Int64Array:
+        """``int64[nodes, resources]``."""
+        return self.snapshot.allocatable[self.index]
+
+    @property
+    def requested(self) -> Int64Array:
+        """``int64[nodes, resources]``: what the pods on each node request."""
+        return self.snapshot.requested[self.index]
+
+    @property
+    def nonzero_requested(self) -> Int64Array:
+        """``int64[nodes, 2]``: cpu milli and memory bytes, with defaults for what is not named."""
+        return self.snapshot.nonzero_requested[self.index]
+
+    @property
+    def num_pods(self) -> Int64Array:
+        """``int64[nodes]``."""
+        return self.snapshot.num_pods[self.index]
+
+    @property
+    def unschedulable(self) -> BoolArray:
+        """``bool[nodes]``: ``spec.unschedulable``."""
+        return self.snapshot.unschedulable[self.index]
+
+    @property
+    def taint_set(self) -> Int32Array:
+        """``int32[nodes]``: codes in ``snapshot.taint_sets``."""
+        return self.snapshot.taint_set[self.index]
+
+    @property
+    def feature_set(self) -> Int32Array:
+        """``int32[nodes]``: codes in ``snapshot.feature_sets``."""
+        return self.snapshot.feature_set[self.index]
+
+    def label_codes(self, key: str) -> Int32Array:
+        """``int32[nodes]``: codes in ``snapshot.label_column(key)``, -1 without the label."""
+        return self.snapshot.label_codes(key)[self.index]
+
+    def ports_in_conflict(self, ports: Iterable[HostPort]) -> BoolArray:
+        """``bool[nodes]``: where one of these host ports collides with one in use."""
+        return self.snapshot.ports_in_conflict(ports, self.index)
+
+    def take(self, array: ArrayT) -> ArrayT:
+        """The entries of an array over all rows that belong to these nodes."""
+        return array[self.index]  # type: ignore[return-value]
+
+    @property
+    def _is_slice(self) -> bool:
+        return isinstance(self.index, slice)

@@ -1,0 +1,264 @@
+"""What one scheduling cycle sees of the cluster: read-only, made in no time, never a copy.
+
+A snapshot is a face of the live columns. The engine handles no events while a cycle runs, so what
+it shows does not change under a plugin; kept beyond that, `is_current` tells that it is stale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from scheduler.api.node import Node, Taint
+from scheduler.state.arrays import BoolArray, Int32Array, Int64Array
+from scheduler.state.change_log import ChangeLog
+from scheduler.state.image_states import ImageState
+from scheduler.state.label_columns import LabelColumn
+from scheduler.state.namespaces import Namespaces
+from scheduler.state.node_columns import NodeColumns
+from scheduler.state.node_view import NodeView
+from scheduler.state.placed_pods import PlacedPods
+from scheduler.state.pod_class import HostPort, PodClass
+from scheduler.state.pod_index import PodIndex
+from scheduler.state.pod_info import PodInfo
+from scheduler.state.resource_index import ResourceIndex
+from scheduler.state.what_if import WhatIfPodIndex, placements
+from scheduler.state.workloads import Workloads
+
+__all__ = ["ClusterState", "NodeView", "Snapshot"]
+
+_ALL = slice(None)
+
+
+class ClusterState:
+    """The live parts of the state; the cache writes them, snapshots show them.
+
+    Attributes:
+        generation: Grows with every change of any part.
+    """
+
+    __slots__ = ("columns", "generation", "namespaces", "placed", "pods", "workloads")
+
+    def __init__(self) -> None:
+        self.generation = 0
+        self.columns = NodeColumns()
+        self.placed = PlacedPods()
+        self.namespaces = Namespaces()
+        self.workloads = Workloads()
+        self.pods = PodIndex(self.columns.labels, self.namespaces, self.columns.num_rows)
+        self.columns.growth_observers.append(self.pods.grow)
+
+
+class Snapshot:
+    """The cluster as it is now, or as it would be after some changes of pods.
+
+    Attributes:
+        generation: The state's generation when the snapshot was taken.
+        pods: Counts of pods by selector, and the terms that pods carry.
+        namespaces: Labels of namespaces.
+        workloads: What Services and controllers select.
+        is_what_if: Whether this is the cluster as it would be, not as it is.
+    """
+
+    __slots__ = (
+        "_columns",
+        "_placed",
+        "_state",
+        "generation",
+        "is_what_if",
+        "namespaces",
+        "pods",
+        "workloads",
+    )
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+        self._columns = state.columns
+        self._placed = state.placed
+        self.generation = state.generation
+        self.pods: PodIndex | WhatIfPodIndex = state.pods
+        self.namespaces: Namespaces = state.namespaces
+        self.workloads: Workloads = state.workloads
+        self.is_what_if = False
+
+    @property
+    def is_current(self) -> bool:
+        """Whether nothing changed since the snapshot was taken."""
+        return self.generation == self._state.generation
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows there are, with or without a node."""
+        return self._columns.num_rows
+
+    @property
+    def num_nodes(self) -> int:
+        """How many nodes there are."""
+        return self._columns.num_nodes
+
+    @property
+    def all_rows(self) -> Int64Array:
+        """``int64[rows]``: 0, 1, 2, ..."""
+        return self._columns.all_rows
+
+    @property
+    def exists(self) -> BoolArray:
+        """``bool[rows]``: whether there is a node object."""
+        return self._columns.exists
+
+    @property
+    def node_names(self) -> Sequence[str]:
+        """``row -> node name``; meaningful where `exists`."""
+        return self._columns.names
+
+    @property
+    def allocatable(self) -> Int64Array:
+        """``int64[rows, resources]``: 0 for what a node does not have."""
+        return self._columns.allocatable
+
+    @property
+    def requested(self) -> Int64Array:
+        """``int64[rows, resources]``: what the pods on each node request."""
+        return self._columns.requested
+
+    @property
+    def nonzero_requested(self) -> Int64Array:
+        """``int64[rows, 2]``: cpu milli and memory bytes, with defaults for what is not named."""
+        return self._columns.nonzero_requested
+
+    @property
+    def num_pods(self) -> Int64Array:
+        """``int64[rows]``."""
+        return self._columns.num_pods
+
+    @property
+    def unschedulable(self) -> BoolArray:
+        """``bool[rows]``: ``spec.unschedulable``."""
+        return self._columns.unschedulable
+
+    @property
+    def taint_set(self) -> Int32Array:
+        """``int32[rows]``: codes in `taint_sets`; 0 is no taint."""
+        return self._columns.taint_set
+
+    @property
+    def taint_sets(self) -> Sequence[tuple[Taint, ...] | None]:
+        """``code -> taints``, None for codes that are free; ``time_added`` is left out."""
+        return self._columns.taint_sets.values
+
+    @property
+    def feature_set(self) -> Int32Array:
+        """``int32[rows]``: codes in `feature_sets`; 0 is no feature."""
+        return self._columns.feature_set
+
+    @property
+    def feature_sets(self) -> Sequence[frozenset[str] | None]:
+        """``code -> declared features``, None for codes that are free."""
+        return self._columns.feature_sets.values
+
+    @property
+    def resources(self) -> ResourceIndex:
+        """Which column is which resource."""
+        return self._columns.resources
+
+    @property
+    def node_changes(self) -> ChangeLog:
+        """Rows whose node object changed, came or went."""
+        return self._columns.node_changes
+
+    @property
+    def usage_changes(self) -> ChangeLog:
+        """Rows whose pods changed."""
+        return self._columns.usage_changes
+
+    @property
+    def all_nodes(self) -> NodeView:
+        """All rows, those without a node included."""
+        return NodeView(self, _ALL)
+
+    def view(self, rows: slice | Int64Array) -> NodeView:
+        """Some rows."""
+        return NodeView(self, rows)
+
+    def row_of(self, node_name: str) -> int | None:
+        """The row of a node that exists."""
+        row = self._columns.row_of(node_name)
+        return row if row is not None and self._columns.nodes[row] is not None else None
+
+    def node(self, row: int) -> Node | None:
+        """The node object of a row."""
+        return self._columns.nodes[row]
+
+    def request_vector(self, pod_class: PodClass) -> Int64Array:
+        """``int64[resources]`` of what a pod requests.
+
+        Resources nobody had or asked for before get a column, so ask for this before taking
+        `allocatable` or `requested`.
+        """
+        return self._columns.request_vector(pod_class)
+
+    def label_column(self, key: str) -> LabelColumn:
+        """The values of a label; empty if no node has it."""
+        return self._columns.labels.column(key)
+
+    def label_codes(self, key: str) -> Int32Array:
+        """``int32[rows]``: codes in `label_column`, -1 without the label."""
+        return self._columns.labels.column(key).codes
+
+    def image(self, name: str) -> ImageState | None:
+        """Size and spread of an image; None if no node has it. Names are taken as nodes tell."""
+        return self._columns.images.get(name)
+
+    def ports_in_conflict(
+        self, ports: Iterable[HostPort], rows: slice | Int64Array = _ALL
+    ) -> BoolArray:
+        """``bool[rows]``: where one of these host ports collides with one in use."""
+        return self._columns.host_ports.in_conflict(ports, rows)
+
+    def get_pod(self, uid: str) -> PodInfo | None:
+        """The pod with this UID, if it is on a node."""
+        return self._placed.get(uid)
+
+    def pods_on(self, node_name: str) -> Collection[PodInfo]:
+        """The pods on a node, also on one without an object."""
+        row = self._columns.row_of(node_name)
+        return () if row is None else self._placed.on_row(row)
+
+    def without_pods(self, uids: Iterable[str]) -> Snapshot:
+        """The cluster as it would be without these pods.
+
+        Raises:
+            KeyError: A UID is not of a pod on a node.
+        """
+        return self._what_if([self._placed_pod(uid) for uid in uids], [])
+
+    def with_pods(self, pods: Iterable[tuple[PodInfo, str]]) -> Snapshot:
+        """The cluster as it would be with these (pod, node name) placed as well.
+
+        Raises:
+            KeyError: A node does not exist.
+        """
+        added = []
+        for pod, node_name in pods:
+            row = self.row_of(node_name)
+            if row is None:
+                raise KeyError(node_name)
+            added.append((pod.on_node(node_name), row))
+        return self._what_if([], added)
+
+    def _placed_pod(self, uid: str) -> tuple[PodInfo, int]:
+        pod = self._placed.get(uid)
+        row = None if pod is None else self._columns.row_of(pod.node_name)
+        if pod is None or row is None:
+            raise KeyError(uid)
+        return pod, row
+
+    def _what_if(
+        self, removed: list[tuple[PodInfo, int]], added: list[tuple[PodInfo, int]]
+    ) -> Snapshot:
+        changed = Snapshot(self._state)
+        changed.generation = self.generation
+        changed.is_what_if = True
+        changed._columns = placements(self._columns, removed, added)
+        changed._placed = self._placed.with_changes(removed, added)
+        changed.pods = WhatIfPodIndex(self.pods, self.namespaces, removed, added)
+        return changed

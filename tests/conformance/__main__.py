@@ -1,0 +1,67 @@
+"""``python -m tests.conformance [PATH...]``: how far we agree with recorded decisions.
+
+PATHs are recorded files or folders of them; without one the copies beside this module are taken.
+Exit code 1 if anything differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tests.conformance.decision_themes import ThemeReport, run_decision_theme
+from tests.conformance.value_themes import VALUE_THEMES, VECTORS, read_rows, run_value_theme
+
+_SUFFIXES = (".jsonl.gz", ".jsonl")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the themes, print a line for each and the first differences; 1 if any differs."""
+    parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
+    parser.add_argument("paths", nargs="*", type=Path, default=[VECTORS], metavar="PATH")
+    parser.add_argument("--differences", type=int, default=5, help="how many to show per theme")
+    options = parser.parse_args(arguments)
+    print(f"{'theme':<22}{'cases':>7}{'attempts':>10}{'agreeing':>10}  left to others")
+    passed = failed = 0
+    for path in _files(options.paths):
+        report = run_file(path)
+        print(_line(report), flush=True)
+        for difference in report.differences[: options.differences]:
+            print(f"    {difference}")
+        passed += report.cases - report.failed_cases
+        failed += report.failed_cases
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+def run_file(path: Path) -> ThemeReport:
+    """Judge a recorded file; its name is its theme's."""
+    theme = path.name.split(".")[0]
+    rows = read_rows(path)
+    if theme not in VALUE_THEMES:
+        return run_decision_theme(theme, rows)
+    judged = list(run_value_theme(theme, rows))
+    wrong = [difference for difference in judged if difference is not None]
+    agreeing = len(judged) - len(wrong)
+    report = ThemeReport(theme, len(judged), len(wrong), len(judged), agreeing)
+    report.differences.extend(wrong)  # type: ignore[arg-type]
+    return report
+
+
+def _files(paths: Sequence[Path]) -> Iterator[Path]:
+    for path in paths:
+        if path.is_dir():
+            yield from sorted(each for each in path.iterdir() if each.name.endswith(_SUFFIXES))
+        else:
+            yield path
+
+
+def _line(report: ThemeReport) -> str:
+    left = ", ".join(f"{count} to {what}" for what, count in sorted(report.left.items()))
+    return f"{report.theme:<22}{report.cases:>7}{report.attempts:>10}{report.agreeing:>10}  {left}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

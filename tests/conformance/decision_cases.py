@@ -1,0 +1,149 @@
+"""Recorded decisions: the cluster of a case, built from its objects, and its pending pods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from scheduler.api import Node, Pod, convert_object
+from scheduler.api.config import ConfigError, KubeSchedulerProfile
+from scheduler.api.meta import LabelSelector
+from scheduler.api.namespace import Namespace
+from scheduler.api.strict_decoding import decode_struct
+from scheduler.framework import Framework, Registry, build_profile
+from scheduler.plugins import in_tree_registry
+from scheduler.state import ClusterCache, PodInfo, make_pod_info
+
+Record = Mapping[str, Any]
+
+_LABEL_SELECTING = ("ReplicaSet", "StatefulSet")
+_SELECTING = ("Service", "ReplicationController", *_LABEL_SELECTING)
+_TERMINAL = ("Succeeded", "Failed")
+#: Volumes of a pod that the volume plugins look at.
+_TYING_VOLUMES = (
+    "persistentVolumeClaim",
+    "ephemeral",
+    "gcePersistentDisk",
+    "awsElasticBlockStore",
+    "rbd",
+    "iscsi",
+    "azureDisk",
+    "azureFile",
+    "cinder",
+    "vsphereVolume",
+    "portworxVolume",
+    "csi",
+)
+
+
+@dataclass
+class Cluster:
+    """The state of a case between attempts.
+
+    Attributes:
+        cache: Nodes and the pods on them.
+        pending: The pods still to be scheduled, by ``namespace/name``.
+        objects: Their objects.
+        nominations: Where room is being made, by pod.
+    """
+
+    cache: ClusterCache = field(default_factory=ClusterCache)
+    pending: dict[str, PodInfo] = field(default_factory=dict)
+    objects: dict[str, Record] = field(default_factory=dict)
+    nominations: dict[str, str] = field(default_factory=dict)
+
+    def nominated(self) -> list[tuple[PodInfo, str]]:
+        """All nominations as the cycle wants them."""
+        return [(self.pending[key], node) for key, node in self.nominations.items() if node]
+
+    def pod(self, key: str) -> PodInfo:
+        """A pending pod with its present nomination."""
+        nominated = self.nominations.get(key, "")
+        return msgspec.structs.replace(self.pending[key], nominated_node_name=nominated)
+
+    def place(self, key: str, node_name: str) -> None:
+        """Assume a pending pod on a node; its nomination is dropped."""
+        self.cache.assume_pod(self.pending[key], node_name)
+        self.nominations.pop(key, None)
+
+    def evict(self, keys: Iterable[str]) -> None:
+        """Delete pods that are on nodes, or were placed on one in this case."""
+        for key in keys:
+            self.cache.pod_gone(self.objects[key]["metadata"].get("uid", key))
+
+    def uses_tying_volumes(self, key: str) -> bool:
+        """Whether the volume plugins have something to say about a pod."""
+        volumes = self.objects[key]["spec"].get("volumes", ())
+        return any(source in volume for volume in volumes for source in _TYING_VOLUMES)
+
+
+def build_cluster(case: Record) -> Cluster:
+    """The cluster of a case before its first attempt."""
+    cluster = Cluster()
+    pending = set(case["pending"])
+    for item in case["objects"]:
+        _ADD.get(item["kind"], _ignore)(cluster, item)
+    for item in case["objects"]:
+        if item["kind"] == "Pod" and item.get("status", {}).get("phase") not in _TERMINAL:
+            _add_pod(cluster, item, pending)
+    return cluster
+
+
+@cache
+def registry() -> Registry:
+    """All plugins there are."""
+    return in_tree_registry()
+
+
+def build_framework(case: Record, class_cache_size: int = 1024) -> Framework:
+    """The framework of a case's configuration."""
+    return _framework(msgspec.json.encode(case["config"]), class_cache_size)
+
+
+@cache
+def _framework(config: bytes, class_cache_size: int) -> Framework:
+    errors: list[ConfigError] = []
+    profile = decode_struct(msgspec.json.decode(config), KubeSchedulerProfile, "", errors)
+    if errors:
+        raise ValueError("; ".join(map(str, errors)))
+    return Framework(build_profile(profile, registry()), class_cache_size=class_cache_size)
+
+
+def _add_node(cluster: Cluster, item: Record) -> None:
+    cluster.cache.node_seen(convert_object(Node, item))
+
+
+def _add_namespace(cluster: Cluster, item: Record) -> None:
+    cluster.cache.namespace_seen(convert_object(Namespace, item))
+
+
+def _add_workload(cluster: Cluster, item: Record) -> None:
+    metadata, selector = item["metadata"], item.get("spec", {}).get("selector")
+    if item["kind"] in _LABEL_SELECTING:
+        wanted = msgspec.convert(selector, LabelSelector | None)  # type: ignore[arg-type]
+    else:
+        wanted = LabelSelector(match_labels=selector) if selector else None
+    cluster.cache.workload_seen(item["kind"], metadata["namespace"], metadata["name"], wanted)
+
+
+def _ignore(cluster: Cluster, item: Record) -> None:
+    """Storage objects and budgets belong to plugins that bring their own comparison."""
+
+
+_ADD = {"Node": _add_node, "Namespace": _add_namespace} | dict.fromkeys(_SELECTING, _add_workload)
+
+
+def _add_pod(cluster: Cluster, item: Record, pending: set[str]) -> None:
+    key = f"{item['metadata']['namespace']}/{item['metadata']['name']}"
+    cluster.objects[key] = item
+    info = make_pod_info(convert_object(Pod, item), cluster.cache.classes)
+    if key in pending:
+        cluster.pending[key] = info
+        if info.nominated_node_name:
+            cluster.nominations[key] = info.nominated_node_name
+    else:
+        cluster.cache.pod_seen(info)

@@ -1,0 +1,161 @@
+"""Compare our decisions with the recorded ones, and follow the record from attempt to attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from tests.conformance.attempts import Answer, attempt
+from tests.conformance.decision_cases import (
+    Cluster,
+    Record,
+    build_cluster,
+    build_framework,
+    registry,
+)
+
+_FIELDS = (
+    "outcome",
+    "preEnqueue",
+    "nodesTotal",
+    "feasible",
+    "singleFeasible",
+    "viaNominatedNode",
+    "skippedScorePlugins",
+    "scores",
+    "total",
+    "best",
+    "unschedulablePlugins",
+    "preFilterMessage",
+    "filterMessage",
+)
+_PREEMPTION = "DefaultPreemption"
+_PER_NODE = ("nodes", "scores")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A field on which we and kube-scheduler disagree."""
+
+    case: str
+    attempt: str
+    field: str
+    want: object
+    got: object
+
+    def __str__(self) -> str:
+        return f"{self.case} {self.attempt}: {self.field}: want {self.want!r}, got {self.got!r}"
+
+
+@dataclass
+class ThemeReport:
+    """How a theme came out.
+
+    Attributes:
+        left: Attempts that could not be compared in full, by what they wait for.
+    """
+
+    theme: str
+    cases: int = 0
+    failed_cases: int = 0
+    attempts: int = 0
+    agreeing: int = 0
+    left: dict[str, int] = field(default_factory=dict)
+    differences: list[Difference] = field(default_factory=list)
+
+
+def run_decision_theme(theme: str, rows: Iterable[Record]) -> ThemeReport:
+    """Judge every case of a theme."""
+    report = ThemeReport(theme)
+    for row in rows:
+        report.cases += 1
+        before = len(report.differences)
+        for differences, left in judge_case(row):
+            report.attempts += 1
+            if left:
+                report.left[left] = report.left.get(left, 0) + 1
+            elif not differences:
+                report.agreeing += 1
+            report.differences += differences
+        report.failed_cases += len(report.differences) > before
+    return report
+
+
+def judge_case(row: Record) -> Iterator[tuple[list[Difference], str]]:
+    """Per attempt the differences, and what a full comparison waits for (or nothing)."""
+    case, attempts = row["case"], row["result"]["pods"]
+    cluster = build_cluster(case)
+    framework = build_framework(case)
+    for want in attempts:
+        key, left = want["pod"], ""
+        where = f"{key} attempt {want['attempt']}"
+        if cluster.uses_tying_volumes(key):
+            yield [], "volumes"
+        else:
+            got = attempt(framework, cluster, key)
+            differences = list(_compare(want, got))
+            if _waits_for_preemption(want):
+                left = "preemption"
+            yield [Difference(case["id"], where, *each) for each in differences], left
+        _follow(cluster, case, want)
+
+
+def _compare(want: Record, got: Answer) -> Iterator[tuple[str, object, object]]:
+    fields = list(_FIELDS)
+    if not _waits_for_preemption(want):
+        fields.append("message")
+    for name in fields:
+        expected = _without_missing(name, want.get(name))
+        if expected == got.get(name):
+            continue
+        if isinstance(expected, dict) and isinstance(got.get(name), dict):
+            yield from _entries(name, expected, got[name])
+        else:
+            yield name, expected, got.get(name)
+    if "preFilter" in want:
+        expected = dict(want["preFilter"])
+        expected["skippedPlugins"] = _present(expected.get("skippedPlugins", []))
+        yield from _entries("preFilter", expected, got.get("preFilter", {}))
+        yield from _entries("nodes", want.get("nodes", {}), got.get("nodes", {}))
+
+
+def _entries(name: str, want: Record, got: Record) -> Iterator[tuple[str, object, object]]:
+    """The entries in which two mappings differ."""
+    for key in sorted({*want, *got}):
+        if want.get(key) != got.get(key):
+            yield f"{name}[{key}]", want.get(key), got.get(key)
+
+
+def _without_missing(name: str, expected: object) -> object:
+    """What can be expected without plugins that are still to come and that skipped anyway."""
+    if name == "skippedScorePlugins" and isinstance(expected, list):
+        return _present(expected)
+    return expected
+
+
+def _present(plugins: list[str]) -> list[str]:
+    return [plugin for plugin in plugins if plugin in registry()]
+
+
+def _waits_for_preemption(want: Record) -> bool:
+    """Whether the complete message depends on preemption, and there is none."""
+    if _PREEMPTION in registry() or "preemption" not in want:
+        return False
+    return bool(want["preemption"]["code"] != "Error")
+
+
+def _follow(cluster: Cluster, case: Record, want: Record) -> None:
+    """Bring the cluster to where kube-scheduler left it after an attempt."""
+    key = want["pod"]
+    if want["outcome"] == "Scheduled":
+        cluster.place(key, want["chosen"])
+        return
+    preemption = want.get("preemption", {})
+    if preemption.get("code") == "Success":
+        for other in preemption.get("clearedNominations", ()):
+            cluster.nominations.pop(other, None)
+        cluster.nominations[key] = preemption["nominatedNode"]
+        if case.get("options", {}).get("afterPreemption") == "evict":
+            cluster.evict(preemption["victims"])
+    elif preemption.get("clearsNomination"):
+        cluster.nominations.pop(key, None)

@@ -1,0 +1,155 @@
+"""The API servers that integration tests can run against."""
+
+import contextlib
+import os
+import secrets
+import shutil
+import socket
+import ssl
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from scheduler.cluster import EmbeddedCluster, write_kubeconfig
+
+Json = dict[str, Any]
+
+ASSETS = "KUBEBUILDER_ASSETS"
+EXISTING = "STOWAGE_TEST_KUBECONFIG"
+_START_TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True)
+class ApiServerUnderTest:
+    """One API server, ready to be talked to.
+
+    ``cluster`` is the embedded cluster itself, ``None`` for any other server.
+    """
+
+    url: str
+    kubeconfig: Path
+    token: str
+    is_embedded: bool
+    tls: ssl.SSLContext | None = None
+    cluster: EmbeddedCluster | None = None
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def _insecure_tls() -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _service_account_key(folder: Path) -> Path:
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        raise RuntimeError(f"{ASSETS} is set, but making keys for kube-apiserver needs openssl")
+    key = folder / "service-account.key"
+    subprocess.run([openssl, "genrsa", "-out", str(key), "2048"], check=True, capture_output=True)
+    return key
+
+
+@contextlib.contextmanager
+def _running(arguments: list[str], log: Path) -> Iterator[None]:
+    with log.open("wb") as output:
+        process = subprocess.Popen(arguments, stdout=output, stderr=output)
+        try:
+            yield
+        finally:
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _wait_until_ready(url: str, tls: ssl.SSLContext, token: str, log: Path) -> None:
+    deadline = time.monotonic() + _START_TIMEOUT_S
+    request = urllib.request.Request(f"{url}/readyz", headers={"Authorization": f"Bearer {token}"})
+    while time.monotonic() < deadline:
+        with contextlib.suppress(OSError):
+            with urllib.request.urlopen(request, context=tls, timeout=2) as answer:
+                if answer.status == 200:
+                    return
+        time.sleep(0.2)
+    raise RuntimeError(f"kube-apiserver did not become ready; see {log}")
+
+
+@contextlib.contextmanager
+def real_api_server(assets: Path, folder: Path) -> Iterator[ApiServerUnderTest]:
+    """kube-apiserver and etcd from ``assets``, as envtest runs them: no controllers, no kubelet."""
+    client_port, peer_port, port = _free_port(), _free_port(), _free_port()
+    etcd_url, url = f"http://127.0.0.1:{client_port}", f"https://127.0.0.1:{port}"
+    token = secrets.token_hex(16)
+    tokens = folder / "tokens.csv"
+    tokens.write_text(f'{token},admin,admin,"system:masters"\n')
+    key = _service_account_key(folder)
+    etcd = [
+        str(assets / "etcd"),
+        f"--data-dir={folder / 'etcd'}",
+        f"--listen-client-urls={etcd_url}",
+        f"--advertise-client-urls={etcd_url}",
+        f"--listen-peer-urls=http://127.0.0.1:{peer_port}",
+        "--unsafe-no-fsync",
+    ]
+    api_server = [
+        str(assets / "kube-apiserver"),
+        f"--etcd-servers={etcd_url}",
+        f"--secure-port={port}",
+        "--bind-address=127.0.0.1",
+        f"--cert-dir={folder / 'certificates'}",
+        f"--token-auth-file={tokens}",
+        "--authorization-mode=RBAC",
+        "--service-account-issuer=https://kubernetes.default.svc",
+        f"--service-account-key-file={key}",
+        f"--service-account-signing-key-file={key}",
+        "--service-cluster-ip-range=10.96.0.0/16",
+        "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
+    ]
+    tls, log = _insecure_tls(), folder / "kube-apiserver.log"
+    with _running(etcd, folder / "etcd.log"), _running(api_server, log):
+        _wait_until_ready(url, tls, token, log)
+        kubeconfig = write_kubeconfig(folder / "kubeconfig", url, token)
+        written: Json = yaml.safe_load(kubeconfig.read_text())
+        written["clusters"][0]["cluster"]["insecure-skip-tls-verify"] = True
+        kubeconfig.write_text(yaml.safe_dump(written))
+        yield ApiServerUnderTest(url, kubeconfig, token, is_embedded=False, tls=tls)
+
+
+def existing_api_server(path: Path) -> ApiServerUnderTest:
+    """The cluster of a kubeconfig's current context; it must carry a bearer token or none."""
+    config: Json = yaml.safe_load(path.read_text())
+    context = _named(config["contexts"], config["current-context"])["context"]
+    cluster = _named(config["clusters"], context["cluster"])["cluster"]
+    user = _named(config["users"], context["user"]).get("user") or {}
+    url = cluster["server"]
+    tls = _insecure_tls() if url.startswith("https") else None
+    return ApiServerUnderTest(url, path, user.get("token", ""), is_embedded=False, tls=tls)
+
+
+def _named(entries: list[Json], name: str) -> Json:
+    return next(entry for entry in entries if entry["name"] == name)
+
+
+def configured_assets() -> Path | None:
+    """Where kube-apiserver and etcd are, if the environment says so."""
+    named = os.environ.get(ASSETS)
+    if not named:
+        return None
+    folder = Path(named)
+    has_both = (folder / "kube-apiserver").is_file() and (folder / "etcd").is_file()
+    return folder if has_both else None

@@ -1,0 +1,96 @@
+"""The API server of each integration test: embedded, a real kube-apiserver, or an existing one.
+
+The embedded cluster is the default. ``KUBEBUILDER_ASSETS`` naming a folder with ``kube-apiserver``
+and ``etcd`` runs the tests against those; ``STOWAGE_TEST_KUBECONFIG`` against that cluster, whose
+pods, nodes and the like the tests delete.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from scheduler.cluster import ClusterOptions, EmbeddedCluster
+from tests.integration.api_client import BUDGETS, CONFIG_MAPS, LEASES, NODES, PODS, ApiClient
+from tests.integration.api_servers import (
+    EXISTING,
+    ApiServerUnderTest,
+    configured_assets,
+    existing_api_server,
+    real_api_server,
+)
+
+TOKEN = "integration-test-token"
+_CLEANED = (PODS, CONFIG_MAPS, LEASES, BUDGETS, NODES, "/apis/scheduling.k8s.io/v1/priorityclasses")
+
+
+@pytest.fixture(scope="session")
+def foreign_api_server(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[ApiServerUnderTest | None]:
+    """A server that is not embedded, where one is configured."""
+    existing = os.environ.get(EXISTING)
+    assets = configured_assets()
+    if existing:
+        yield existing_api_server(Path(existing))
+    elif assets is not None:
+        with real_api_server(assets, tmp_path_factory.mktemp("api-server")) as server:
+            yield server
+    else:
+        yield None
+
+
+@pytest.fixture
+async def api_server(
+    foreign_api_server: ApiServerUnderTest | None, tmp_path: Path
+) -> AsyncIterator[ApiServerUnderTest]:
+    """An API server without controllers and kubelet, holding no pods and nodes."""
+    if foreign_api_server is not None:
+        await _clean(foreign_api_server)
+        yield foreign_api_server
+        return
+    options = ClusterOptions(
+        token=TOKEN, with_kubelet=False, with_controllers=False, faults_over_http=True
+    )
+    async with EmbeddedCluster(options=options) as cluster:
+        kubeconfig = cluster.write_kubeconfig(tmp_path / "kubeconfig")
+        yield ApiServerUnderTest(cluster.url, kubeconfig, TOKEN, is_embedded=True, cluster=cluster)
+
+
+@pytest.fixture
+async def api(api_server: ApiServerUnderTest) -> AsyncIterator[ApiClient]:
+    """A plain HTTP client of the API server."""
+    async with ApiClient(api_server.url, api_server.token, api_server.tls) as client:
+        yield client
+
+
+@pytest.fixture
+def embedded(api_server: ApiServerUnderTest) -> EmbeddedCluster:
+    """The embedded cluster; a test that asks for it is skipped on any other server."""
+    if api_server.cluster is None:
+        pytest.skip("only the embedded cluster can be told to fail")
+    return api_server.cluster
+
+
+async def _clean(server: ApiServerUnderTest) -> None:
+    async with ApiClient(server.url, server.token, server.tls) as client:
+        for path in _CLEANED:
+            await _empty(client, path)
+
+
+async def _empty(client: ApiClient, path: str) -> None:
+    for _ in range(50):
+        kept = ("system-", "kube-root-ca.crt")
+        items = (await client.get(path)).body["items"]
+        names = [item["metadata"]["name"] for item in items]
+        names = [name for name in names if not name.startswith(kept)]
+        if not names:
+            return
+        for name in names:
+            merge = "application/merge-patch+json"
+            await client.patch(f"{path}/{name}", {"metadata": {"finalizers": None}}, merge)
+            await client.delete(f"{path}/{name}?gracePeriodSeconds=0")
+        await asyncio.sleep(0.1)
+    raise RuntimeError(f"could not empty {path}")

@@ -1,0 +1,77 @@
+"""InterPodAffinity over columns says what its plain-Python twin says, whatever happened before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler.api.node import Node
+from scheduler.api.pod import Pod
+from scheduler.framework.cycle_state import CycleState
+from scheduler.plugins.inter_pod_affinity import InterPodAffinity, InterPodAffinityArgs
+from tests.support.cluster_strategies import Change, changes, nodes, pods
+from tests.support.mirrored_cluster import MirroredCluster, existing_nodes, verdicts_by_node
+from tests.support.scalar import inter_pod_affinity as twin
+
+Step = tuple[list[Change], Pod]
+
+steps = st.tuples(st.lists(changes(affinity=True), min_size=1, max_size=6), pods(affinity=True))
+arguments = st.builds(
+    InterPodAffinityArgs,
+    hard_pod_affinity_weight=st.sampled_from((0, 1, 1, 100)),
+    ignore_preferred_terms_of_existing_pods=st.booleans(),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(nodes(), max_size=6), st.lists(steps, min_size=1, max_size=4), arguments)
+def test_verdicts_and_scores_equal_the_twins(
+    first_nodes: list[Node], history: Sequence[Step], args: InterPodAffinityArgs
+) -> None:
+    """One plugin and one cache live through all changes; the twin starts afresh each time."""
+    cluster = MirroredCluster(first_nodes)
+    plugin = InterPodAffinity(args)
+    for happened, pod in history:
+        for change in happened:
+            change(cluster)
+        _check_filter(cluster, plugin, pod)
+        for subset in (0b111111, 0b010101):
+            _check_score(cluster, plugin, pod, subset)
+
+
+def _check_filter(cluster: MirroredCluster, plugin: InterPodAffinity, pod: Pod) -> None:
+    info, state, snapshot = cluster.info(pod), CycleState(), cluster.snapshot()
+    expected = twin.pre_filter(cluster.plain, pod)
+    answer = plugin.pre_filter(state, info, snapshot)
+    assert answer.status.is_skip == (expected is None)
+    if expected is None:
+        return
+    view = existing_nodes(snapshot)
+    found = verdicts_by_node(plugin.filter(state, info, view), view)
+    wanted = {
+        name: twin.filter_node(cluster.plain, expected, pod, node)
+        for name, node in cluster.plain.nodes.items()
+    }
+    assert found == {name: reason for name, reason in wanted.items() if reason}
+
+
+def _check_score(cluster: MirroredCluster, plugin: InterPodAffinity, pod: Pod, subset: int) -> None:
+    info, state, snapshot = cluster.info(pod), CycleState(), cluster.snapshot()
+    everywhere = existing_nodes(snapshot)
+    chosen = [bool(subset >> int(name[1:]) & 1) for name in everywhere.names]
+    view = snapshot.view(everywhere.rows[chosen])
+    if not len(view):
+        return
+    weights = twin.Weights(
+        plugin.args.hard_pod_affinity_weight, plugin.args.ignore_preferred_terms_of_existing_pods
+    )
+    expected = twin.pre_score(cluster.plain, weights, pod)
+    assert plugin.pre_score(state, info, view).is_skip == (expected is None)
+    if expected is None:
+        return
+    raw = plugin.score(state, info, view)
+    wanted = [twin.score(expected, cluster.plain.nodes[name]) for name in view.names]
+    assert raw.tolist() == wanted
+    assert plugin.normalize_score(state, info, view, raw).tolist() == twin.normalized(wanted)

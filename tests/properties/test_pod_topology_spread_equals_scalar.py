@@ -1,0 +1,104 @@
+"""PodTopologySpread over columns says what its plain-Python twin says, whatever happened before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler.api.node import Node
+from scheduler.api.pod import Pod, TopologySpreadConstraint
+from scheduler.framework.cycle_state import CycleState
+from scheduler.plugins.pod_topology_spread import (
+    DefaultConstraint,
+    PodTopologySpread,
+    PodTopologySpreadArgs,
+)
+from tests.support.cluster_strategies import Change, changes, nodes, pods, topology_keys
+from tests.support.mirrored_cluster import MirroredCluster, existing_nodes, verdicts_by_node
+from tests.support.scalar import pod_topology_spread as twin
+
+Step = tuple[list[Change], Pod]
+
+steps = st.tuples(st.lists(changes(spread=True), min_size=1, max_size=6), pods(spread=True))
+default_constraints = st.lists(
+    st.builds(
+        DefaultConstraint,
+        max_skew=st.integers(1, 3),
+        topology_key=topology_keys,
+        when_unsatisfiable=st.sampled_from(("DoNotSchedule", "ScheduleAnyway")),
+    ),
+    max_size=3,
+).map(tuple)
+arguments = st.one_of(
+    st.just(PodTopologySpreadArgs()),
+    st.builds(
+        PodTopologySpreadArgs,
+        default_constraints=default_constraints,
+        defaulting_type=st.just("List"),
+    ),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(nodes(), max_size=6), st.lists(steps, min_size=1, max_size=4), arguments)
+def test_verdicts_and_scores_equal_the_twins(
+    first_nodes: list[Node], history: Sequence[Step], args: PodTopologySpreadArgs
+) -> None:
+    """One plugin and one cache live through all changes; the twin starts afresh each time."""
+    cluster = MirroredCluster(first_nodes)
+    plugin = PodTopologySpread(args)
+    for happened, pod in history:
+        for change in happened:
+            change(cluster)
+        _check_filter(cluster, plugin, pod)
+        for subset in (0b111111, 0b010101):
+            _check_score(cluster, plugin, pod, subset)
+
+
+def _twin_defaults(args: PodTopologySpreadArgs) -> twin.Defaults:
+    if args.is_system:
+        return twin.Defaults()
+    listed = tuple(
+        TopologySpreadConstraint(
+            max_skew=each.max_skew,
+            topology_key=each.topology_key,
+            when_unsatisfiable=each.when_unsatisfiable,
+        )
+        for each in args.default_constraints
+    )
+    return twin.Defaults(listed, system=False)
+
+
+def _check_filter(cluster: MirroredCluster, plugin: PodTopologySpread, pod: Pod) -> None:
+    info, state, snapshot = cluster.info(pod), CycleState(), cluster.snapshot()
+    expected = twin.pre_filter(cluster.plain, _twin_defaults(plugin.args), pod)
+    answer = plugin.pre_filter(state, info, snapshot)
+    assert answer.status.is_skip == (expected is None)
+    if expected is None:
+        return
+    view = existing_nodes(snapshot)
+    found = verdicts_by_node(plugin.filter(state, info, view), view)
+    wanted = {
+        name: twin.filter_node(expected, pod, node) for name, node in cluster.plain.nodes.items()
+    }
+    assert found == {name: reason for name, reason in wanted.items() if reason}
+
+
+def _check_score(
+    cluster: MirroredCluster, plugin: PodTopologySpread, pod: Pod, subset: int
+) -> None:
+    info, state, snapshot = cluster.info(pod), CycleState(), cluster.snapshot()
+    everywhere = existing_nodes(snapshot)
+    chosen = [bool(subset >> int(name[1:]) & 1) for name in everywhere.names]
+    view = snapshot.view(everywhere.rows[chosen])
+    if not len(view):
+        return
+    feasible = [cluster.plain.nodes[name] for name in view.names]
+    expected = twin.scores(cluster.plain, _twin_defaults(plugin.args), pod, feasible)
+    assert plugin.pre_score(state, info, view).is_skip == (expected is None)
+    if expected is None:
+        return
+    raw = plugin.score(state, info, view)
+    assert (raw.tolist(), plugin.normalize_score(state, info, view, raw).tolist()) == expected

@@ -1,0 +1,340 @@
+"""Whatever happens, each pod is in exactly one place: the one a much simpler queue puts it in."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from scheduler.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
+from scheduler.api.status import SUCCESS, Status, unresolvable
+from scheduler.queue import Place, QueuedPod, Registrations, SchedulingQueue
+from scheduler.state.pod_info import PodInfo
+from tests.unit.queue.scenario import (
+    CLAIM_ADD,
+    NODE_ADD,
+    NODE_LABEL,
+    POD_DELETE,
+    PROFILE,
+    by_priority,
+    pending,
+)
+
+EVERYTHING = ClusterEvent(EventResource.WILDCARD, ActionType.ALL)
+POD_UPDATE = ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.UPDATE_POD_OTHER)
+EVENTS = [NODE_ADD, NODE_LABEL, POD_DELETE, CLAIM_ADD, EVERYTHING]
+# Which events help a pod that the plugin rejected; "Stranger" registered nothing.
+HELPED_BY = {
+    "Fit": {NODE_ADD, POD_DELETE, EVERYTHING},
+    "Affinity": {NODE_LABEL, EVERYTHING},
+    "Claims": {CLAIM_ADD, EVERYTHING},
+    "Gatekeeper": {CLAIM_ADD, EVERYTHING},
+    "Stranger": {*EVENTS, POD_UPDATE},
+}
+NAMES = [f"p{number}" for number in range(4)]
+PRIORITIES = st.integers(0, 2)
+REJECTORS = st.sampled_from(
+    [set(), {"Fit"}, {"Affinity"}, {"Stranger"}, {"Fit", "Affinity"}, {"Fit", "Stranger"}]
+)
+PENDING = st.sampled_from([set(), set(), {"Claims"}])
+
+
+def even_objects(pod: PodInfo, old: Any, new: Any) -> QueueingHint:
+    """Affinity's hint: only every other object helps."""
+    return QueueingHint.QUEUE if new % 2 == 0 else QueueingHint.SKIP
+
+
+REGISTRATIONS: Registrations = {
+    (PROFILE, "Fit"): [(NODE_ADD, None), (POD_DELETE, None)],
+    (PROFILE, "Affinity"): [(NODE_LABEL, even_objects)],
+    (PROFILE, "Claims"): [(CLAIM_ADD, None)],
+    (PROFILE, "Gatekeeper"): [(CLAIM_ADD, None)],
+}
+
+
+@dataclass
+class ModelPod:
+    """What the simple queue knows of a pod."""
+
+    name: str
+    priority: int
+    queued_at: float
+    place: Place | None = None
+    rejected_by: set[str] = field(default_factory=set)
+    pending_on: set[str] = field(default_factory=set)
+    is_gated: bool = False
+    is_gone: bool = False
+    rejections: int = 0
+    errors: int = 0
+    waits_until: float = 0.0
+    latest_priority: int | None = None
+    missed: list[tuple[ClusterEvent, int]] = field(default_factory=list)
+
+    @property
+    def turn(self) -> tuple[int, float]:
+        return (-self.priority, self.queued_at)
+
+    @property
+    def backoff_ends_in(self) -> float:
+        """Start of the second in which the backoff ends."""
+        failures = self.errors or self.rejections
+        backoff_s = min(10.0, 2.0 ** (failures - 1)) if failures else -math.inf
+        return math.floor(self.queued_at + backoff_s) if failures else -math.inf
+
+    def helped_by(self, plugins: set[str], event: ClusterEvent, number: int) -> bool:
+        return any(
+            event in HELPED_BY[plugin]
+            and (plugin != "Affinity" or event == EVERYTHING or number % 2 == 0)
+            for plugin in plugins
+        )
+
+
+class ModelQueue:
+    """The same rules, one pod at a time and without any index."""
+
+    def __init__(self) -> None:
+        self.pods: dict[str, ModelPod] = {}
+        self.closed: set[str] = set()
+
+    def at(self, place: Place) -> list[ModelPod]:
+        return [pod for pod in self.pods.values() if pod.place is place]
+
+    def requeue(self, pod: ModelPod, place: Place, now: float) -> None:
+        """To active or backoff, if the gate lets the pod."""
+        pod.is_gated = pod.name in self.closed
+        if pod.is_gated:
+            pod.rejected_by.add("Gatekeeper")
+            self.park(pod)
+        elif place is Place.BACKOFF and pod.backoff_ends_in + 1.0 > now:
+            pod.place = Place.BACKOFF
+        else:
+            pod.place = Place.ACTIVE
+
+    def park(self, pod: ModelPod) -> None:
+        if pod.place is not Place.UNSCHEDULABLE:
+            pod.place = Place.UNSCHEDULABLE
+            pod.waits_until = math.ceil((pod.queued_at + 300.0) / 30.0) * 30.0
+
+    def happen(self, event: ClusterEvent, number: int, now: float) -> None:
+        for pod in self.at(Place.IN_FLIGHT):
+            pod.missed.append((event, number))
+        for pod in self.at(Place.UNSCHEDULABLE):
+            self.consider(pod, event, number, now)
+
+    def consider(self, pod: ModelPod, event: ClusterEvent, number: int, now: float) -> None:
+        if pod.is_gated and event not in HELPED_BY["Gatekeeper"]:
+            return
+        self.offer(pod, event, number, now)
+
+    def offer(self, pod: ModelPod, event: ClusterEvent, number: int, now: float) -> None:
+        if event != EVERYTHING and pod.helped_by(pod.pending_on, event, number):
+            self.requeue(pod, Place.ACTIVE, now)
+        elif pod.helped_by(pod.rejected_by | pod.pending_on, event, number):
+            self.requeue(pod, Place.BACKOFF, now)
+
+    def come_back(self, pod: ModelPod, now: float) -> None:
+        missed, pod.missed = pod.missed, []
+        plugins = pod.rejected_by | pod.pending_on
+        helped = [event for event, number in missed if pod.helped_by(plugins, event, number)]
+        at_once = [
+            event
+            for event, number in missed
+            if event != EVERYTHING and pod.helped_by(pod.pending_on, event, number)
+        ]
+        pod.place = None
+        if at_once:
+            self.requeue(pod, Place.ACTIVE, now)
+        elif helped or not plugins:
+            self.requeue(pod, Place.BACKOFF, now)
+        else:
+            self.park(pod)
+
+    def flush(self, now: float) -> None:
+        for pod in self.at(Place.BACKOFF):
+            if pod.backoff_ends_in + 1.0 <= now:
+                pod.place = Place.ACTIVE
+        for pod in self.at(Place.UNSCHEDULABLE):
+            if pod.waits_until <= now:
+                pod.waits_until = math.ceil((now + 300.0) / 30.0) * 30.0
+                self.consider(pod, EVERYTHING, 0, now)
+
+    def next_pods(self) -> set[str]:
+        """The names of the pods of which one has to be popped next."""
+        active = self.at(Place.ACTIVE)
+        if active:
+            first = min(pod.turn for pod in active)
+            return {pod.name for pod in active if pod.turn == first}
+        early = [pod for pod in self.at(Place.BACKOFF) if pod.rejected_by or pod.pending_on]
+        if not early:
+            return set()
+        first_out = min((pod.backoff_ends_in, *pod.turn) for pod in early)
+        return {pod.name for pod in early if (pod.backoff_ends_in, *pod.turn) == first_out}
+
+
+class QueueMachine(RuleBasedStateMachine):
+    """The queue and its model, told the same."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.number = 0
+        self.model = ModelQueue()
+        self.queue = SchedulingQueue(by_priority, self._pre_enqueue, REGISTRATIONS)
+        self.flying: dict[str, QueuedPod] = {}
+
+    def _pre_enqueue(self, info: PodInfo) -> Status:
+        if info.name in self.model.closed:
+            return unresolvable("closed", plugin="Gatekeeper")
+        return SUCCESS
+
+    def _name(self, data: st.DataObject, place: Place | None = None) -> str:
+        pods = self.model.pods.values()
+        names = [pod.name for pod in pods if place is None or pod.place is place]
+        return data.draw(st.sampled_from(names))
+
+    @rule(seconds=st.sampled_from([0.25, 1.0, 3.0, 40.0, 310.0]))
+    def time_passes(self, seconds: float) -> None:
+        self.now += seconds
+
+    @rule(name=st.sampled_from(NAMES), priority=PRIORITIES)
+    def add(self, name: str, priority: int) -> None:
+        if name in self.model.pods:
+            self._update(name, priority)
+            return
+        self.queue.add(pending(name, priority=priority), self.now)
+        pod = self.model.pods[name] = ModelPod(name, priority, self.now)
+        self.model.requeue(pod, Place.ACTIVE, self.now)
+
+    def _update(self, name: str, priority: int) -> None:
+        self.queue.update(pending(name, priority=priority), self.now)
+        pod = self.model.pods[name]
+        if pod.place is Place.IN_FLIGHT:
+            pod.is_gone = False
+            pod.latest_priority = priority
+            for flying in self.model.at(Place.IN_FLIGHT):
+                flying.missed.append((POD_UPDATE, 0))
+        else:
+            pod.priority = priority
+            if pod.place is Place.UNSCHEDULABLE:
+                self.model.offer(pod, POD_UPDATE, 0, self.now)
+
+    @precondition(lambda self: self.model.pods)
+    @rule(data=st.data())
+    def delete(self, data: st.DataObject) -> None:
+        name = self._name(data)
+        self.queue.delete(f"uid-{name}")
+        pod = self.model.pods[name]
+        if pod.place is Place.IN_FLIGHT:
+            pod.is_gone = True
+        else:
+            del self.model.pods[name]
+
+    @rule()
+    def pop(self) -> None:
+        if self.model.next_pods():
+            self._pop()
+        else:
+            assert self.queue.pop(self.now) is None
+
+    def _pop(self) -> str:
+        expected = self.model.next_pods()
+        queued = self.queue.pop(self.now)
+        assert queued is not None
+        name = queued.info.name
+        assert name in expected
+        self.flying[name] = queued
+        pod = self.model.pods[name]
+        pod.place = Place.IN_FLIGHT
+        pod.rejected_by, pod.pending_on, pod.is_gated = set(), set(), False
+        return name
+
+    @precondition(lambda self: self.flying)
+    @rule(data=st.data())
+    def done(self, data: st.DataObject) -> None:
+        name = self._name(data, Place.IN_FLIGHT)
+        self.queue.done(self.flying.pop(name).uid)
+        del self.model.pods[name]
+
+    @precondition(lambda self: self.flying)
+    @rule(data=st.data(), rejected_by=REJECTORS, pending_on=PENDING)
+    def reject(self, data: st.DataObject, rejected_by: set[str], pending_on: set[str]) -> None:
+        self._reject(self._name(data, Place.IN_FLIGHT), rejected_by, pending_on)
+
+    @precondition(lambda self: self.model.next_pods())
+    @rule(
+        meanwhile=st.lists(st.sampled_from(EVENTS), max_size=2),
+        rejected_by=REJECTORS,
+        pending_on=PENDING,
+    )
+    def attempt(
+        self, meanwhile: list[ClusterEvent], rejected_by: set[str], pending_on: set[str]
+    ) -> None:
+        """One turn from pop to rejection, which single rules seldom line up to."""
+        name = self._pop()
+        for event in meanwhile:
+            self.happen(event)
+        self._reject(name, rejected_by, pending_on)
+
+    def _reject(self, name: str, rejected_by: set[str], pending_on: set[str]) -> None:
+        pod = self.model.pods[name]
+        place = self.queue.add_unschedulable(
+            self.flying.pop(name), self.now, rejected_by, pending=pending_on
+        )
+        if pod.is_gone:
+            assert place is None
+            del self.model.pods[name]
+            return
+        if pod.latest_priority is not None:
+            pod.priority, pod.latest_priority = pod.latest_priority, None
+        pod.rejected_by, pod.pending_on = set(rejected_by), set(pending_on)
+        pod.queued_at = self.now
+        pod.rejections += bool(rejected_by or pending_on)
+        pod.errors = 0 if rejected_by or pending_on else pod.errors + 1
+        self.model.come_back(pod, self.now)
+
+    @rule(event=st.sampled_from(EVENTS))
+    def happen(self, event: ClusterEvent) -> None:
+        self.number += 1
+        self.queue.move_on_event(event, None, self.number, self.now)
+        self.model.happen(event, self.number, self.now)
+
+    @precondition(lambda self: self.model.pods)
+    @rule(data=st.data())
+    def activate(self, data: st.DataObject) -> None:
+        name = self._name(data)
+        self.queue.activate([f"uid-{name}"], self.now)
+        pod = self.model.pods[name]
+        if pod.place is Place.IN_FLIGHT:
+            pod.missed.append((EVERYTHING, 0))
+        elif pod.place is Place.BACKOFF:
+            pod.place = Place.ACTIVE
+        elif pod.place is Place.UNSCHEDULABLE:
+            self.model.requeue(pod, Place.ACTIVE, self.now)
+
+    @rule()
+    def flush(self) -> None:
+        self.queue.flush(self.now)
+        self.model.flush(self.now)
+
+    @rule(name=st.sampled_from(NAMES))
+    def turn_gate(self, name: str) -> None:
+        self.model.closed ^= {name}
+
+    @invariant()
+    def every_pod_is_where_the_model_has_it(self) -> None:
+        self.queue.validate()
+        places = {pod.name: pod.place for pod in self.model.pods.values()}
+        assert {name: self.queue.place_of(f"uid-{name}") for name in places} == places
+        assert sum(map(len, self.queue.contents().values())) == len(places)
+        assert self.queue.has_ready_pods() == bool(self.model.next_pods())
+        assert self.queue.drain_problems() == []
+
+
+QueueMachine.TestCase.settings = settings(
+    max_examples=80, stateful_step_count=60, deadline=None, database=None
+)
+TestQueueNeverLosesAPod = QueueMachine.TestCase

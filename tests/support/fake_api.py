@@ -1,0 +1,97 @@
+"""A client of no server: answers are scripted, requests are kept, sleeping takes no time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from scheduler.operator.api_client import ApiClient
+
+Answer = bytes | Exception
+
+
+@dataclass
+class Request:
+    """What was asked of the server."""
+
+    method: str
+    path: str
+    body: Any = None
+    params: Mapping[str, str] = field(default_factory=dict)
+
+
+class FakeApiClient(ApiClient):
+    """Answers by method, in the order of its scripts; the last answer of a script repeats."""
+
+    def __init__(self, **scripts: list[Any]) -> None:
+        self.requests: list[Request] = []
+        self._scripts = {method.upper(): list(answers) for method, answers in scripts.items()}
+
+    def sent(self, method: str) -> list[Request]:
+        return [request for request in self.requests if request.method == method]
+
+    async def get(self, path: str, params: Any = None, timeout: Any = None) -> bytes:
+        return await self._answer(Request("GET", path, None, dict(params or {})))
+
+    async def post(self, path: str, body: bytes) -> bytes:
+        return await self._answer(Request("POST", path, msgspec.json.decode(body)))
+
+    async def put(self, path: str, body: bytes, timeout: Any = None) -> bytes:
+        return await self._answer(Request("PUT", path, msgspec.json.decode(body)))
+
+    async def patch(self, path: str, body: bytes) -> bytes:
+        return await self._answer(Request("PATCH", path, msgspec.json.decode(body)))
+
+    async def stream(
+        self, path: str, params: Mapping[str, str], read_timeout_s: float
+    ) -> AsyncIterator[bytes]:
+        self.requests.append(Request("WATCH", path, None, dict(params)))
+        for chunk in self._next("WATCH"):
+            if isinstance(chunk, Exception):
+                raise chunk
+            yield chunk
+
+    async def _answer(self, request: Request) -> bytes:
+        self.requests.append(request)
+        await asyncio.sleep(0)
+        answer = self._next(request.method)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer if isinstance(answer, bytes) else msgspec.json.encode(answer)
+
+    def _next(self, method: str) -> Any:
+        script = self._scripts.get(method, [{}])
+        return script.pop(0) if len(script) > 1 else script[0]
+
+
+class FakeTime:
+    """A clock that moves when somebody sleeps."""
+
+    def __init__(self, now: float = 1000.0) -> None:
+        self.now = now
+        self.slept: list[float] = []
+        self.on_sleep: Callable[[], None] = lambda: None
+
+    def monotonic(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+        self.on_sleep()
+        await asyncio.sleep(0)
+
+    def timestamp(self) -> str:
+        return f"t{self.now:.0f}"
+
+    def nanoseconds(self) -> int:
+        self.now += 1e-6
+        return int(self.now * 1e9)
+
+
+def no_jitter() -> float:
+    return 1.0

@@ -1,0 +1,125 @@
+"""An engine that puts each pod on the next node, to test the shell without the scheduler."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+
+from scheduler.api.events import (
+    AssignedPodGone,
+    AssignedPodSeen,
+    BindFailed,
+    BindSucceeded,
+    Event,
+    NodeGone,
+    NodeSeen,
+    PendingPodGone,
+    PendingPodSeen,
+)
+from scheduler.api.instructions import (
+    AttemptResult,
+    BindPod,
+    EmitEvent,
+    Instruction,
+    PatchPodStatus,
+    PodBound,
+    PodReference,
+)
+
+
+class RoundRobinEngine:
+    """Remembers every event; a pod without any node gets a status patch and an Event."""
+
+    def __init__(self, scheduler_name: str = "stowage", deadline: float | None = None) -> None:
+        self.seen: list[Event] = []
+        self.nodes: dict[str, None] = {}
+        self.assigned: dict[str, str] = {}
+        self.ready: deque[PodReference] = deque()
+        self.in_flight: dict[str, PodReference] = {}
+        self.deadline = deadline
+        self._scheduler_name = scheduler_name
+
+    def handle(self, events: Iterable[Event], now: float) -> list[Instruction]:
+        instructions: list[Instruction] = []
+        for event in events:
+            self.seen.append(event)
+            self._handle(event, instructions)
+        if self.deadline is not None and self.deadline <= now:
+            self.deadline = None
+        return instructions
+
+    def _handle(self, event: Event, instructions: list[Instruction]) -> None:
+        match event:
+            case NodeSeen():
+                self.nodes[event.node.metadata.name] = None
+            case NodeGone():
+                self.nodes.pop(event.name, None)
+            case AssignedPodSeen():
+                self.assigned[event.pod.metadata.uid] = event.pod.spec.node_name
+            case AssignedPodGone():
+                self.assigned.pop(event.uid, None)
+            case PendingPodSeen():
+                self._enqueue(event)
+            case PendingPodGone():
+                self.ready = deque(pod for pod in self.ready if pod.uid != event.uid)
+            case BindSucceeded():
+                pod = self.in_flight.pop(event.uid)
+                instructions += self._bound(pod, event.node_name)
+            case BindFailed():
+                self.ready.append(self.in_flight.pop(event.uid))
+
+    def _enqueue(self, event: PendingPodSeen) -> None:
+        metadata = event.pod.metadata
+        pod = PodReference(metadata.namespace, metadata.name, metadata.uid)
+        if pod not in self.ready and pod.uid not in self.in_flight:
+            self.ready.append(pod)
+
+    def _bound(self, pod: PodReference, node_name: str) -> list[Instruction]:
+        note = f"Successfully assigned {pod.key} to {node_name}"
+        return [
+            PodBound(pod, node_name, self._scheduler_name, 1, 0.01),
+            EmitEvent(pod, "Normal", "Scheduled", "Binding", note, self._scheduler_name),
+        ]
+
+    def schedule(self, now: float, budget: int) -> list[Instruction]:
+        instructions: list[Instruction] = []
+        while self.ready and budget:
+            budget -= 1
+            pod = self.ready.popleft()
+            instructions += self._place(pod) if self.nodes else self._reject(pod)
+        return instructions
+
+    def _place(self, pod: PodReference) -> list[Instruction]:
+        node = next(iter(self.nodes))
+        self.nodes[node] = self.nodes.pop(node)
+        self.in_flight[pod.uid] = pod
+        attempt = AttemptResult(pod, "scheduled", self._scheduler_name, 1, node_name=node)
+        return [BindPod(pod, node), attempt]
+
+    def _reject(self, pod: PodReference) -> list[Instruction]:
+        message = "0/0 nodes are available: ."
+        name = self._scheduler_name
+        return [
+            AttemptResult(pod, "unschedulable", name, 1, message=message),
+            PatchPodStatus(pod, "Unschedulable", message),
+            EmitEvent(pod, "Warning", "FailedScheduling", "Scheduling", message, name),
+        ]
+
+    def next_deadline(self) -> float | None:
+        return self.deadline
+
+    def has_ready_pods(self) -> bool:
+        return bool(self.ready)
+
+    def pending_counts(self) -> Mapping[str, int]:
+        return {"active": len(self.ready), "backoff": 0, "unschedulable": 0, "gated": 0}
+
+    def incoming_counts(self) -> Mapping[tuple[str, str], int]:
+        return {("active", "UnscheduledPodAdd"): len(self.seen)}
+
+    def cache_counts(self) -> Mapping[str, int]:
+        return {
+            "nodes": len(self.nodes),
+            "pods": len(self.assigned),
+            "assumed_pods": len(self.in_flight),
+        }

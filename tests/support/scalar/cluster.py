@@ -1,0 +1,39 @@
+"""A cluster as plain lists, for the twins that judge one node and one pod at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from scheduler.api.meta import LabelSelector
+from scheduler.api.node import Node
+from scheduler.api.pod import Pod
+
+
+@dataclass
+class PlainCluster:
+    """Everything the twins look at.
+
+    Attributes:
+        nodes: By name.
+        pods: Placed pods by UID, with ``spec.node_name`` set.
+        namespaces: Labels by namespace; a namespace may be missing though pods name it.
+        workloads: Selectors by (kind, namespace, name); plain selectors are written as
+            ``LabelSelector(match_labels=...)``, and None is an absent one.
+    """
+
+    nodes: dict[str, Node] = field(default_factory=dict)
+    pods: dict[str, Pod] = field(default_factory=dict)
+    namespaces: dict[str, dict[str, str]] = field(default_factory=dict)
+    workloads: dict[tuple[str, str, str], LabelSelector | None] = field(default_factory=dict)
+
+    def pods_on(self, node: Node) -> list[Pod]:
+        """The placed pods of one node."""
+        return [pod for pod in self.pods.values() if pod.spec.node_name == node.metadata.name]
+
+    def placed(self) -> list[tuple[Pod, Node]]:
+        """Every placed pod whose node exists, with that node."""
+        return [
+            (pod, self.nodes[pod.spec.node_name])
+            for pod in self.pods.values()
+            if pod.spec.node_name in self.nodes
+        ]

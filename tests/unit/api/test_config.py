@@ -1,0 +1,243 @@
+"""A KubeSchedulerConfiguration is read strictly, and every mistake in it is named at once."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from scheduler.api.config import (
+    InvalidConfiguration,
+    KubeSchedulerConfiguration,
+    PluginSetting,
+    load_configuration,
+    to_builtins,
+)
+
+HEADER = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+
+
+def load(**fields: Any) -> KubeSchedulerConfiguration:
+    return load_configuration({**HEADER, **fields})
+
+
+def mistakes(**fields: Any) -> list[str]:
+    with pytest.raises(InvalidConfiguration) as refused:
+        load(**fields)
+    return [str(error) for error in refused.value.errors]
+
+
+def test_no_configuration_is_the_default_one() -> None:
+    configuration = load_configuration()
+    assert configuration == load()
+    assert [profile.scheduler_name for profile in configuration.profiles] == ["stowage"]
+    assert configuration.leader_election.leader_elect
+    assert configuration.leader_election.resource_name == "stowage"
+    assert configuration.leader_election.lease_duration == 15
+    assert configuration.client_connection.qps == 0
+    assert (configuration.pod_initial_backoff_seconds, configuration.pod_max_backoff_seconds) == (
+        1,
+        10,
+    )
+
+
+def test_a_null_field_has_its_default() -> None:
+    assert load(parallelism=None, profiles=None, leaderElection=None) == load_configuration()
+
+
+def test_fields_of_all_kinds_are_read() -> None:
+    configuration = load(
+        percentageOfNodesToScore=50,
+        leaderElection={"leaderElect": False, "leaseDuration": "1m30s"},
+        clientConnection={"qps": 50, "burst": 100, "kubeconfig": "/etc/kubeconfig"},
+        profiles=[
+            {
+                "schedulerName": "packing",
+                "percentageOfNodesToScore": 100,
+                "plugins": {
+                    "score": {
+                        "enabled": [{"name": "ImageLocality", "weight": 5}],
+                        "disabled": [{"name": "NodeAffinity"}],
+                    },
+                    "multiPoint": {"disabled": [{"name": "VolumeZone"}]},
+                },
+                "pluginConfig": [
+                    {"name": "NodeResourcesFit", "args": {"ignoredResources": ["example.com/a"]}}
+                ],
+            },
+            {"schedulerName": "spreading"},
+        ],
+    )
+    packing, spreading = configuration.profiles
+    assert configuration.leader_election.lease_duration == 90
+    assert configuration.client_connection.qps == 50.0
+    assert packing.percentage_of_nodes_to_score == 100
+    assert packing.plugins.score.enabled == (PluginSetting("ImageLocality", 5),)
+    assert packing.plugins.multi_point.disabled == (PluginSetting("VolumeZone"),)
+    assert packing.plugin_config[0].args == {"ignoredResources": ["example.com/a"]}
+    assert spreading.percentage_of_nodes_to_score is None
+
+
+def test_a_profile_is_written_as_the_framework_reads_it() -> None:
+    profile = {
+        "schedulerName": "a",
+        "plugins": {"score": {"enabled": [{"name": "ImageLocality", "weight": 5}]}},
+        "pluginConfig": [{"name": "NodeAffinity", "args": {"addedAffinity": {}}}],
+    }
+    (loaded,) = load(profiles=[profile]).profiles
+    assert msgspec.to_builtins(loaded, builtin_types=()) == {
+        **profile,
+        "plugins": {"score": {"enabled": ({"name": "ImageLocality", "weight": 5},)}},
+        "pluginConfig": ({"name": "NodeAffinity", "args": {"addedAffinity": {}}},),
+    }
+
+
+def test_the_effective_configuration_loads_to_itself() -> None:
+    configuration = load(leaderElection={"leaseDuration": "1m30s"}, parallelism=3)
+    shown = to_builtins(configuration)
+    assert shown["leaderElection"]["leaseDuration"] == "1m30s"
+    assert load_configuration(shown) == configuration
+
+
+def test_a_single_profile_needs_no_name_but_several_do() -> None:
+    assert load(profiles=[{}]).profiles[0].scheduler_name == "stowage"
+    assert mistakes(profiles=[{"schedulerName": "a"}, {}]) == [
+        'profiles[1].schedulerName: "" (expected a name of its own)'
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "want"),
+    [
+        ({"paralelism": 3}, "paralelism: 3 (expected no such field; did you mean parallelism?)"),
+        ({"parallelism": "x"}, 'parallelism: "x" (expected a whole number)'),
+        ({"parallelism": True}, "parallelism: true (expected a whole number)"),
+        ({"parallelism": 0}, "parallelism: 0 (expected greater than 0)"),
+        (
+            {"percentageOfNodesToScore": 101},
+            "percentageOfNodesToScore: 101 (expected 0 to 100)",
+        ),
+        (
+            {"podInitialBackoffSeconds": 0},
+            "podInitialBackoffSeconds: 0 (expected greater than 0)",
+        ),
+        (
+            {"podInitialBackoffSeconds": 20},
+            "podMaxBackoffSeconds: 10 (expected at least podInitialBackoffSeconds, 20)",
+        ),
+        ({"clientConnection": {"burst": -1}}, "clientConnection.burst: -1 (expected 0 or more)"),
+        (
+            {"leaderElection": {"leaseDuration": 15}},
+            "leaderElection.leaseDuration: 15 (expected a duration such as 15s or 1m30s)",
+        ),
+        (
+            {"leaderElection": {"leaseDuration": "5s"}},
+            'leaderElection.leaseDuration: "5s" (expected longer than renewDeadline, 10s)',
+        ),
+        (
+            {"leaderElection": {"renewDeadline": "2s"}},
+            'leaderElection.renewDeadline: "2s" (expected longer than retryPeriod, 2s)',
+        ),
+        (
+            {"leaderElection": {"retryPeriod": "0s"}},
+            'leaderElection.retryPeriod: "0s" (expected longer than 0s)',
+        ),
+        (
+            {"leaderElection": {"resourceLock": "endpoints"}},
+            'leaderElection.resourceLock: "endpoints" (expected leases)',
+        ),
+        (
+            {"leaderElection": {"resourceName": ""}},
+            'leaderElection.resourceName: "" (expected a name)',
+        ),
+        ({"profiles": {}}, "profiles: {} (expected a list)"),
+        ({"profiles": [7]}, "profiles[0]: 7 (expected a mapping of fields)"),
+        (
+            {"profiles": [{"schedulerName": "a"}, {"schedulerName": "a"}]},
+            'profiles[1].schedulerName: "a" (expected a name of its own, profiles[0] has this one)',
+        ),
+        (
+            {"profiles": [{"percentageOfNodesToScore": -1}]},
+            "profiles[0].percentageOfNodesToScore: -1 (expected 0 to 100)",
+        ),
+        (
+            {"profiles": [{"plugins": {"filter": {"enabled": [{"name": "CinderLimits"}]}}}]},
+            (
+                'profiles[0].plugins.filter.enabled[0].name: "CinderLimits" '
+                "(expected NodeVolumeLimits: this one was removed)"
+            ),
+        ),
+        (
+            {"profiles": [{"plugins": {"score": {"disabled": [{}]}}}]},
+            'profiles[0].plugins.score.disabled[0].name: "" (expected a plugin\'s name)',
+        ),
+        (
+            {"profiles": [{"pluginConfig": [{"name": "NodeAffinity"}, {"name": "NodeAffinity"}]}]},
+            'profiles[0].pluginConfig[1].name: "NodeAffinity" (expected one entry only)',
+        ),
+        (
+            {"profiles": [{"plugins": {"queueSort": {"enabled": [{"name": "A"}, {"name": "B"}]}}}]},
+            'profiles[0].plugins.queueSort.enabled: "A, B" (expected one plugin)',
+        ),
+        (
+            {"extenders": [{"urlPrefix": "http://extender", "filterVerb": "filter"}]},
+            'extenders: ["http://extender"] (expected none: extenders are not called yet)',
+        ),
+        (
+            {"delayCacheUntilActive": True},
+            (
+                "delayCacheUntilActive: true "
+                "(expected false: a standby of Stowage always keeps its cache warm)"
+            ),
+        ),
+        (
+            {"kind": "Pod"},
+            'kind: "Pod" (expected KubeSchedulerConfiguration)',
+        ),
+    ],
+)
+def test_a_mistake_names_field_value_and_expectation(fields: dict[str, Any], want: str) -> None:
+    assert mistakes(**fields) == [want]
+
+
+def test_all_mistakes_are_reported_at_once() -> None:
+    found = mistakes(
+        parallelism=0,
+        podMaxBackoffSeconds="soon",
+        profiles=[{"schedulerNme": "a", "percentageOfNodesToScore": 200}],
+    )
+    assert [line.partition(":")[0] for line in found] == [
+        "podMaxBackoffSeconds",
+        "profiles[0].schedulerNme",
+        "parallelism",
+        "profiles[0].percentageOfNodesToScore",
+    ]
+
+
+def test_what_is_no_configuration_at_all_is_refused() -> None:
+    for builtins in ([], "text", 3):
+        with pytest.raises(InvalidConfiguration, match="a mapping of fields"):
+            load_configuration(builtins)
+
+
+def test_api_version_and_kind_must_be_there() -> None:
+    with pytest.raises(InvalidConfiguration) as refused:
+        load_configuration({})
+    assert [error.path for error in refused.value.errors] == ["apiVersion", "kind"]
+
+
+def test_profiles_share_one_queue_so_they_must_agree_on_its_order() -> None:
+    sort = {"plugins": {"queueSort": {"enabled": [{"name": "A"}], "disabled": [{"name": "*"}]}}}
+    (found,) = mistakes(profiles=[{"schedulerName": "a", **sort}, {"schedulerName": "b"}])
+    assert found.startswith("profiles[1].plugins.queueSort: {}")
+    (found,) = mistakes(
+        profiles=[
+            {"schedulerName": "a", **sort},
+            {"schedulerName": "b", **sort, "pluginConfig": [{"name": "A", "args": {"x": 1}}]},
+        ]
+    )
+    assert found.startswith('profiles[1].pluginConfig: {"x":1} (expected the args A has in')
+
+
+def test_a_long_value_is_shortened() -> None:
+    (found,) = mistakes(parallelism="x" * 500)
+    assert len(found) < 120

@@ -1,0 +1,122 @@
+"""Configuration files are read, and what is wrong with them is shown in full."""
+
+import subprocess
+from io import StringIO
+from pathlib import Path
+
+import pytest
+import yaml
+from rich.console import Console
+from typer.testing import CliRunner
+
+from scheduler.api.config import InvalidConfiguration, load_configuration
+from scheduler.cli.config_file import print_mistakes, read_configuration
+from scheduler.cli.main import app
+from scheduler.cli.profiles import make_frameworks
+
+REPOSITORY = Path(__file__).parents[3]
+HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+
+
+def test_the_default_file_changes_nothing() -> None:
+    assert read_configuration(REPOSITORY / "config/default.yaml") == load_configuration()
+
+
+def test_the_default_file_names_every_field() -> None:
+    written = yaml.safe_load((REPOSITORY / "config/default.yaml").read_text())
+    known = yaml.safe_load(CliRunner().invoke(app, ["config", "show"]).stdout)
+    assert written == known
+
+
+def test_the_bin_packing_file_fills_nodes_one_after_the_other() -> None:
+    configuration = read_configuration(REPOSITORY / "config/bin-packing.yaml")
+    (framework,) = make_frameworks(configuration)
+    assert framework.scheduler_name == "stowage"
+    (fit,) = configuration.profiles[0].plugin_config
+    assert fit.args["scoringStrategy"]["type"] == "MostAllocated"
+    assert "NodeResourcesBalancedAllocation" not in framework.profile.weights
+    assert "NodeResourcesFit" in framework.profile.weights
+
+
+def test_the_deployed_configuration_is_accepted() -> None:
+    configuration = read_configuration(REPOSITORY / "manifests/config.yaml")
+    assert configuration.leader_election.resource_namespace == "stowage-system"
+    assert make_frameworks(configuration)
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("", "it is empty"),
+        ("a: [", "a YAML document"),
+        (HEADER + "parallelism: none\n", "a whole number"),
+    ],
+)
+def test_a_bad_file_is_refused(tmp_path: Path, text: str, want: str) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(text)
+    with pytest.raises(InvalidConfiguration, match=want):
+        read_configuration(file)
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidConfiguration, match="No such file"):
+        read_configuration(tmp_path / "nowhere.yaml")
+
+
+def test_mistakes_are_printed_one_a_row(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(HEADER + "parallelism: 0\npodInitialBackoffSeconds: 0\n")
+    with pytest.raises(InvalidConfiguration) as refused:
+        read_configuration(file)
+    console = Console(width=100, record=True, file=StringIO())
+    print_mistakes(console, refused.value)
+    rows = [line for line in console.export_text().splitlines() if "greater than 0" in line]
+    assert len(rows) == 2
+
+
+def test_check_accepts_what_run_would_accept() -> None:
+    result = CliRunner().invoke(
+        app, ["config", "check", str(REPOSITORY / "config/bin-packing.yaml")]
+    )
+    assert result.exit_code == 0
+    assert "profiles: stowage" in result.stdout
+
+
+def test_check_refuses_an_unknown_plugin_with_its_path(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(
+        HEADER + "profiles: [{plugins: {score: {enabled: [{name: NodeResourceFit}]}}}]\n"
+    )
+    result = CliRunner().invoke(app, ["config", "check", str(file)], env={"COLUMNS": "200"})
+    assert result.exit_code == 1
+    assert "profiles[0].plugins.score.enabled[0].name" in result.stderr
+    assert "NodeResourceFit" in result.stderr
+
+
+def test_show_prints_a_configuration_that_loads_to_the_same(tmp_path: Path) -> None:
+    source = REPOSITORY / "config/bin-packing.yaml"
+    result = CliRunner().invoke(app, ["config", "show", str(source)])
+    shown = tmp_path / "shown.yaml"
+    shown.write_text(result.stdout)
+    assert read_configuration(shown) == read_configuration(source)
+
+
+def test_the_manifests_are_rendered_by_kustomize() -> None:
+    kubectl = REPOSITORY / ".venv/bin/kubectl"
+    if not kubectl.exists():
+        pytest.skip("kubectl is not installed in .venv")
+    rendered = subprocess.run(
+        [kubectl, "kustomize", str(REPOSITORY / "manifests")],
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    objects = list(yaml.safe_load_all(rendered.stdout))
+    by_kind = {obj["kind"]: obj for obj in objects}
+    pod_spec = by_kind["Deployment"]["spec"]["template"]["spec"]
+    (volume,) = pod_spec["volumes"]
+    assert volume["configMap"]["name"] == by_kind["ConfigMap"]["metadata"]["name"]
+    assert "config.yaml" in by_kind["ConfigMap"]["data"]
+    namespaced = [obj for obj in objects if "namespace" in obj["metadata"]]
+    assert {obj["metadata"]["namespace"] for obj in namespaced} == {"stowage-system"}

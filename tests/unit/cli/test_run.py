@@ -1,0 +1,145 @@
+"""`stowage run` reads flags the way kube-scheduler does and puts them over the file."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from scheduler.api.config import InvalidConfiguration, KubeSchedulerConfiguration
+from scheduler.cli import composition
+from scheduler.cli.composition import RunOptions, run_options, serving_options
+from scheduler.cli.main import app
+from scheduler.cli.run import effective_configuration
+from scheduler.operator import EngineParts
+
+HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[RunOptions]:
+    """Collects what would be run instead of running it."""
+    collected: list[RunOptions] = []
+
+    def collect(options: RunOptions, _verbosity: int, _is_json: bool | None) -> int:
+        collected.append(options)
+        return 0
+
+    monkeypatch.setattr(composition, "run_until_told", collect)
+    return collected
+
+
+def run(*flags: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["run", *flags], env={"COLUMNS": "200"})
+    return result.exit_code, result.stderr
+
+
+def test_without_flags_the_defaults_run(started: list[RunOptions]) -> None:
+    assert run() == (0, "")
+    (options,) = started
+    assert options.scheduler_names == ("stowage",)
+    assert options.kubeconfig is None
+    assert options.serving is not None
+    assert options.serving.port == 10259
+    assert options.leader_election is not None
+    assert options.leader_election.lease_name == "stowage"
+
+
+def test_flags_are_taken_as_kube_scheduler_takes_them(started: list[RunOptions]) -> None:
+    exit_status, errors = run(
+        "--kubeconfig=/tmp/kc",
+        "--leader-elect",
+        "--leader-elect-lease-duration=30s",
+        "--leader-elect-renew-deadline",
+        "20s",
+        "--leader-elect-resource-name=another",
+        "-v=4",
+        "--secure-port=0",
+    )
+    assert (exit_status, errors) == (0, "")
+    (options,) = started
+    assert options.kubeconfig == "/tmp/kc"
+    assert options.serving is None
+    assert options.leader_election is not None
+    assert options.leader_election.lease_duration_s == 30
+    assert options.leader_election.renew_deadline_s == 20
+    assert options.leader_election.lease_name == "another"
+
+
+def test_leader_election_can_be_turned_off(started: list[RunOptions]) -> None:
+    assert run("--leader-elect=false") == (0, "")
+    assert started[0].leader_election is None
+
+
+def test_flags_win_over_the_file(started: list[RunOptions], tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(
+        HEADER
+        + "leaderElection: {resourceName: from-file, resourceNamespace: from-file}\n"
+        + "clientConnection: {kubeconfig: /from/file}\n"
+        + "profiles: [{schedulerName: a}, {schedulerName: b}]\n"
+    )
+    assert run(f"--config={file}", "--leader-elect-resource-name=from-flag") == (0, "")
+    (options,) = started
+    assert options.scheduler_names == ("a", "b")
+    assert options.kubeconfig == "/from/file"
+    assert options.leader_election is not None
+    assert options.leader_election.lease_name == "from-flag"
+    assert options.leader_election.lease_namespace == "from-file"
+
+
+def test_a_bad_file_ends_the_command_with_what_is_wrong(
+    started: list[RunOptions], tmp_path: Path
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(HEADER + "parallelism: 0\n")
+    exit_status, errors = run(f"--config={file}")
+    assert exit_status == 1
+    assert "parallelism" in errors
+    assert started == []
+
+
+@pytest.mark.parametrize("flag", ["--leader-elect=maybe", "--leader-elect-lease-duration=soon"])
+def test_a_bad_flag_is_refused(started: list[RunOptions], flag: str) -> None:
+    exit_status, _ = run(flag)
+    assert exit_status == 2
+    assert started == []
+
+
+def test_flags_that_contradict_each_other_are_refused(started: list[RunOptions]) -> None:
+    exit_status, errors = run("--leader-elect-lease-duration=1s")
+    assert exit_status == 1
+    assert "leaderElection.leaseDuration" in errors
+    assert started == []
+
+
+def test_a_scheduler_name_names_the_only_profile() -> None:
+    configuration = effective_configuration(None, "mine", {})
+    assert [profile.scheduler_name for profile in configuration.profiles] == ["mine"]
+
+
+def test_a_scheduler_name_beside_a_file_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(HEADER)
+    with pytest.raises(InvalidConfiguration, match="--scheduler-name"):
+        effective_configuration(file, "mine", {})
+
+
+def test_the_engine_has_a_framework_for_each_profile() -> None:
+    builtins: dict[str, Any] = {"leader_elect": False}
+    options = run_options(
+        effective_configuration(None, "mine", builtins),
+        None,
+        serving_options("127.0.0.1", 0, None, None),
+        max_in_unschedulable_s=60.0,
+    )
+    engine = options.engine_factory(EngineParts(choose=lambda n: n - 1, timer=lambda: 0.0, now=0.0))
+    assert engine.has_ready_pods() is False
+    assert engine.cache_counts()["nodes"] == 0
+    shown = options.configz()
+    assert isinstance(shown, dict)
+    assert shown["profiles"][0]["schedulerName"] == "mine"
+
+
+def test_configuration_is_what_the_types_say() -> None:
+    assert isinstance(effective_configuration(None, None, {}), KubeSchedulerConfiguration)

@@ -1,0 +1,398 @@
+"""InterPodAffinity: near to, or away from, other pods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scheduler.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
+from scheduler.api.node import Node
+from scheduler.api.pod import Affinity, Pod, PodAffinity, PodAffinityTerm, WeightedPodAffinityTerm
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.profile import decode_args
+from scheduler.plugins.inter_pod_affinity import InterPodAffinity, InterPodAffinityArgs
+from scheduler.plugins.inter_pod_affinity.hints import after_node_change, after_pod_change
+from tests.support.builders import (
+    HOSTNAME,
+    ZONE,
+    affinity_term,
+    label_selector,
+    make_namespace,
+    make_node,
+    make_pod,
+    weighted,
+)
+from tests.support.mirrored_cluster import MirroredCluster, existing_nodes, verdicts_by_node
+
+AFFINITY = ("node(s) didn't match pod affinity rules", True)
+ANTI_AFFINITY = ("node(s) didn't match pod anti-affinity rules", False)
+EXISTING_ANTI_AFFINITY = ("node(s) didn't satisfy existing pods anti-affinity rules", False)
+
+WEB = label_selector({"app": "web"})
+DB = label_selector({"app": "db"})
+NEAR_WEB = affinity_term(ZONE, WEB)
+
+
+def near(*terms: PodAffinityTerm, preferred: tuple[WeightedPodAffinityTerm, ...] = ()) -> Affinity:
+    return Affinity(pod_affinity=PodAffinity(terms, preferred))
+
+
+def far(*terms: PodAffinityTerm, preferred: tuple[WeightedPodAffinityTerm, ...] = ()) -> Affinity:
+    return Affinity(pod_anti_affinity=PodAffinity(terms, preferred))
+
+
+def zones() -> list[Node]:
+    return [
+        make_node("a1", zone="a"),
+        make_node("a2", zone="a"),
+        make_node("b1", zone="b"),
+        make_node("bare", labels={HOSTNAME: "bare"}),
+    ]
+
+
+def web(node: str, name: str = "web-0", **fields: Any) -> Pod:
+    return make_pod(name, labels={"app": "web"}, node=node, **fields)
+
+
+def refused(cluster: MirroredCluster, pod: Pod) -> dict[str, tuple[str, bool]] | None:
+    """Reasons by node; None if Filter is skipped."""
+    plugin, state = InterPodAffinity(), CycleState()
+    snapshot, info = cluster.snapshot(), cluster.info(pod)
+    if plugin.pre_filter(state, info, snapshot).status.is_skip:
+        return None
+    nodes = existing_nodes(snapshot)
+    return verdicts_by_node(plugin.filter(state, info, nodes), nodes)
+
+
+def scored(
+    cluster: MirroredCluster, pod: Pod, args: InterPodAffinityArgs | None = None
+) -> dict[str, tuple[int, int]] | None:
+    """Raw and normalised score by node; None if Score is skipped."""
+    plugin, state = InterPodAffinity(args), CycleState()
+    nodes, info = existing_nodes(cluster.snapshot()), cluster.info(pod)
+    if plugin.pre_score(state, info, nodes).is_skip:
+        return None
+    raw = plugin.score(state, info, nodes)
+    normalized = plugin.normalize_score(state, info, nodes, raw)
+    return {
+        name: (raw_score, score)
+        for name, raw_score, score in zip(
+            nodes.names, raw.tolist(), normalized.tolist(), strict=True
+        )
+    }
+
+
+FILTER_CASES: dict[str, tuple[list[Pod], Pod, dict[str, tuple[str, bool]] | None]] = {
+    "a pod without terms among pods without anti-affinity skips Filter": (
+        [web("a1")],
+        make_pod("p"),
+        None,
+    ),
+    "a pod goes to the zone of the pod it wants to be near": (
+        [web("a1")],
+        make_pod("p", affinity=near(NEAR_WEB)),
+        {"b1": AFFINITY, "bare": AFFINITY},
+    ),
+    "pods of another namespace are not meant unless the term says so": (
+        [web("a1", namespace="other")],
+        make_pod("p", affinity=near(NEAR_WEB)),
+        {"a1": AFFINITY, "a2": AFFINITY, "b1": AFFINITY, "bare": AFFINITY},
+    ),
+    "a namespace the term names is searched": (
+        [web("a1", namespace="other")],
+        make_pod("p", affinity=near(affinity_term(ZONE, WEB, namespaces=["other"]))),
+        {"b1": AFFINITY, "bare": AFFINITY},
+    ),
+    "an empty namespace selector means every namespace, known or not": (
+        [web("a1", namespace="other")],
+        make_pod("p", affinity=near(affinity_term(ZONE, WEB, namespace_selector=label_selector()))),
+        {"b1": AFFINITY, "bare": AFFINITY},
+    ),
+    "a term without a label selector matches nothing": (
+        [web("a1")],
+        make_pod("p", affinity=near(affinity_term(ZONE, None))),
+        {"a1": AFFINITY, "a2": AFFINITY, "b1": AFFINITY, "bare": AFFINITY},
+    ),
+    "one placed pod must match all required terms": (
+        [web("a1"), make_pod("db-0", labels={"app": "db"}, node="a1")],
+        make_pod("p", affinity=near(NEAR_WEB, affinity_term(ZONE, DB))),
+        {"a1": AFFINITY, "a2": AFFINITY, "b1": AFFINITY, "bare": AFFINITY},
+    ),
+    "terms with different topology keys must all hold on the node": (
+        [web("a1")],
+        make_pod("p", affinity=near(NEAR_WEB, affinity_term(HOSTNAME, WEB))),
+        {"a2": AFFINITY, "b1": AFFINITY, "bare": AFFINITY},
+    ),
+    "the first pod that wants to be near its like goes wherever the topology key exists": (
+        [],
+        web("", affinity=near(NEAR_WEB)),
+        {"bare": AFFINITY},
+    ),
+    "the first-pod rule does not help a pod that does not match its own terms": (
+        [],
+        make_pod("p", affinity=near(NEAR_WEB)),
+        {"a1": AFFINITY, "a2": AFFINITY, "b1": AFFINITY, "bare": AFFINITY},
+    ),
+    "the first-pod rule holds though a match sits where no topology label is": (
+        [web("bare", name="web-1")],
+        web("", affinity=near(NEAR_WEB)),
+        {"bare": AFFINITY},
+    ),
+    "a pod keeps away from the zone of the pod it wants to be far from": (
+        [web("a1")],
+        make_pod("p", affinity=far(NEAR_WEB)),
+        {"a1": ANTI_AFFINITY, "a2": ANTI_AFFINITY},
+    ),
+    "any one anti-affinity term that matches is enough": (
+        [web("a1"), make_pod("db-0", labels={"app": "db"}, node="b1")],
+        make_pod("p", affinity=far(affinity_term(HOSTNAME, WEB), affinity_term(HOSTNAME, DB))),
+        {"a1": ANTI_AFFINITY, "b1": ANTI_AFFINITY},
+    ),
+    "a placed pod's anti-affinity holds against the newcomer": (
+        [web("a1", affinity=far(affinity_term(ZONE, DB)))],
+        make_pod("p", labels={"app": "db"}),
+        {"a1": EXISTING_ANTI_AFFINITY, "a2": EXISTING_ANTI_AFFINITY},
+    ),
+    "anti-affinity of a pod on a node without the topology label binds nobody": (
+        [web("bare", affinity=far(affinity_term(ZONE, DB)))],
+        make_pod("p", labels={"app": "db"}),
+        None,
+    ),
+    "affinity is named before own anti-affinity, and that before the others'": (
+        [
+            web("a1", affinity=far(affinity_term(HOSTNAME, DB))),
+            make_pod("cache", labels={"app": "cache"}, node="a1"),
+        ],
+        make_pod(
+            "p",
+            labels={"app": "db"},
+            affinity=Affinity(
+                pod_affinity=PodAffinity((affinity_term(ZONE, WEB),)),
+                pod_anti_affinity=PodAffinity(
+                    (affinity_term(HOSTNAME, label_selector({"app": "cache"})),)
+                ),
+            ),
+        ),
+        {"a1": ANTI_AFFINITY, "b1": AFFINITY, "bare": AFFINITY},
+    ),
+    "a pod that is being deleted still counts": (
+        [web("a1", terminating=True)],
+        make_pod("p", affinity=far(NEAR_WEB)),
+        {"a1": ANTI_AFFINITY, "a2": ANTI_AFFINITY},
+    ),
+}
+
+
+@pytest.mark.parametrize("sentence", FILTER_CASES)
+def test_filter(sentence: str) -> None:
+    placed, pod, want = FILTER_CASES[sentence]
+    assert refused(MirroredCluster(zones(), placed), pod) == want
+
+
+def test_a_namespace_selector_covers_the_namespaces_whose_labels_match() -> None:
+    cluster = MirroredCluster(zones(), [web("a1", namespace="other")])
+    term = affinity_term(ZONE, WEB, namespace_selector=label_selector({"team": "x"}))
+    pod = make_pod("p", affinity=far(term))
+    assert refused(cluster, pod) == {}
+    cluster.namespace_seen(make_namespace("other", labels={"team": "x"}))
+    assert refused(cluster, pod) == {"a1": ANTI_AFFINITY, "a2": ANTI_AFFINITY}
+    cluster.namespace_gone("other")
+    assert refused(cluster, pod) == {}
+
+
+def test_an_unknown_namespace_has_no_labels_for_the_terms_of_placed_pods() -> None:
+    without_team = label_selector(None, ("team", "DoesNotExist", ()))
+    term = affinity_term(ZONE, WEB, namespace_selector=without_team)
+    placed = make_pod("guard", node="a1", namespace="other", affinity=far(term))
+    cluster = MirroredCluster(zones(), [placed])
+    assert refused(cluster, web("")) == {"a1": EXISTING_ANTI_AFFINITY, "a2": EXISTING_ANTI_AFFINITY}
+
+
+def test_a_what_if_snapshot_is_judged_by_what_it_holds() -> None:
+    cluster = MirroredCluster(zones(), [web("a1")])
+    plugin, state = InterPodAffinity(), CycleState()
+    info = cluster.info(make_pod("p", affinity=far(NEAR_WEB)))
+    snapshot = cluster.snapshot()
+    plugin.pre_filter(state, info, snapshot)
+    freed = existing_nodes(snapshot.without_pods(["uid-web-0"]))
+    assert verdicts_by_node(plugin.filter(state, info, freed), freed) == {}
+
+
+def test_pods_on_a_node_that_is_gone_count_for_nobody() -> None:
+    cluster = MirroredCluster(zones(), [web("a1")])
+    cluster.node_gone("a1")
+    assert refused(cluster, make_pod("p", affinity=far(NEAR_WEB))) == {}
+
+
+PREFER_WEB = weighted(10, NEAR_WEB)
+SCORE_CASES: dict[str, tuple[list[Pod], Pod, dict[str, tuple[int, int]] | None]] = {
+    "nobody prefers anything": ([web("a1")], make_pod("p"), None),
+    "a preference that no pod meets is skipped": (
+        [make_pod("db-0", labels={"app": "db"}, node="a1")],
+        make_pod("p", affinity=near(preferred=(PREFER_WEB,))),
+        None,
+    ),
+    # two matching pods in zone a: 2 * 10
+    "each matching pod of the domain adds the weight": (
+        [web("a1"), web("a2", name="web-1")],
+        make_pod("p", affinity=near(preferred=(PREFER_WEB,))),
+        {"a1": (20, 100), "a2": (20, 100), "b1": (0, 0), "bare": (0, 0)},
+    ),
+    "anti-affinity subtracts it": (
+        [web("a1"), web("a2", name="web-1"), web("b1", name="web-2")],
+        make_pod("p", affinity=far(preferred=(PREFER_WEB,))),
+        {"a1": (-20, 0), "a2": (-20, 0), "b1": (-10, 50), "bare": (0, 100)},
+    ),
+    "placed pods' preferences count as well, whether for or against": (
+        [
+            web("a1", affinity=near(preferred=(weighted(5, affinity_term(ZONE, DB)),))),
+            web(
+                "b1",
+                name="web-1",
+                affinity=far(preferred=(weighted(5, affinity_term(HOSTNAME, DB)),)),
+            ),
+        ],
+        make_pod("p", labels={"app": "db"}),
+        {"a1": (5, 100), "a2": (5, 100), "b1": (-5, 0), "bare": (0, 50)},
+    ),
+    "a placed pod's required affinity counts with the hard weight of 1": (
+        [web("a1", affinity=near(affinity_term(ZONE, DB)))],
+        make_pod("p", labels={"app": "db"}),
+        {"a1": (1, 100), "a2": (1, 100), "b1": (0, 0), "bare": (0, 0)},
+    ),
+    "weights that cancel out are scored all the same": (
+        [web("a1")],
+        make_pod(
+            "p",
+            affinity=Affinity(
+                pod_affinity=PodAffinity((), (PREFER_WEB,)),
+                pod_anti_affinity=PodAffinity((), (PREFER_WEB,)),
+            ),
+        ),
+        {"a1": (0, 0), "a2": (0, 0), "b1": (0, 0), "bare": (0, 0)},
+    ),
+}
+
+
+@pytest.mark.parametrize("sentence", SCORE_CASES)
+def test_score(sentence: str) -> None:
+    placed, pod, want = SCORE_CASES[sentence]
+    assert scored(MirroredCluster(zones(), placed), pod) == want
+
+
+def test_a_hard_weight_of_zero_ignores_required_affinity_of_placed_pods() -> None:
+    placed = web("a1", affinity=near(affinity_term(ZONE, DB)))
+    cluster = MirroredCluster(zones(), [placed])
+    args = InterPodAffinityArgs(hard_pod_affinity_weight=0)
+    assert scored(cluster, make_pod("p", labels={"app": "db"}), args) is None
+
+
+def test_others_preferences_can_be_ignored_for_pods_without_own_ones() -> None:
+    placed = web("a1", affinity=near(preferred=(weighted(5, affinity_term(ZONE, DB)),)))
+    cluster = MirroredCluster(zones(), [placed])
+    args = InterPodAffinityArgs(ignore_preferred_terms_of_existing_pods=True)
+    assert scored(cluster, make_pod("p", labels={"app": "db"}), args) is None
+    choosy = make_pod("q", labels={"app": "db"}, affinity=near(preferred=(PREFER_WEB,)))
+    # own preference 10, the placed pod's 5: both count once the pod has preferences
+    assert scored(cluster, choosy, args) == {
+        "a1": (15, 100),
+        "a2": (15, 100),
+        "b1": (0, 0),
+        "bare": (0, 0),
+    }
+
+
+def test_no_nodes_normalise_to_no_scores() -> None:
+    cluster = MirroredCluster(zones())
+    none = cluster.snapshot().view(np.empty(0, dtype=np.int64))
+    scores = np.empty(0, dtype=np.int64)
+    info = cluster.info(make_pod("p"))
+    assert InterPodAffinity().normalize_score(CycleState(), info, none, scores).tolist() == []
+
+
+ARGS_CASES = {
+    "an empty entry means the defaults": ({}, []),
+    "the weight may be 100": ({"hardPodAffinityWeight": 100}, []),
+    "the weight may not be 101": (
+        {"hardPodAffinityWeight": 101},
+        ["args.hardPodAffinityWeight: 101 (expected a whole number from 0 to 100)"],
+    ),
+    "the weight may not be negative": (
+        {"hardPodAffinityWeight": -1},
+        ["args.hardPodAffinityWeight: -1 (expected a whole number from 0 to 100)"],
+    ),
+}
+
+
+@pytest.mark.parametrize("sentence", ARGS_CASES)
+def test_arguments(sentence: str) -> None:
+    given, want = ARGS_CASES[sentence]
+    _, errors = decode_args(InterPodAffinityArgs, given, "args")
+    assert [str(error) for error in errors] == want
+
+
+def test_it_registers_for_the_events_of_pods_and_nodes_that_upstream_names() -> None:
+    events = [registered.event for registered in InterPodAffinity().events_to_register()]
+    pods = ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.DELETE
+    nodes = ActionType.ADD | ActionType.UPDATE_NODE_LABEL
+    assert events == [
+        ClusterEvent(EventResource.POD, pods),
+        ClusterEvent(EventResource.NODE, nodes),
+    ]
+
+
+WANTS_WEB = make_pod("p", affinity=near(NEAR_WEB))
+AVOIDS_WEB = make_pod("p", affinity=far(NEAR_WEB))
+PLAIN_DB = make_pod("p", labels={"app": "db"})
+OTHER = make_pod("web-0", labels={"app": "other"}, node="a1")
+GUARD = web("a1", affinity=far(affinity_term(ZONE, DB)))
+POD_HINT_CASES: dict[str, tuple[Pod, Pod | None, Pod | None, QueueingHint]] = {
+    "a pod to be near was placed": (WANTS_WEB, None, web("a1"), QueueingHint.QUEUE),
+    "some other pod was placed": (WANTS_WEB, None, OTHER, QueueingHint.SKIP),
+    "a pod to be near is still pending": (WANTS_WEB, None, web(""), QueueingHint.SKIP),
+    "a placed pod became one to be near": (WANTS_WEB, OTHER, web("a1"), QueueingHint.QUEUE),
+    "a pod to be near stopped being one": (WANTS_WEB, web("a1"), OTHER, QueueingHint.SKIP),
+    "a pod to be far from was deleted": (AVOIDS_WEB, web("a1"), None, QueueingHint.QUEUE),
+    "a pod to be far from was placed": (AVOIDS_WEB, None, web("a1"), QueueingHint.SKIP),
+    "a pod stopped being one to be far from": (AVOIDS_WEB, web("a1"), OTHER, QueueingHint.QUEUE),
+    "some other pod was deleted": (AVOIDS_WEB, OTHER, None, QueueingHint.SKIP),
+    "a pod that kept this one away was deleted": (PLAIN_DB, GUARD, None, QueueingHint.QUEUE),
+    "the rejected pod itself changed labels": (
+        PLAIN_DB,
+        PLAIN_DB,
+        make_pod("p", labels={"app": "web"}),
+        QueueingHint.QUEUE,
+    ),
+}
+
+
+@pytest.mark.parametrize("sentence", POD_HINT_CASES)
+def test_hint_after_a_pod_change(sentence: str) -> None:
+    pod, old, new, want = POD_HINT_CASES[sentence]
+    info = MirroredCluster().info
+    before = None if old is None else info(old)
+    after = None if new is None else info(new)
+    assert after_pod_change(info(pod), before, after) is want
+
+
+ZONED, UNZONED = make_node("n", zone="a"), make_node("n")
+NODE_HINT_CASES: dict[str, tuple[Pod, Node | None, Node | None, QueueingHint]] = {
+    "a node of some zone came": (WANTS_WEB, None, ZONED, QueueingHint.QUEUE),
+    "a node without a zone came": (WANTS_WEB, None, UNZONED, QueueingHint.SKIP),
+    "a node got a zone": (WANTS_WEB, UNZONED, ZONED, QueueingHint.QUEUE),
+    "a node changed zones": (WANTS_WEB, ZONED, make_node("n", zone="b"), QueueingHint.QUEUE),
+    "a node lost its zone": (WANTS_WEB, ZONED, UNZONED, QueueingHint.SKIP),
+    "a node came, for a pod that keeps away": (AVOIDS_WEB, None, UNZONED, QueueingHint.QUEUE),
+    "a node lost the zone to keep away from": (AVOIDS_WEB, ZONED, UNZONED, QueueingHint.QUEUE),
+    "a node got a zone to keep away from": (AVOIDS_WEB, UNZONED, ZONED, QueueingHint.SKIP),
+    "a node came, for a pod without terms": (PLAIN_DB, None, ZONED, QueueingHint.SKIP),
+    "a node went": (WANTS_WEB, ZONED, None, QueueingHint.SKIP),
+}
+
+
+@pytest.mark.parametrize("sentence", NODE_HINT_CASES)
+def test_hint_after_a_node_change(sentence: str) -> None:
+    pod, old, new, want = NODE_HINT_CASES[sentence]
+    assert after_node_change(MirroredCluster().info(pod), old, new) is want

@@ -1,0 +1,440 @@
+"""PodTopologySpread: the pods of a workload evenly over zones, nodes or racks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from scheduler.api.meta import LabelSelector, OwnerReference
+from scheduler.api.node import Node, Taint
+from scheduler.api.pod import Pod, Toleration, TopologySpreadConstraint
+from scheduler.framework import CycleState
+from scheduler.framework.profile import decode_args
+from scheduler.plugins.pod_topology_spread import (
+    DefaultConstraint,
+    PodTopologySpread,
+    PodTopologySpreadArgs,
+)
+from tests.support.builders import HOSTNAME, ZONE, label_selector, make_node, make_pod
+from tests.support.mirrored_cluster import MirroredCluster, existing_nodes, verdicts_by_node
+
+SKEWED = ("node(s) didn't match pod topology spread constraints", False)
+UNLABELLED = (
+    "node(s) didn't match pod topology spread constraints (missing required label)",
+    True,
+)
+Verdicts = dict[str, tuple[str, bool]]
+Scores = dict[str, tuple[int, int]]
+
+WEB = label_selector({"app": "web"})
+DEDICATED = Taint(key="dedicated", value="db", effect="NoSchedule")
+
+
+def spread(
+    key: str = ZONE, selector: LabelSelector | None = WEB, soft: bool = False, **fields: Any
+) -> TopologySpreadConstraint:
+    """A constraint with maxSkew 1 unless given."""
+    return TopologySpreadConstraint(
+        topology_key=key,
+        label_selector=selector,
+        when_unsatisfiable="ScheduleAnyway" if soft else "DoNotSchedule",
+        **({"max_skew": 1} | fields),
+    )
+
+
+def web(name: str, node: str = "", **fields: Any) -> Pod:
+    return make_pod(name, node=node, **({"labels": {"app": "web"}} | fields))
+
+
+def incoming(*constraints: TopologySpreadConstraint, **fields: Any) -> Pod:
+    return web("p", topology_spread_constraints=constraints, **fields)
+
+
+def zones() -> list[Node]:
+    return [
+        make_node("a1", zone="a"),
+        make_node("a2", zone="a"),
+        make_node("b1", zone="b"),
+        make_node("bare"),
+    ]
+
+
+def placed(*node_names: str, **fields: Any) -> list[Pod]:
+    return [web(f"web-{index}", node, **fields) for index, node in enumerate(node_names)]
+
+
+def refused(
+    cluster: MirroredCluster, pod: Pod, args: PodTopologySpreadArgs | None = None
+) -> Verdicts | None:
+    """Reasons by node; None if Filter is skipped."""
+    plugin, state = PodTopologySpread(args), CycleState()
+    snapshot, info = cluster.snapshot(), cluster.info(pod)
+    if plugin.pre_filter(state, info, snapshot).status.is_skip:
+        return None
+    nodes = existing_nodes(snapshot)
+    return verdicts_by_node(plugin.filter(state, info, nodes), nodes)
+
+
+def scored(
+    cluster: MirroredCluster,
+    pod: Pod,
+    args: PodTopologySpreadArgs | None = None,
+    feasible: Sequence[str] | None = None,
+) -> Scores | None:
+    """Raw and normalised score by node; None if Score is skipped."""
+    plugin, state = PodTopologySpread(args), CycleState()
+    nodes, info = existing_nodes(cluster.snapshot()), cluster.info(pod)
+    if feasible is not None:
+        nodes = nodes.snapshot.view(nodes.rows[[name in feasible for name in nodes.names]])
+    if plugin.pre_score(state, info, nodes).is_skip:
+        return None
+    raw = plugin.score(state, info, nodes)
+    normalized = plugin.normalize_score(state, info, nodes, raw)
+    pairs = zip(raw.tolist(), normalized.tolist(), strict=True)
+    return dict(zip(nodes.names, pairs, strict=True))
+
+
+EXTRA_ZONE = [*zones(), make_node("c1", zone="c", taints=[DEDICATED])]
+FILTER_CASES: dict[str, tuple[list[Node], list[Pod], Pod, Verdicts | None]] = {
+    "a pod without hard constraints skips Filter": (
+        zones(),
+        placed("a1"),
+        incoming(spread(soft=True)),
+        None,
+    ),
+    "a zone that is one ahead takes no more": (
+        zones(),
+        placed("a1"),
+        incoming(spread()),
+        {"a1": SKEWED, "a2": SKEWED, "bare": UNLABELLED},
+    ),
+    "a wider skew lets it": (
+        zones(),
+        placed("a1"),
+        incoming(spread(max_skew=2)),
+        {"bare": UNLABELLED},
+    ),
+    "a pod that its own selector does not match adds nothing": (
+        zones(),
+        placed("a1"),
+        incoming(spread(), labels={"app": "other"}),
+        {"bare": UNLABELLED},
+    ),
+    "pods being deleted do not count": (
+        zones(),
+        placed("a1", terminating=True),
+        incoming(spread()),
+        {"bare": UNLABELLED},
+    ),
+    "pods of other namespaces do not count": (
+        zones(),
+        placed("a1", namespace="other"),
+        incoming(spread()),
+        {"bare": UNLABELLED},
+    ),
+    "an empty selector counts no pods but the incoming one": (
+        zones(),
+        placed("a1", "a1"),
+        incoming(spread(selector=label_selector())),
+        {"bare": UNLABELLED},
+    ),
+    "an absent selector counts nothing": (
+        zones(),
+        placed("a1", "a1"),
+        incoming(spread(selector=None)),
+        {"bare": UNLABELLED},
+    ),
+    "with fewer domains than minDomains the lowest count is taken to be zero": (
+        zones(),
+        placed("a1", "b1"),
+        incoming(spread(min_domains=3)),
+        {"a1": SKEWED, "a2": SKEWED, "b1": SKEWED, "bare": UNLABELLED},
+    ),
+    "nodes that node affinity excludes are no domains": (
+        zones(),
+        placed("a1"),
+        incoming(spread(), node_selector={ZONE: "a"}),
+        {"bare": UNLABELLED},
+    ),
+    "nodeAffinityPolicy Ignore makes them domains": (
+        zones(),
+        placed("a1"),
+        incoming(spread(node_affinity_policy="Ignore"), node_selector={ZONE: "a"}),
+        {"a1": SKEWED, "a2": SKEWED, "bare": UNLABELLED},
+    ),
+    "tainted nodes are domains": (
+        EXTRA_ZONE,
+        placed("a1", "b1"),
+        incoming(spread()),
+        {"a1": SKEWED, "a2": SKEWED, "b1": SKEWED, "bare": UNLABELLED},
+    ),
+    "nodeTaintsPolicy Honor leaves them out": (
+        EXTRA_ZONE,
+        placed("a1", "b1"),
+        incoming(spread(node_taints_policy="Honor")),
+        {"bare": UNLABELLED},
+    ),
+    "nodeTaintsPolicy Honor keeps those whose taints are tolerated": (
+        EXTRA_ZONE,
+        placed("a1", "b1"),
+        incoming(
+            spread(node_taints_policy="Honor"),
+            tolerations=[Toleration(key="dedicated", operator="Exists")],
+        ),
+        {"a1": SKEWED, "a2": SKEWED, "b1": SKEWED, "bare": UNLABELLED},
+    ),
+    "the first constraint that fails gives the reason": (
+        zones(),
+        placed("bare"),
+        incoming(spread(HOSTNAME), spread(ZONE)),
+        {"bare": UNLABELLED},
+    ),
+    "a node without all topology keys counts for no constraint": (
+        zones(),
+        placed("a1", "a2", "b1"),
+        incoming(spread(HOSTNAME), spread(ZONE, max_skew=5)),
+        {"bare": UNLABELLED},
+    ),
+    "labels named by matchLabelKeys narrow the selector": (
+        zones(),
+        placed("a1", labels={"app": "web", "version": "1"}),
+        incoming(
+            spread(match_label_keys=("version", "absent")), labels={"app": "web", "version": "2"}
+        ),
+        {"bare": UNLABELLED},
+    ),
+}
+
+
+@pytest.mark.parametrize("sentence", FILTER_CASES)
+def test_filter(sentence: str) -> None:
+    nodes, pods, pod, want = FILTER_CASES[sentence]
+    assert refused(MirroredCluster(nodes, pods), pod) == want
+
+
+def test_nodes_that_come_and_go_change_the_domains() -> None:
+    plugin, cluster = PodTopologySpread(), MirroredCluster(zones(), placed("a1", "b1"))
+    info = cluster.info(incoming(spread()))
+
+    def verdicts() -> Verdicts:
+        state, nodes = CycleState(), existing_nodes(cluster.snapshot())
+        plugin.pre_filter(state, info, nodes.snapshot)
+        return verdicts_by_node(plugin.filter(state, info, nodes), nodes)
+
+    assert verdicts() == {"bare": UNLABELLED}
+    cluster.node_seen(make_node("c1", zone="c"))
+    assert verdicts() == {"a1": SKEWED, "a2": SKEWED, "b1": SKEWED, "bare": UNLABELLED}
+    cluster.node_seen(make_node("bare", zone="b"))
+    assert verdicts() == {"a1": SKEWED, "a2": SKEWED, "b1": SKEWED, "bare": SKEWED}
+    cluster.node_gone("c1")
+    assert verdicts() == {}
+
+
+def test_a_what_if_snapshot_is_judged_by_what_it_holds() -> None:
+    plugin, cluster = PodTopologySpread(), MirroredCluster(zones(), placed("a1"))
+    state, info, snapshot = CycleState(), cluster.info(incoming(spread())), cluster.snapshot()
+    plugin.pre_filter(state, info, snapshot)
+    freed = existing_nodes(snapshot.without_pods(["uid-web-0"]))
+    assert verdicts_by_node(plugin.filter(state, info, freed), freed) == {"bare": UNLABELLED}
+
+
+SCORE_CASES: dict[str, tuple[list[Pod], Pod, Scores | None]] = {
+    "a pod without soft constraints is not scored": (placed("a1"), incoming(spread()), None),
+    # log(2 zones + 2) = 1.386: 2 * 1.386 = 2.77 -> 3; 1 * 1.386 -> 1; (3 + 1 - 3) * 100 // 3
+    "the emptier zone scores higher, nodes without the key nothing": (
+        placed("a1", "a2", "b1"),
+        incoming(spread(soft=True)),
+        {"a1": (3, 33), "a2": (3, 33), "b1": (1, 100), "bare": (0, 0)},
+    ),
+    # 2.77 + 4 = 6.77 -> 7; 1.386 + 4 -> 5; (7 + 5 - 7) * 100 // 7
+    "a wider skew waters the difference down": (
+        placed("a1", "a2", "b1"),
+        incoming(spread(soft=True, max_skew=5)),
+        {"a1": (7, 71), "a2": (7, 71), "b1": (5, 100), "bare": (0, 0)},
+    ),
+    "without any matching pod all rated nodes get 100": (
+        [],
+        incoming(spread(soft=True)),
+        {"a1": (0, 100), "a2": (0, 100), "b1": (0, 100), "bare": (0, 0)},
+    ),
+    # log(4 nodes + 2) = 1.79 per pod on the node itself
+    "by hostname each node counts its own pods": (
+        placed("a1", "a1", "b1"),
+        incoming(spread(HOSTNAME, soft=True)),
+        {"a1": (4, 0), "a2": (0, 100), "b1": (2, 50), "bare": (0, 100)},
+    ),
+    "hostname counts do not ask whether node affinity allows the node": (
+        placed("b1"),
+        incoming(spread(HOSTNAME, soft=True), node_selector={ZONE: "a"}),
+        {"a1": (0, 100), "a2": (0, 100), "b1": (2, 0), "bare": (0, 100)},
+    ),
+    "zone counts leave out nodes that node affinity excludes": (
+        placed("b1"),
+        incoming(spread(ZONE, soft=True), node_selector={ZONE: "a"}),
+        {"a1": (0, 100), "a2": (0, 100), "b1": (0, 100), "bare": (0, 0)},
+    ),
+}
+
+
+@pytest.mark.parametrize("sentence", SCORE_CASES)
+def test_score(sentence: str) -> None:
+    pods, pod, want = SCORE_CASES[sentence]
+    assert scored(MirroredCluster(zones(), pods), pod) == want
+
+
+def test_domains_are_weighed_by_how_many_the_feasible_nodes_have() -> None:
+    cluster = MirroredCluster(zones(), placed("a1", "a2", "a2"))
+    # one zone among the feasible nodes: 3 * log(1 + 2) = 3.3 -> 3; with two it would be 4
+    got = scored(cluster, incoming(spread(soft=True)), feasible=["a1", "a2"])
+    assert got == {"a1": (3, 100), "a2": (3, 100)}
+
+
+def test_if_no_feasible_node_has_the_keys_nothing_is_rated() -> None:
+    cluster = MirroredCluster(zones(), placed("a1"))
+    assert scored(cluster, incoming(spread(soft=True)), feasible=["bare"]) == {"bare": (0, 0)}
+
+
+REPLICA_SET = OwnerReference(kind="ReplicaSet", name="web", api_version="apps/v1", controller=True)
+STATEFUL_SET = OwnerReference(
+    kind="StatefulSet", name="web", api_version="apps/v1", controller=True
+)
+REPLICATION_CONTROLLER = OwnerReference(
+    kind="ReplicationController", name="web", api_version="v1", controller=True
+)
+JOB = OwnerReference(kind="Job", name="web", api_version="batch/v1", controller=True)
+SELECTED_CASES: dict[str, tuple[str, LabelSelector | None, OwnerReference | None, bool]] = {
+    "a service selects the pod": ("Service", WEB, None, True),
+    "a service selects other pods": ("Service", label_selector({"app": "db"}), None, False),
+    "a service without a selector selects nothing": ("Service", None, None, False),
+    "the owning ReplicaSet selects": ("ReplicaSet", WEB, REPLICA_SET, True),
+    "the owning StatefulSet selects": ("StatefulSet", WEB, STATEFUL_SET, True),
+    "the owning ReplicationController selects": (
+        "ReplicationController",
+        WEB,
+        REPLICATION_CONTROLLER,
+        True,
+    ),
+    "a ReplicaSet that does not own the pod is not asked": ("ReplicaSet", WEB, None, False),
+    "owners of other kinds are not asked": ("ReplicaSet", WEB, JOB, False),
+    "an owner without a selector selects nothing": ("ReplicaSet", None, REPLICA_SET, False),
+}
+
+
+@pytest.mark.parametrize("sentence", SELECTED_CASES)
+def test_built_in_defaults_hold_for_pods_that_workloads_select(sentence: str) -> None:
+    kind, selector, owner, selected = SELECTED_CASES[sentence]
+    cluster = MirroredCluster(zones(), placed("a1"))
+    cluster.workload_seen(kind, "default", "web", selector)
+    assert (scored(cluster, web("p", owner=owner)) is not None) is selected
+
+
+def test_built_in_defaults_rate_nodes_without_a_zone_by_their_hostname() -> None:
+    cluster = MirroredCluster(zones(), placed("a1"))
+    cluster.workload_seen("Service", "default", "web", WEB)
+    # own pod: 1 * log(4 nodes + 2) = 1.79, + 2; zone: 1 * log(3 + 2) = 1.61, + 4, where having
+    # no zone counts as a third zone but adds nothing: 9.4, 7.6, 6 and 2
+    assert scored(cluster, web("p")) == {
+        "a1": (9, 22),
+        "a2": (8, 33),
+        "b1": (6, 55),
+        "bare": (2, 100),
+    }
+
+
+def test_services_and_owner_select_together() -> None:
+    cluster = MirroredCluster(
+        zones(), [*placed("a1", "a1"), web("other", "b1", labels={"app": "web", "v": "1"})]
+    )
+    cluster.workload_seen("Service", "default", "web", WEB)
+    cluster.workload_seen("ReplicaSet", "default", "web", label_selector({"v": "1"}))
+    args = PodTopologySpreadArgs((DefaultConstraint(1, ZONE, "ScheduleAnyway"),), "List")
+    pod = web("p", owner=REPLICA_SET, labels={"app": "web", "v": "1"})
+    # only the pod in zone b has both labels: 1 * log(2 + 2) = 1.39 -> 1
+    assert scored(cluster, pod, args) == {
+        "a1": (0, 100),
+        "a2": (0, 100),
+        "b1": (1, 0),
+        "bare": (0, 0),
+    }
+
+
+def test_a_pod_with_own_constraints_gets_no_defaults() -> None:
+    cluster = MirroredCluster(zones(), placed("a1"))
+    cluster.workload_seen("Service", "default", "web", WEB)
+    assert scored(cluster, incoming(spread())) is None
+
+
+def test_listed_defaults_can_be_hard() -> None:
+    cluster = MirroredCluster(zones(), placed("a1"))
+    args = PodTopologySpreadArgs((DefaultConstraint(1, ZONE, "DoNotSchedule"),), "List")
+    assert refused(cluster, web("p"), args) is None
+    cluster.workload_seen("Service", "default", "web", WEB)
+    assert refused(cluster, web("p"), args) == {
+        "a1": SKEWED,
+        "a2": SKEWED,
+        "bare": UNLABELLED,
+    }
+
+
+def listed(**fields: Any) -> dict[str, Any]:
+    good = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "ScheduleAnyway"}
+    return {"defaultingType": "List", "defaultConstraints": [good | fields]}
+
+
+ARGS_CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "an empty entry means the built-in defaults": ({}, []),
+    "a list of constraints": (listed(), []),
+    "another defaulting type": (
+        {"defaultingType": "None"},
+        ['args.defaultingType: "None" (expected "System" or "List")'],
+    ),
+    "constraints beside the built-in defaults": (
+        listed() | {"defaultingType": "System"},
+        ['args.defaultingType: "System" (expected "List" where defaultConstraints are not empty)'],
+    ),
+    "a skew of nought": (
+        listed(maxSkew=0),
+        ["args.defaultConstraints[0].maxSkew: 0 (expected a whole number greater than 0)"],
+    ),
+    "some other action": (
+        listed(whenUnsatisfiable="Never"),
+        [
+            (
+                'args.defaultConstraints[0].whenUnsatisfiable: "Never" '
+                '(expected "DoNotSchedule" or "ScheduleAnyway")'
+            )
+        ],
+    ),
+    "a selector": (
+        listed(labelSelector={"matchLabels": {"app": "web"}}),
+        [
+            (
+                'args.defaultConstraints[0].labelSelector: {"matchLabels":{"app":"web"}} '
+                "(expected none, for the selector is found for each pod)"
+            )
+        ],
+    ),
+    "the same key and action twice": (
+        {"defaultingType": "List", "defaultConstraints": listed()["defaultConstraints"] * 2},
+        [
+            (
+                'args.defaultConstraints[1]: ["topology.kubernetes.io/zone","ScheduleAnyway"] '
+                "(expected a topologyKey and whenUnsatisfiable that no other entry has)"
+            )
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("sentence", ARGS_CASES)
+def test_arguments(sentence: str) -> None:
+    given, want = ARGS_CASES[sentence]
+    _, errors = decode_args(PodTopologySpreadArgs, given, "args")
+    assert [str(error) for error in errors] == want
+
+
+def test_a_topology_key_has_to_be_a_label_key() -> None:
+    _, errors = decode_args(PodTopologySpreadArgs, listed(topologyKey="no good"), "args")
+    assert [error.path for error in errors] == ["args.defaultConstraints[0].topologyKey"]

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+from scheduler.api.status import Status, error, unresolvable
+from scheduler.queue import Place
+from scheduler.state.pod_info import PodInfo
+from tests.unit.queue.scenario import (
+    CLAIM_ADD,
+    NODE_ADD,
+    PROFILE,
+    Gate,
+    make_queue,
+    pending,
+    pop_names,
+)
+
+
+def _failing(info: PodInfo) -> Status:
+    return error("no connection", plugin="Gatekeeper")
+
+
+def _raising(info: PodInfo) -> Status:
+    raise ZeroDivisionError("division by zero")
+
+
+def _anonymous(info: PodInfo) -> Status:
+    return unresolvable("no")
+
+
+def test_a_gated_pod_waits_as_unschedulable_and_counts_as_gated() -> None:
+    queue = make_queue()
+    info = pending("p", gates=["hold"])
+    assert queue.add(info, 0.0) is Place.UNSCHEDULABLE
+    assert queue.pending_counts() == {"active": 0, "backoff": 0, "unschedulable": 0, "gated": 1}
+    assert pop_names(queue) == []
+    queued = queue.get(info.uid)
+    assert queued is not None
+    assert queued.gating_plugin == "SchedulingGates"
+    assert queued.initial_attempt_at is None
+
+
+def test_a_pod_whose_scheduling_gates_are_removed_becomes_active() -> None:
+    queue = make_queue()
+    queue.add(pending("p", gates=["a", "b"]), 0.0)
+    assert queue.update(pending("p", gates=["b"]), 1.0) is Place.UNSCHEDULABLE
+    assert queue.update(pending("p"), 2.0) is Place.ACTIVE
+    queue.validate()
+    assert pop_names(queue) == ["p"]
+
+
+def test_only_events_of_the_gating_plugin_ask_again() -> None:
+    gate = Gate()
+    gate.closed.add("p")
+    queue = make_queue(pre_enqueue=gate)
+    queue.add(pending("p"), 0.0)
+    queue.move_on_event(NODE_ADD, None, None, 1.0)
+    assert gate.asked == ["p"]
+    queue.move_on_event(CLAIM_ADD, None, None, 1.0)
+    assert gate.asked == ["p", "p"]
+    gate.closed.clear()
+    assert queue.move_on_event(CLAIM_ADD, None, None, 2.0) == 1
+    queue.validate()
+    assert pop_names(queue) == ["p"]
+
+
+def test_an_opened_gate_can_reveal_another_one() -> None:
+    gate = Gate()
+    gate.closed.add("p")
+    queue = make_queue(pre_enqueue=gate)
+    queue.add(pending("p", gates=["hold"]), 0.0)
+    assert queue.update(pending("p"), 1.0) is Place.UNSCHEDULABLE
+    queue.validate()
+    assert queue.unschedulable_counts() == {(PROFILE, "Gatekeeper"): 1}
+    gate.closed.clear()
+    queue.move_on_event(CLAIM_ADD, None, None, 2.0)
+    assert pop_names(queue) == ["p"]
+
+
+def test_a_pod_that_comes_back_can_be_gated_instead_of_backing_off() -> None:
+    gate = Gate()
+    queue = make_queue(pre_enqueue=gate)
+    queue.add(pending("p"), 0.0)
+    queued = queue.pop(0.0)
+    assert queued is not None
+    gate.closed.add("p")
+    assert queue.add_unschedulable(queued, 0.0, is_error=True) is Place.UNSCHEDULABLE
+    queue.validate()
+    assert queue.pending_counts()["gated"] == 1
+
+
+def test_a_gated_pod_is_asked_again_after_five_minutes() -> None:
+    gate = Gate()
+    gate.closed.add("p")
+    queue = make_queue(pre_enqueue=gate)
+    queue.add(pending("p"), 0.0)
+    assert queue.flush(300.0) == 0
+    assert queue.next_deadline() == 600.0
+    gate.closed.clear()
+    assert queue.flush(600.0) == 1
+    assert pop_names(queue) == ["p"]
+
+
+def test_an_error_of_pre_enqueue_gates_the_pod_and_is_reported() -> None:
+    queue = make_queue(pre_enqueue=_failing)
+    assert queue.add(pending("p"), 0.0) is Place.UNSCHEDULABLE
+    assert queue.drain_problems() == [
+        (
+            "pod default/p: PreEnqueue of plugin Gatekeeper failed: no connection; "
+            "expected Success or a rejection, the pod is gated"
+        )
+    ]
+    assert queue.drain_problems() == []
+
+
+def test_a_raising_pre_enqueue_gates_the_pod_until_anything_happens() -> None:
+    queue = make_queue(pre_enqueue=_raising)
+    assert queue.add(pending("p"), 0.0) is Place.UNSCHEDULABLE
+    queue.validate()
+    assert len(queue.drain_problems()) == 1
+    queue.move_on_event(NODE_ADD, None, None, 1.0)
+    assert "ZeroDivisionError" in queue.drain_problems()[0]
+
+
+def test_a_rejection_that_names_no_plugin_gates_the_pod_too() -> None:
+    queue = make_queue(pre_enqueue=_anonymous)
+    queue.add(pending("p"), 0.0)
+    assert queue.unschedulable_counts() == {(PROFILE, "PreEnqueue"): 1}
+    queue.validate()

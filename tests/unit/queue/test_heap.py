@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from scheduler.queue.heap import KeyedHeap
+
+
+def _heap(*members: tuple[str, int]) -> KeyedHeap[str]:
+    heap: KeyedHeap[str] = KeyedHeap()
+    for uid, key in members:
+        heap.push(uid, (key,), uid)
+    return heap
+
+
+def _drain(heap: KeyedHeap[str]) -> list[str]:
+    popped = []
+    while (member := heap.pop()) is not None:
+        popped.append(member)
+    return popped
+
+
+def test_members_come_out_smallest_key_first() -> None:
+    assert _drain(_heap(("c", 3), ("a", 1), ("b", 2))) == ["a", "b", "c"]
+
+
+def test_equal_keys_come_out_in_the_order_they_came_in() -> None:
+    assert _drain(_heap(("x", 1), ("b", 1), ("m", 1), ("a", 1))) == ["x", "b", "m", "a"]
+
+
+def test_in_order_says_what_pop_would_do_and_takes_nothing() -> None:
+    heap = _heap(("c", 3), ("a", 1), ("b", 1))
+    assert heap.in_order() == ["a", "b", "c"]
+    assert len(heap) == 3
+    assert sorted(heap) == ["a", "b", "c"]
+
+
+def test_a_removed_member_never_comes_out() -> None:
+    heap = _heap(("a", 1), ("b", 2), ("c", 3))
+    assert heap.remove("a") == "a"
+    assert heap.remove("a") is None
+    assert "a" not in heap
+    assert heap.peek() == ((2,), "b")
+    assert _drain(heap) == ["b", "c"]
+
+
+def test_pushing_a_known_uid_moves_it_to_its_new_key() -> None:
+    heap = _heap(("a", 1), ("b", 2))
+    heap.push("a", (3,), "a, changed")
+    assert len(heap) == 2
+    assert heap.get("a") == "a, changed"
+    assert _drain(heap) == ["b", "a, changed"]
+
+
+def test_pushing_a_known_uid_with_the_same_key_keeps_its_turn() -> None:
+    heap = _heap(("a", 1), ("b", 1))
+    heap.push("a", (1,), "a, changed")
+    assert _drain(heap) == ["a, changed", "b"]
+
+
+def test_an_empty_heap_gives_nothing() -> None:
+    heap = _heap()
+    assert heap.peek() is None
+    assert heap.pop() is None
+    assert heap.get("a") is None
+
+
+def test_a_member_that_returns_after_removal_comes_out_once() -> None:
+    heap = _heap(("a", 1), ("b", 2))
+    heap.remove("a")
+    heap.push("a", (1,), "a")
+    assert _drain(heap) == ["a", "b"]
+
+
+def test_garbage_stays_bounded_however_often_members_change() -> None:
+    heap = _heap(("a", 0), ("b", 0))
+    for turn in range(10_000):
+        heap.push("a", (turn,), "a")
+        heap.push("x", (turn,), "x")
+        heap.remove("x")
+    assert list(heap.problems()) == []
+    assert len(heap._entries) <= 2 * len(heap) + 64
+
+
+def test_problems_names_a_member_without_entry_and_a_disorder() -> None:
+    heap = _heap(("a", 1), ("b", 2), ("c", 3))
+    heap._entries.reverse()
+    heap._members["d"] = ((4,), 99, "d")
+    assert list(heap.problems()) == [
+        "entry 1 is smaller than its parent",
+        "entry 2 is smaller than its parent",
+        "member d has no entry",
+    ]

@@ -1,0 +1,225 @@
+"""Every place a pod can be in, times update, deletion, activation and events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from scheduler.queue import Place, SchedulingQueue
+from scheduler.state.pod_info import PodInfo
+from tests.unit.queue.scenario import (
+    GATES_ELIMINATED,
+    NODE_ADD,
+    POD_DELETE,
+    POD_LABEL,
+    Gate,
+    Hints,
+    fail,
+    make_queue,
+    pending,
+    pop,
+    pop_names,
+    reject,
+    skip,
+)
+
+Bring = Callable[[SchedulingQueue, PodInfo], object]
+
+
+def _active(queue: SchedulingQueue, info: PodInfo) -> None:
+    queue.add(info, 0.0)
+
+
+def _backing_off(queue: SchedulingQueue, info: PodInfo) -> None:
+    reject(queue, info)
+    queue.move_on_event(NODE_ADD, None, None, 0.0)
+
+
+def _in_flight(queue: SchedulingQueue, info: PodInfo) -> None:
+    queue.add(info, 0.0)
+    pop(queue)
+
+
+PLACES: list[tuple[Bring, Place]] = [
+    (_active, Place.ACTIVE),
+    (_backing_off, Place.BACKOFF),
+    (fail, Place.BACKOFF),
+    (reject, Place.UNSCHEDULABLE),
+    (_in_flight, Place.IN_FLIGHT),
+]
+in_each_place = pytest.mark.parametrize(("bring", "place"), PLACES)
+
+
+@in_each_place
+def test_an_update_that_helps_nothing_replaces_the_pod_where_it_is(
+    bring: Bring, place: Place
+) -> None:
+    queue = make_queue()
+    bring(queue, pending("p"))
+    assert queue.update(pending("p", labels={"a": "b"}), 0.5) is place
+    queue.validate()
+    queued = queue.get("uid-p")
+    assert queued is not None
+    if place is not Place.IN_FLIGHT:
+        assert queued.info.labels == {"a": "b"}
+
+
+@in_each_place
+def test_a_deleted_pod_does_not_come_out_any_more(bring: Bring, place: Place) -> None:
+    queue = make_queue()
+    bring(queue, pending("p", nominated_node="n"))
+    queue.delete("uid-p")
+    queue.validate()
+    assert len(queue) == 0
+    assert len(queue.nominator) == 0
+    queue.flush(1000.0)
+    assert pop_names(queue, 1000.0) == []
+    # A pod in flight stays until its attempt ends, so that the attempt's events can be dropped.
+    assert queue.place_of("uid-p") is (place if place is Place.IN_FLIGHT else None)
+
+
+@in_each_place
+def test_an_event_moves_unschedulable_pods_only(bring: Bring, place: Place) -> None:
+    queue = make_queue()
+    bring(queue, pending("p"))
+    moved = queue.move_on_event(NODE_ADD, None, None, 0.5)
+    queue.validate()
+    if place is Place.UNSCHEDULABLE:
+        assert (moved, queue.place_of("uid-p")) == (1, Place.BACKOFF)
+    else:
+        assert (moved, queue.place_of("uid-p")) == (0, place)
+
+
+@in_each_place
+def test_activation_makes_every_waiting_pod_active_at_once(bring: Bring, place: Place) -> None:
+    queue = make_queue()
+    bring(queue, pending("p"))
+    queue.activate(["uid-p", "uid-of-nobody"], 0.5)
+    queue.validate()
+    expected = Place.IN_FLIGHT if place is Place.IN_FLIGHT else Place.ACTIVE
+    assert queue.place_of("uid-p") is expected
+
+
+@in_each_place
+def test_a_resync_of_the_same_version_changes_nothing(bring: Bring, place: Place) -> None:
+    queue = make_queue({"NodeResourcesFit": [(NODE_ADD, None), (POD_LABEL, None)]})
+    bring(queue, pending("p", resource_version="7"))
+    before = dict(queue.incoming_counts)
+    assert queue.update(pending("p", resource_version="7", labels={"a": "b"}), 0.5) is place
+    queue.validate()
+    assert dict(queue.incoming_counts) == before
+
+
+def test_an_update_of_an_unknown_pod_adds_it() -> None:
+    queue = make_queue()
+    assert queue.update(pending("p"), 0.0) is Place.ACTIVE
+    assert queue.incoming_counts == {("active", "UnscheduledPodUpdate"): 1}
+
+
+def test_deleting_an_unknown_pod_does_nothing() -> None:
+    queue = make_queue()
+    queue.delete("uid-of-nobody")
+    queue.validate()
+    assert len(queue) == 0
+
+
+def test_an_update_moves_an_active_pod_to_its_new_place_in_line() -> None:
+    queue = make_queue()
+    for name in ("a", "b", "c"):
+        queue.add(pending(name), 0.0)
+    queue.update(pending("c", priority=5), 1.0)
+    queue.update(pending("a", labels={"x": "y"}), 1.0)
+    assert pop_names(queue) == ["c", "a", "b"]
+
+
+def test_an_update_moves_a_pod_that_backs_off_within_its_second() -> None:
+    queue = make_queue()
+    reject(queue, pending("a"))
+    reject(queue, pending("b"))
+    queue.move_on_event(NODE_ADD, None, None, 0.0)
+    queue.update(pending("b", priority=5), 0.5)
+    queue.validate()
+    assert pop_names(queue, 0.5) == ["b", "a"]
+
+
+def test_an_update_that_helps_moves_an_unschedulable_pod() -> None:
+    queue = make_queue({"NodeResourcesFit": [(POD_LABEL, Hints())]})
+    reject(queue, pending("p"))
+    assert queue.update(pending("p", labels={"a": "b"}), 0.5) is Place.BACKOFF
+    queue.validate()
+    assert queue.incoming_counts["backoff", "UnscheduledPodUpdatePodLabel"] == 1
+
+
+def test_an_update_after_the_backoff_makes_the_pod_active() -> None:
+    queue = make_queue({"NodeResourcesFit": [(POD_LABEL, Hints())]})
+    reject(queue, pending("p"))
+    assert queue.update(pending("p", labels={"a": "b"}), 2.0) is Place.ACTIVE
+    queue.validate()
+
+
+def test_a_hint_on_an_update_sees_the_old_and_the_new_pod() -> None:
+    hint = skip()
+    queue = make_queue({"NodeResourcesFit": [(POD_LABEL, hint)]})
+    old, new = pending("p"), pending("p", labels={"a": "b"})
+    reject(queue, old)
+    assert queue.update(new, 2.0) is Place.UNSCHEDULABLE
+    assert hint.objects == [(old, new)]
+
+
+def test_an_update_is_offered_to_the_rejecting_plugins_only() -> None:
+    other = Hints()
+    queue = make_queue({"InterPodAffinity": [(POD_LABEL, other)]})
+    reject(queue, pending("p"))
+    assert queue.update(pending("p", labels={"a": "b"}), 2.0) is Place.UNSCHEDULABLE
+    assert other.asked == []
+
+
+def test_a_deleted_pod_in_flight_does_not_come_back() -> None:
+    queue = make_queue()
+    queue.add(pending("p"), 0.0)
+    queued = pop(queue)
+    queue.delete(queued.uid)
+    assert queue.add_unschedulable(queued, 1.0, ["NodeResourcesFit"]) is None
+    queue.validate()
+    assert queue.place_of(queued.uid) is None
+
+
+def test_a_pod_seen_again_after_its_deletion_in_flight_comes_back() -> None:
+    queue = make_queue()
+    queue.add(pending("p"), 0.0)
+    queued = pop(queue)
+    queue.delete(queued.uid)
+    assert queue.add(pending("p"), 0.5) is Place.IN_FLIGHT
+    assert queue.add_unschedulable(queued, 1.0, ["NodeResourcesFit"]) is Place.UNSCHEDULABLE
+
+
+def test_a_pod_updated_in_flight_comes_back_in_its_latest_version() -> None:
+    queue = make_queue()
+    queue.add(pending("p"), 0.0)
+    queued = pop(queue)
+    queue.update(pending("p", labels={"a": "1"}), 0.5)
+    queue.update(pending("p", labels={"a": "2"}), 0.6)
+    assert queued.info.labels == {}
+    queue.add_unschedulable(queued, 1.0, ["NodeResourcesFit"])
+    assert queued.info.labels == {"a": "2"}
+
+
+def test_an_activated_pod_still_has_to_pass_the_gate() -> None:
+    gate = Gate()
+    queue = make_queue(pre_enqueue=gate)
+    reject(queue, pending("p"))
+    gate.closed.add("p")
+    queue.activate(["uid-p"], 0.5)
+    queue.validate()
+    assert queue.pending_counts()["gated"] == 1
+
+
+def test_gates_removed_from_one_pod_leave_other_gated_pods_alone() -> None:
+    gate = Gate()
+    queue = make_queue({"SchedulingGates": [(GATES_ELIMINATED, skip())]}, gate)
+    queue.add(pending("a", gates=["hold"]), 0.0)
+    queue.add(pending("b", gates=["hold"]), 0.0)
+    queue.update(pending("a"), 1.0)
+    queue.move_on_event(POD_DELETE, None, None, 1.0)
+    assert gate.asked == ["a", "b"]

@@ -1,0 +1,233 @@
+"""Events move the pods they may help, those in flight included."""
+
+from __future__ import annotations
+
+from scheduler.api.events import ActionType, ClusterEvent, EventResource
+from scheduler.queue import Place
+from tests.unit.queue.scenario import (
+    CLAIM_ADD,
+    NODE_ADD,
+    NODE_LABEL,
+    POD_DELETE,
+    POD_LABEL,
+    Hints,
+    broken,
+    make_queue,
+    pending,
+    pop,
+    pop_names,
+    reject,
+    skip,
+)
+
+
+def test_an_event_asks_only_the_pods_its_plugins_rejected() -> None:
+    fit, affinity = Hints(), Hints()
+    queue = make_queue(
+        {"NodeResourcesFit": [(POD_DELETE, fit)], "NodeAffinity": [(NODE_LABEL, affinity)]}
+    )
+    for name in ("a", "b", "c"):
+        reject(queue, pending(name), by=["NodeAffinity"])
+    reject(queue, pending("d"))
+    assert queue.move_on_event(POD_DELETE, "pod", None, 0.5) == 1
+    queue.validate()
+    assert fit.asked == ["d"]
+    assert fit.objects == [("pod", None)]
+    assert affinity.asked == []
+
+
+def test_pods_are_asked_in_the_order_in_which_they_were_rejected() -> None:
+    hint = skip()
+    queue = make_queue({"NodeResourcesFit": [(NODE_ADD, hint)]})
+    names = [f"p{number}" for number in (3, 1, 2, 9, 0)]
+    for name in names:
+        reject(queue, pending(name))
+    queue.move_on_event(NODE_ADD, None, None, 0.5)
+    assert hint.asked == names
+
+
+def test_a_pod_goes_to_backoff_while_it_backs_off_and_to_active_afterwards() -> None:
+    queue = make_queue()
+    reject(queue, pending("early"), now=0.0)
+    queue.move_on_event(NODE_ADD, None, None, 1.9)
+    assert queue.place_of("uid-early") is Place.BACKOFF
+    reject(queue, pending("late", priority=1), now=0.0)
+    queue.move_on_event(NODE_ADD, None, None, 2.0)
+    assert queue.place_of("uid-late") is Place.ACTIVE
+
+
+def test_queue_from_a_pending_plugin_makes_the_pod_active_at_once() -> None:
+    queue = make_queue()
+    reject(queue, pending("p"), by=(), pending_on=["DynamicResources"])
+    queue.move_on_event(CLAIM_ADD, None, None, 0.0)
+    queue.validate()
+    assert queue.place_of("uid-p") is Place.ACTIVE
+
+
+def test_a_hint_that_says_skip_leaves_the_pod_where_it_is() -> None:
+    queue = make_queue({"NodeResourcesFit": [(NODE_ADD, skip())]})
+    reject(queue, pending("p"))
+    assert queue.move_on_event(NODE_ADD, None, None, 5.0) == 0
+    queue.validate()
+    assert queue.place_of("uid-p") is Place.UNSCHEDULABLE
+
+
+def test_a_hint_that_raises_moves_the_pod_and_is_reported() -> None:
+    queue = make_queue({"NodeResourcesFit": [(NODE_ADD, broken)]})
+    reject(queue, pending("p"))
+    assert queue.move_on_event(NODE_ADD, None, None, 5.0) == 1
+    assert pop_names(queue, 5.0) == ["p"]
+    (problem,) = queue.drain_problems()
+    assert problem.startswith("pod default/p: the queueing hint of plugin NodeResourcesFit failed")
+
+
+def test_a_pod_of_an_unknown_plugin_is_moved_by_any_event() -> None:
+    queue = make_queue()
+    reject(queue, pending("p"), by=["Extender"])
+    assert queue.move_on_event(NODE_LABEL, None, None, 5.0) == 1
+    queue.validate()
+
+
+def test_an_event_of_several_kinds_reaches_the_plugins_of_each() -> None:
+    queue = make_queue()
+    reject(queue, pending("a"), by=["NodeAffinity"])
+    both = ClusterEvent(
+        EventResource.NODE, ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_TAINT
+    )
+    assert queue.move_on_event(both, None, None, 5.0) == 1
+
+
+def test_a_wildcard_event_moves_every_pod_whoever_rejected_it() -> None:
+    queue = make_queue({"NodeResourcesFit": [(NODE_ADD, skip())]})
+    reject(queue, pending("a"))
+    reject(queue, pending("b"), by=["NodeAffinity"])
+    everything = ClusterEvent(EventResource.WILDCARD, ActionType.ALL)
+    assert queue.move_on_event(everything, None, None, 5.0) == 2
+    queue.validate()
+
+
+def test_an_event_while_in_flight_is_replayed_once_the_rejection_is_known() -> None:
+    queue = make_queue()
+    queue.add(pending("p"), 0.0)
+    queued = pop(queue)
+    queue.move_on_event(NODE_ADD, None, None, 0.1)
+    assert queue.add_unschedulable(queued, 0.2, ["NodeResourcesFit"]) is Place.BACKOFF
+    queue.validate()
+    assert queue.num_in_flight_events == 0
+
+
+def test_an_event_before_the_pop_or_of_no_interest_is_not_replayed() -> None:
+    queue = make_queue()
+    queue.add(pending("p"), 0.0)
+    queue.move_on_event(NODE_ADD, None, None, 0.1)
+    queued = pop(queue)
+    queue.move_on_event(CLAIM_ADD, None, None, 0.2)
+    assert queue.add_unschedulable(queued, 0.3, ["NodeResourcesFit"]) is Place.UNSCHEDULABLE
+
+
+def test_each_pod_in_flight_is_asked_about_the_events_since_its_own_pop() -> None:
+    hint = skip()
+    queue = make_queue({"NodeResourcesFit": [(NODE_ADD, hint)]})
+    queue.add(pending("a", priority=1), 0.0)
+    queue.add(pending("b"), 0.0)
+    first = pop(queue)
+    queue.move_on_event(NODE_ADD, None, "n1", 0.1)
+    second = pop(queue)
+    queue.move_on_event(NODE_ADD, None, "n2", 0.2)
+    queue.add_unschedulable(second, 0.3, ["NodeResourcesFit"])
+    queue.add_unschedulable(first, 0.3, ["NodeResourcesFit"])
+    queue.validate()
+    assert hint.asked == ["b", "a", "a"]
+    assert [new for _, new in hint.objects] == ["n2", "n1", "n2"]
+
+
+def test_replaying_stops_at_the_first_event_that_helps() -> None:
+    hint = Hints()
+    queue = make_queue({"NodeResourcesFit": [(NODE_ADD, hint)]})
+    queue.add(pending("p"), 0.0)
+    queued = pop(queue)
+    for _ in range(3):
+        queue.move_on_event(NODE_ADD, None, None, 0.1)
+    queue.add_unschedulable(queued, 0.2, ["NodeResourcesFit"])
+    assert hint.asked == ["p"]
+
+
+def test_replaying_goes_on_while_a_pending_plugin_could_still_say_queue() -> None:
+    queue = make_queue()
+    queue.add(pending("p"), 0.0)
+    queued = pop(queue)
+    queue.move_on_event(NODE_ADD, None, None, 0.1)
+    queue.move_on_event(CLAIM_ADD, None, None, 0.1)
+    place = queue.add_unschedulable(queued, 0.2, ["NodeResourcesFit"], pending=["DynamicResources"])
+    assert place is Place.ACTIVE
+
+
+def test_an_error_needs_no_event_to_be_tried_again() -> None:
+    queue = make_queue()
+    queue.add(pending("p"), 0.0)
+    queued = pop(queue)
+    queue.move_on_event(NODE_ADD, None, None, 0.1)
+    assert queue.add_unschedulable(queued, 0.2, is_error=True) is Place.BACKOFF
+    assert queue.num_in_flight_events == 0
+
+
+def test_a_pod_activated_in_flight_does_not_wait_when_it_comes_back() -> None:
+    queue = make_queue()
+    queue.add(pending("a", priority=1), 0.0)
+    queue.add(pending("b"), 0.0)
+    activated, other = pop(queue), pop(queue)
+    queue.activate([activated.uid], 0.1)
+    assert queue.add_unschedulable(activated, 0.2, ["NodeResourcesFit"]) is Place.BACKOFF
+    assert queue.add_unschedulable(other, 0.2, ["NodeResourcesFit"]) is Place.UNSCHEDULABLE
+
+
+def test_an_update_in_flight_is_replayed_like_an_event() -> None:
+    hint = Hints()
+    queue = make_queue({"NodeResourcesFit": [(POD_LABEL, hint)]})
+    queue.add(pending("p"), 0.0)
+    queued = pop(queue)
+    new = pending("p", labels={"a": "b"})
+    queue.update(new, 0.1)
+    assert queue.add_unschedulable(queued, 0.2, ["NodeResourcesFit"]) is Place.BACKOFF
+    assert hint.objects == [(pending("p"), new)]
+
+
+def test_a_done_pod_releases_the_events_kept_for_it() -> None:
+    queue = make_queue()
+    queue.add(pending("p"), 0.0)
+    queued = pop(queue)
+    queue.move_on_event(NODE_ADD, None, None, 0.1)
+    assert queue.num_in_flight_events == 1
+    queue.done(queued.uid)
+    assert queue.num_in_flight_events == 0
+    queue.validate()
+
+
+def test_a_pod_leaves_after_five_minutes_without_an_event() -> None:
+    queue = make_queue()
+    reject(queue, pending("p"))
+    assert queue.next_deadline() == 300.0
+    assert queue.flush(299.0) == 0
+    assert queue.flush(300.0) == 1
+    queue.validate()
+    assert queue.incoming_counts["active", "UnschedulableTimeout"] == 1
+    assert pop_names(queue, 300.0) == ["p"]
+    assert queue.next_deadline() is None
+
+
+def test_the_longest_wait_can_be_configured() -> None:
+    queue = make_queue(max_in_unschedulable_s=60.0)
+    reject(queue, pending("p"))
+    assert queue.next_deadline() == 60.0
+    assert queue.flush(60.0) == 1
+
+
+def test_the_next_deadline_is_the_earliest_of_backoff_and_longest_wait() -> None:
+    queue = make_queue()
+    assert queue.next_deadline() is None
+    reject(queue, pending("a"))
+    reject(queue, pending("b"), by=["NodeAffinity"])
+    queue.move_on_event(NODE_LABEL, None, None, 0.0)
+    assert queue.next_deadline() == 2.0
+    assert queue.flush(2.0) == 1
+    assert queue.next_deadline() == 300.0

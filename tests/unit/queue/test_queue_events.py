@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import pytest
+
+from scheduler.api.events import ActionType, ClusterEvent, EventResource
+from scheduler.api.pod import Toleration
+from scheduler.queue import event_label, pod_update_events
+from scheduler.queue.queue_events import FORCE_ACTIVATE, UNSCHEDULED_POD_UPDATE, is_wildcard
+from scheduler.state.pod_info import PodInfo
+from tests.unit.queue.scenario import NODE_ADD, pending
+
+
+@pytest.mark.parametrize(
+    ("resource", "action", "label"),
+    [
+        (EventResource.NODE, ActionType.ADD, "NodeAdd"),
+        (EventResource.ASSIGNED_POD, ActionType.DELETE, "AssignedPodDelete"),
+        (EventResource.UNSCHEDULED_POD, ActionType.UPDATE, "UnscheduledPodUpdate"),
+        (EventResource.UNSCHEDULED_POD, ActionType.UPDATE_POD_OTHER, "UnscheduledPodUpdate"),
+        (EventResource.NODE, ActionType.UPDATE_NODE_TAINT, "NodeUpdateNodeTaint"),
+        (
+            EventResource.NODE,
+            ActionType.UPDATE_NODE_TAINT | ActionType.UPDATE_NODE_LABEL,
+            "NodeUpdate",
+        ),
+        (EventResource.CSI_NODE, ActionType.UPDATE_OTHER, "storage.k8s.io/CSINodeUpdate"),
+        (EventResource.WILDCARD, ActionType.ALL, "*All"),
+    ],
+)
+def test_events_are_named_as_in_the_metrics_of_kube_scheduler(
+    resource: EventResource, action: ActionType, label: str
+) -> None:
+    assert event_label(ClusterEvent(resource, action)) == label
+
+
+def test_a_label_of_its_own_names_an_event() -> None:
+    assert event_label(FORCE_ACTIVATE) == "ForceActivate"
+
+
+def test_only_everything_happening_to_everything_is_a_wildcard() -> None:
+    assert is_wildcard(FORCE_ACTIVATE)
+    assert not is_wildcard(NODE_ADD)
+    assert not is_wildcard(ClusterEvent(EventResource.WILDCARD, ActionType.ADD))
+    assert not is_wildcard(UNSCHEDULED_POD_UPDATE)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "action"),
+    [
+        (pending("p"), pending("p", labels={"a": "b"}), ActionType.UPDATE_POD_LABEL),
+        (pending("p", cpu="2"), pending("p", cpu="1"), ActionType.UPDATE_POD_SCALE_DOWN),
+        (pending("p", cpu="2"), pending("p"), ActionType.UPDATE_POD_SCALE_DOWN),
+        (pending("p", cpu="1"), pending("p", cpu="2"), ActionType.UPDATE_POD_OTHER),
+        (
+            pending("p"),
+            pending("p", tolerations=[Toleration(key="gpu")]),
+            ActionType.UPDATE_POD_TOLERATION,
+        ),
+        (
+            pending("p", gates=["a", "b"]),
+            pending("p"),
+            ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
+        ),
+        (
+            pending("p", gates=["a", "b"]),
+            pending("p", gates=["b"]),
+            ActionType.UPDATE_POD_OTHER,
+        ),
+        (pending("p"), pending("p", nominated_node="n"), ActionType.UPDATE_POD_OTHER),
+        (pending("p"), pending("p"), ActionType.UPDATE_POD_OTHER),
+    ],
+)
+def test_an_update_of_a_pod_is_named_after_what_changed(
+    old: PodInfo, new: PodInfo, action: ActionType
+) -> None:
+    assert pod_update_events(old, new) == [ClusterEvent(EventResource.UNSCHEDULED_POD, action)]
+
+
+def test_an_update_of_several_things_is_one_event_for_each() -> None:
+    events = pod_update_events(
+        pending("p", gates=["a"], cpu="2"), pending("p", cpu="1", labels={"a": "b"})
+    )
+    assert [event.action for event in events] == [
+        ActionType.UPDATE_POD_LABEL,
+        ActionType.UPDATE_POD_SCALE_DOWN,
+        ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
+    ]
+
+
+def test_an_update_of_an_assigned_pod_is_an_event_about_assigned_pods() -> None:
+    events = pod_update_events(pending("p", node="n"), pending("p", node="n", labels={"a": "b"}))
+    assert events == [ClusterEvent(EventResource.ASSIGNED_POD, ActionType.UPDATE_POD_LABEL)]

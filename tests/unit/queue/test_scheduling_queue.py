@@ -1,0 +1,221 @@
+"""Pods come, are popped in order, come back, and leave."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduler.queue import Place, QueueInconsistentError
+from tests.unit.queue.scenario import (
+    NODE_ADD,
+    PROFILE,
+    Gate,
+    fail,
+    make_queue,
+    pending,
+    pop,
+    pop_names,
+    reject,
+)
+
+
+def test_pods_come_out_by_priority_and_first_in_first_out_within_one() -> None:
+    queue = make_queue()
+    for name, priority in (("a", 0), ("b", 5), ("c", 0), ("d", 5), ("e", 9)):
+        queue.add(pending(name, priority=priority), 0.0)
+    assert pop_names(queue) == ["e", "b", "d", "a", "c"]
+
+
+def test_an_empty_queue_pops_nothing() -> None:
+    assert make_queue().pop(0.0) is None
+
+
+def test_pods_are_ready_if_active_or_rejected_and_backing_off_but_not_after_an_error() -> None:
+    queue = make_queue()
+    assert not queue.has_ready_pods()
+    fail(queue, pending("failed"))
+    assert not queue.has_ready_pods()
+    reject(queue, pending("rejected"))
+    assert not queue.has_ready_pods()
+    queue.move_on_event(NODE_ADD, None, None, 0.0)
+    assert queue.has_ready_pods()
+    assert pop_names(queue) == ["rejected"]
+    queue.add(pending("active"), 0.0)
+    assert queue.has_ready_pods()
+
+
+def test_a_popped_pod_is_in_flight_until_it_is_done() -> None:
+    queue = make_queue()
+    info = pending("p")
+    queue.add(info, 0.0)
+    queued = pop(queue, 1.0)
+    assert queued.attempts == 1
+    assert queue.in_flight() == [info.uid]
+    assert queue.place_of(info.uid) is Place.IN_FLIGHT
+    assert queue.get(info.uid) is queued
+    assert len(queue) == 0
+    queue.done(info.uid)
+    queue.done(info.uid)
+    assert queue.get(info.uid) is None
+    assert queue.place_of(info.uid) is None
+
+
+def test_a_rejected_pod_waits_and_is_not_popped() -> None:
+    queue = make_queue()
+    queued = reject(queue, pending("p"), now=3.0)
+    assert queue.pending_counts() == {"active": 0, "backoff": 0, "unschedulable": 1, "gated": 0}
+    assert queue.unschedulable_counts() == {(PROFILE, "NodeResourcesFit"): 1}
+    assert (queued.unschedulable_count, queued.last_failure_at, queued.queued_at) == (1, 3.0, 3.0)
+    assert pop_names(queue) == []
+
+
+def test_a_pod_that_failed_with_an_error_backs_off() -> None:
+    queue = make_queue()
+    queued = fail(queue, pending("p"))
+    assert queued.consecutive_errors == 1
+    assert queue.pending_counts()["backoff"] == 1
+    assert pop_names(queue) == []
+    assert queue.flush(2.0) == 1
+    assert pop_names(queue, 2.0) == ["p"]
+
+
+def test_a_rejection_by_nobody_is_an_error() -> None:
+    queue = make_queue()
+    queue.add(pending("p"), 0.0)
+    assert queue.add_unschedulable(pop(queue), 0.0) is Place.BACKOFF
+    assert pop_names(queue) == []
+
+
+def test_an_error_counts_as_such_whoever_rejected_the_pod_before() -> None:
+    queue = make_queue()
+    queue.add(pending("p"), 0.0)
+    queued = pop(queue)
+    assert queue.add_unschedulable(queued, 0.0, ["NodeResourcesFit"], is_error=True) is (
+        Place.BACKOFF
+    )
+    assert not queued.was_rejected
+
+
+def test_when_no_pod_is_active_a_rejected_one_is_popped_before_its_backoff_is_over() -> None:
+    queue = make_queue()
+    reject(queue, pending("p"))
+    queue.move_on_event(NODE_ADD, None, None, 0.1)
+    queue.add(pending("active", priority=-5), 0.2)
+    assert queue.pending_counts() == {"active": 1, "backoff": 1, "unschedulable": 0, "gated": 0}
+    assert pop_names(queue, 0.3) == ["active", "p"]
+    assert queue.incoming_counts["active", "PopFromBackoffQ"] == 1
+
+
+def test_rejections_double_the_backoff_from_one_second_to_ten() -> None:
+    queue = make_queue()
+    queue.add(pending("p"), 0.0)
+    now, waited = 0.0, []
+    for _ in range(6):
+        queue.add_unschedulable(pop(queue, now), now, ["NodeResourcesFit"])
+        queue.move_on_event(NODE_ADD, None, None, now)
+        deadline = queue.next_deadline()
+        assert deadline is not None
+        # One second more than the backoff: the window in which it ends has to be over.
+        waited.append(deadline - now - 1.0)
+        now = deadline
+        assert queue.flush(now) == 1
+    assert waited == [1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
+
+
+def test_attempts_grow_with_each_pop_and_the_first_readiness_is_remembered() -> None:
+    queue = make_queue()
+    queued = reject(queue, pending("p"), now=5.0)
+    queue.move_on_event(NODE_ADD, None, None, 50.0)
+    assert pop(queue, 60.0) is queued
+    assert queued.attempts == 2
+    assert queued.initial_attempt_at == 5.0
+    assert not queued.was_rejected
+
+
+def test_a_pod_that_was_done_may_come_back_and_backs_off() -> None:
+    queue = make_queue()
+    queue.add(pending("p"), 0.0)
+    queued = pop(queue)
+    queue.done(queued.uid)
+    assert queue.add_unschedulable(queued, 0.0, ["NodeResourcesFit"]) is Place.BACKOFF
+    queue.validate()
+
+
+def test_a_pod_that_comes_back_although_it_waits_is_reported_and_left_alone() -> None:
+    queue = make_queue()
+    queued = reject(queue, pending("p"))
+    assert queue.add_unschedulable(queued, 9.0, is_error=True) is Place.UNSCHEDULABLE
+    assert queue.drain_problems() == ["pod default/p: came back but waits already; ignored"]
+    assert queued.consecutive_errors == 0
+
+
+def test_adding_a_known_pod_updates_it() -> None:
+    queue = make_queue()
+    queue.add(pending("p"), 0.0)
+    assert queue.add(pending("p", labels={"a": "b"}), 1.0) is Place.ACTIVE
+    assert len(queue) == 1
+    assert pop(queue).info.labels == {"a": "b"}
+
+
+def test_a_pod_of_the_same_name_with_another_uid_is_another_pod() -> None:
+    queue = make_queue()
+    reject(queue, pending("p", uid="old"))
+    queue.add(pending("p", uid="new"), 1.0)
+    queue.validate()
+    assert queue.place_of("old") is Place.UNSCHEDULABLE
+    assert pop(queue, 1.0).uid == "new"
+    queue.delete("old")
+    assert queue.in_flight() == ["new"]
+    assert len(queue) == 0
+
+
+def test_incoming_pods_are_counted_by_queue_and_event() -> None:
+    queue = make_queue()
+    fail(queue, pending("failed"))
+    reject(queue, pending("rejected"), now=20.0)
+    queue.move_on_event(NODE_ADD, None, None, 20.0)
+    queue.flush(40.0)
+    assert queue.incoming_counts == {
+        ("active", "UnscheduledPodAdd"): 2,
+        ("backoff", "ScheduleAttemptFailure"): 1,
+        ("unschedulable", "ScheduleAttemptFailure"): 1,
+        ("backoff", "NodeAdd"): 1,
+        ("active", "BackoffComplete"): 2,
+    }
+
+
+def test_contents_lists_every_pod_by_place() -> None:
+    queue = make_queue(pre_enqueue=Gate())
+    reject(queue, pending("waiting"))
+    fail(queue, pending("failed"))
+    queue.add(pending("flying"), 0.0)
+    pop(queue)
+    queue.add(pending("second"), 0.0)
+    queue.add(pending("first", priority=1), 0.0)
+    names = {
+        place: [queued.info.name for queued in pods] for place, pods in queue.contents().items()
+    }
+    assert names == {
+        Place.ACTIVE: ["first", "second"],
+        Place.BACKOFF: ["failed"],
+        Place.UNSCHEDULABLE: ["waiting"],
+        Place.IN_FLIGHT: ["flying"],
+    }
+
+
+def test_a_pod_becoming_active_is_nominated_as_its_status_says() -> None:
+    queue = make_queue()
+    queue.add(pending("p", nominated_node="n1"), 0.0)
+    assert [info.name for info in queue.nominator.pods_on("n1")] == ["p"]
+
+
+def test_validate_names_a_pod_that_is_in_two_places() -> None:
+    queue = make_queue()
+    queue.add(pending("p"), 0.0)
+    queued = pop(queue)
+    queue._waiting.active.put(queued, (0, 0.0))
+    with pytest.raises(QueueInconsistentError, match="default/p also waits as active"):
+        queue.validate()
+    queue.done(queued.uid)
+    queue._waiting.backoff.put(queued, (0, 0.0))
+    with pytest.raises(QueueInconsistentError, match="uid-p waits in 2 places"):
+        queue.validate()

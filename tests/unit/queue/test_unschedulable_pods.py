@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from scheduler.queue import QueuedPod
+from scheduler.queue.unschedulable_pods import UnschedulablePods
+from tests.unit.queue.scenario import PROFILE, pending
+
+
+def _rejected(name: str, *plugins: str, queued_at: float = 0.0) -> QueuedPod:
+    queued = QueuedPod(pending(name), queued_at)
+    queued.fail_attempt(queued_at, plugins, ())
+    return queued
+
+
+def _filled(*pods: QueuedPod) -> UnschedulablePods:
+    waiting = UnschedulablePods(300.0)
+    for queued in pods:
+        waiting.put(queued)
+    assert list(waiting.problems()) == []
+    return waiting
+
+
+def _names(pods: list[QueuedPod]) -> list[str]:
+    return [queued.info.name for queued in pods]
+
+
+def test_pods_are_found_by_the_plugins_that_rejected_them() -> None:
+    waiting = _filled(_rejected("a", "Fit"), _rejected("b", "Ports"), _rejected("c", "Fit"))
+    assert _names(waiting.rejected_by([(PROFILE, "Fit")])) == ["a", "c"]
+    assert waiting.rejected_by([(PROFILE, "Other"), ("other-profile", "Fit")]) == []
+    assert waiting.counts_by_plugin() == {(PROFILE, "Fit"): 2, (PROFILE, "Ports"): 1}
+
+
+def test_a_pod_rejected_by_several_plugins_is_found_once() -> None:
+    waiting = _filled(_rejected("a", "Fit", "Ports"))
+    assert _names(waiting.rejected_by([(PROFILE, "Fit"), (PROFILE, "Ports")])) == ["a"]
+
+
+def test_a_gated_pod_is_found_by_its_gating_plugin_only() -> None:
+    queued = _rejected("a", "Fit")
+    queued.close_gate("Gatekeeper", ())
+    waiting = _filled(queued)
+    assert waiting.num_gated == 1
+    assert waiting.rejected_by([(PROFILE, "Fit")]) == []
+    assert _names(waiting.rejected_by([(PROFILE, "Gatekeeper")])) == ["a"]
+
+
+def test_putting_a_pod_again_lists_it_under_those_who_reject_it_now() -> None:
+    queued = _rejected("a", "Fit")
+    waiting = _filled(queued)
+    queued.close_gate("Gatekeeper", ())
+    waiting.put(queued)
+    assert waiting.counts_by_plugin() == {(PROFILE, "Gatekeeper"): 1}
+    assert len(waiting) == 1
+    assert list(waiting.problems()) == []
+
+
+def test_a_removed_pod_is_found_nowhere() -> None:
+    queued = _rejected("a", "Fit")
+    waiting = _filled(queued)
+    assert waiting.remove(queued.uid) is queued
+    assert waiting.remove(queued.uid) is None
+    assert waiting.counts_by_plugin() == {}
+    assert waiting.next_deadline() is None
+    assert list(waiting.problems()) == []
+
+
+def test_a_pod_is_overdue_after_five_minutes_at_the_next_half_minute() -> None:
+    waiting = _filled(_rejected("a", "Fit", queued_at=10.0), _rejected("b", "Fit", queued_at=40.0))
+    assert waiting.next_deadline() == 330.0
+    assert waiting.overdue(now=329.9) == []
+    assert _names(waiting.overdue(now=330.0)) == ["a"]
+
+
+def test_an_overdue_pod_that_stays_is_named_again_only_five_minutes_later() -> None:
+    waiting = _filled(_rejected("a", "Fit"))
+    assert _names(waiting.overdue(now=300.0)) == ["a"]
+    assert waiting.overdue(now=599.0) == []
+    assert _names(waiting.overdue(now=600.0)) == ["a"]
+
+
+def test_problems_names_an_index_that_differs_from_a_recount() -> None:
+    queued = _rejected("a", "Fit")
+    waiting = _filled(queued)
+    queued.unschedulable_plugins.add("Ports")
+    assert list(waiting.problems()) == [
+        "pod default/a is not listed under the plugins that reject it",
+        "the index from plugins to pods differs from a recount",
+    ]

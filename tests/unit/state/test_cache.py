@@ -1,0 +1,196 @@
+"""The cache keeps nodes and pods, whatever order the news of them comes in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from scheduler.api.events import ActionType
+from scheduler.api.meta import Condition
+from scheduler.api.node import Node
+from scheduler.state import CPU, ClusterCache, InvariantViolation, PodInfo, make_pod_info
+from scheduler.state.pod_info import PodClasses
+from tests.support.builders import make_node, make_pod
+
+
+@pytest.fixture
+def cache() -> ClusterCache:
+    cache = ClusterCache()
+    for name in ("n1", "n2"):
+        cache.node_seen(make_node(name))
+    return cache
+
+
+def info(cache: ClusterCache, name: str = "p", **fields: Any) -> PodInfo:
+    return make_pod_info(make_pod(name, **{"cpu": "1"} | fields), cache.classes)
+
+
+def requested(cache: ClusterCache, node: str) -> int:
+    snapshot = cache.snapshot()
+    row = snapshot.row_of(node)
+    return 0 if row is None else int(snapshot.requested[row, CPU])
+
+
+def test_an_assumed_pod_counts_at_once_and_can_be_forgotten(cache: ClusterCache) -> None:
+    placed = cache.assume_pod(info(cache), "n1")
+    assert placed.node_name == "n1"
+    assert cache.is_assumed("uid-p")
+    assert requested(cache, "n1") == 1000
+    assert cache.forget_pod("uid-p") == placed
+    assert requested(cache, "n1") == 0
+    assert cache.forget_pod("uid-p") is None
+
+
+def test_a_pod_is_not_assumed_twice(cache: ClusterCache) -> None:
+    cache.assume_pod(info(cache), "n1")
+    with pytest.raises(ValueError, match=r"default/p \(uid-p\) is on node n1 already"):
+        cache.assume_pod(info(cache), "n2")
+    assert requested(cache, "n2") == 0
+
+
+def test_the_watch_confirms_an_assumed_pod(cache: ClusterCache) -> None:
+    cache.assume_pod(info(cache), "n1")
+    usage = cache.snapshot().usage_changes.generation
+    change = cache.pod_seen(info(cache, node="n1"))
+    assert change.confirmed
+    assert change.actions == ActionType.ADD
+    assert not cache.is_assumed("uid-p")
+    assert cache.forget_pod("uid-p") is None
+    assert requested(cache, "n1") == 1000
+    assert cache.snapshot().usage_changes.generation == usage
+
+
+def test_a_pod_bound_elsewhere_than_assumed_moves(cache: ClusterCache) -> None:
+    cache.assume_pod(info(cache), "n1")
+    change = cache.pod_seen(info(cache, node="n2"))
+    assert change.moved_from == "n1"
+    assert not change.confirmed
+    assert (requested(cache, "n1"), requested(cache, "n2")) == (0, 1000)
+    assert not cache.is_assumed("uid-p")
+
+
+def test_an_assumed_pod_that_is_deleted_is_gone(cache: ClusterCache) -> None:
+    cache.assume_pod(info(cache), "n1")
+    assert cache.pod_gone("uid-p") is not None
+    assert cache.pod_gone("uid-p") is None
+    assert cache.counts() == {"nodes": 2, "pods": 0, "assumed_pods": 0}
+
+
+def test_news_of_an_assumed_pod_without_a_node_keep_it_where_it_is(cache: ClusterCache) -> None:
+    cache.assume_pod(info(cache), "n1")
+    change = cache.pod_seen(info(cache, labels={"app": "new"}))
+    assert change.actions == ActionType.UPDATE_POD_LABEL
+    assert cache.is_assumed("uid-p")
+    pod = cache.get_pod("uid-p")
+    assert pod is not None
+    assert (pod.node_name, pod.labels) == ("n1", {"app": "new"})
+    cache.validate()
+
+
+def test_a_pod_without_a_node_that_nobody_assumed_is_refused(cache: ClusterCache) -> None:
+    with pytest.raises(ValueError, match="has no node and is not assumed"):
+        cache.pod_seen(info(cache))
+
+
+def test_an_update_replaces_what_the_pod_used(cache: ClusterCache) -> None:
+    cache.pod_seen(info(cache, node="n1", cpu="2"))
+    change = cache.pod_seen(info(cache, node="n1", cpu="1"))
+    assert change.actions == ActionType.UPDATE_POD_SCALE_DOWN
+    assert requested(cache, "n1") == 1000
+
+
+def test_an_update_older_than_what_is_known_is_ignored(cache: ClusterCache) -> None:
+    cache.pod_seen(info(cache, node="n1", cpu="2", resource_version="10"))
+    change = cache.pod_seen(info(cache, node="n1", cpu="1", resource_version="9"))
+    assert change.ignored
+    assert change.actions == 0
+    assert requested(cache, "n1") == 2000
+
+
+def test_a_pod_in_a_terminal_phase_uses_nothing(cache: ClusterCache) -> None:
+    cache.pod_seen(info(cache, node="n1"))
+    change = cache.pod_seen(info(cache, node="n1", phase="Succeeded"))
+    assert change.actions == ActionType.DELETE
+    assert change.old is not None
+    assert change.new is None
+    assert requested(cache, "n1") == 0
+
+
+def test_a_terminating_pod_still_uses_its_node(cache: ClusterCache) -> None:
+    cache.pod_seen(info(cache, node="n1", terminating=True))
+    assert requested(cache, "n1") == 1000
+
+
+def test_a_pod_seen_before_its_node_is_accounted_for_once_the_node_comes(
+    cache: ClusterCache,
+) -> None:
+    cache.pod_seen(info(cache, node="late"))
+    assert cache.snapshot().row_of("late") is None
+    assert cache.snapshot().num_nodes == 2
+    assert len(cache.pods_on("late")) == 1
+    cache.validate()
+    assert cache.node_seen(make_node("late")).actions == ActionType.ADD
+    assert requested(cache, "late") == 1000
+
+
+def test_a_deleted_node_keeps_its_pods_until_they_go(cache: ClusterCache) -> None:
+    cache.pod_seen(info(cache, node="n1"))
+    assert cache.node_gone("n1") is not None
+    assert cache.node_gone("n1") is None
+    assert cache.snapshot().num_nodes == 1
+    assert cache.get_pod("uid-p") is not None
+    cache.validate()
+    cache.node_seen(make_node("n1"))
+    assert requested(cache, "n1") == 1000
+    cache.node_gone("n1")
+    cache.pod_gone("uid-p")
+    assert cache.snapshot().node_names.count("n1") == 0
+
+
+def test_two_pods_of_one_name_are_told_apart(cache: ClusterCache) -> None:
+    cache.pod_seen(info(cache, "p", uid="old", node="n1"))
+    cache.pod_seen(info(cache, "p", uid="new", node="n1"))
+    cache.pod_gone("old")
+    assert [pod.uid for pod in cache.pods_on("n1")] == ["new"]
+
+
+def test_a_heartbeat_of_the_kubelet_changes_no_column(cache: ClusterCache) -> None:
+    before = cache.snapshot().node_changes.generation
+    beat = make_node("n1", conditions=(Condition("Ready", "True"),))
+    change = cache.node_seen(beat)
+    assert change.actions == ActionType.UPDATE_NODE_CONDITION
+    snapshot = cache.snapshot()
+    assert snapshot.node_changes.generation == before
+    row = snapshot.row_of("n1")
+    assert row is not None
+    assert snapshot.node(row) == beat
+
+
+def test_a_node_older_than_what_is_known_is_ignored(cache: ClusterCache) -> None:
+    cache.node_seen(make_node("n1", cpu="8", resource_version="10"))
+    assert cache.node_seen(make_node("n1", cpu="4", resource_version="9")).ignored
+    reborn = msgspec.structs.replace(
+        make_node("n1", cpu="2", resource_version="9").metadata, uid="another"
+    )
+    change = cache.node_seen(Node(metadata=reborn))
+    assert not change.ignored
+
+
+def test_the_snapshot_is_the_same_until_something_changes(cache: ClusterCache) -> None:
+    snapshot = cache.snapshot()
+    assert cache.snapshot() is snapshot
+    current = [snapshot.is_current]
+    cache.assume_pod(info(cache), "n1")
+    current += [snapshot.is_current, cache.snapshot().is_current]
+    assert current == [True, False, True]
+
+
+def test_validate_finds_what_does_not_add_up(cache: ClusterCache) -> None:
+    cache.assume_pod(info(cache), "n1")
+    cache.validate()
+    stranger = make_pod_info(make_pod(cpu="3"), PodClasses())
+    cache._state.columns.add_pod(0, stranger.pod_class)
+    with pytest.raises(InvariantViolation, match="requested of node n1 in row 0"):
+        cache.validate()

@@ -1,0 +1,43 @@
+"""Readers learn which rows changed since they last looked."""
+
+from __future__ import annotations
+
+from scheduler.state.change_log import ChangeLog
+
+
+def test_each_changed_row_is_told_once_in_ascending_order() -> None:
+    log = ChangeLog()
+    log.record(1)
+    seen = log.generation
+    for row in (7, 3, 7):
+        log.record(row)
+    since = log.since(seen)
+    assert since is not None
+    assert since.tolist() == [3, 7]
+
+
+def test_a_reader_that_is_up_to_date_gets_no_rows() -> None:
+    log = ChangeLog()
+    log.record(1)
+    since = log.since(log.generation)
+    assert since is not None
+    assert since.size == 0
+
+
+def test_a_reader_that_fell_behind_is_told_to_take_all_rows() -> None:
+    log = ChangeLog(limit=4)
+    for row in range(8):
+        log.record(row)
+    assert log.generation == 8
+    assert log.since(0) is None
+    recent = log.since(4)
+    assert recent is not None
+    assert recent.tolist() == [4, 5, 6, 7]
+
+
+def test_the_log_does_not_grow_without_bound() -> None:
+    log = ChangeLog(limit=4)
+    for row in range(1000):
+        log.record(row)
+    assert log.generation == 1000
+    assert log.since(1000 - 8) is None

@@ -1,0 +1,75 @@
+"""Updates are told in the words of cluster events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler.api.events import ActionType
+from scheduler.api.meta import Condition
+from scheduler.api.node import Taint
+from scheduler.api.pod import Toleration
+from scheduler.state import PodClasses, make_pod_info
+from scheduler.state.changes import is_older, node_update_actions, pod_update_actions
+from tests.support.builders import make_node, make_pod
+
+NONE = ActionType(0)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "want"),
+    [
+        ({}, {}, NONE),
+        ({}, {"cpu": "8"}, ActionType.UPDATE_NODE_ALLOCATABLE),
+        ({}, {"labels": {"a": "b"}}, ActionType.UPDATE_NODE_LABEL),
+        ({}, {"taints": [Taint("a", "", "NoSchedule")]}, ActionType.UPDATE_NODE_TAINT),
+        ({"unschedulable": True}, {}, ActionType.UPDATE_NODE_TAINT),
+        ({}, {"unschedulable": True}, NONE),
+        (
+            {"conditions": (Condition("Ready", "False"),)},
+            {"conditions": (Condition("Ready", "True"),)},
+            ActionType.UPDATE_NODE_CONDITION,
+        ),
+        (
+            {"conditions": (Condition("Ready", "True", last_transition_time="1"),)},
+            {"conditions": (Condition("Ready", "True", last_transition_time="2"),)},
+            NONE,
+        ),
+        ({}, {"declared_features": ["F"]}, ActionType.UPDATE_NODE_DECLARED_FEATURE),
+        (
+            {},
+            {"cpu": "8", "labels": {"a": "b"}},
+            ActionType.UPDATE_NODE_ALLOCATABLE | ActionType.UPDATE_NODE_LABEL,
+        ),
+    ],
+)
+def test_node_updates(before: dict[str, Any], after: dict[str, Any], want: ActionType) -> None:
+    assert node_update_actions(make_node("n", **before), make_node("n", **after)) == want
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "want"),
+    [
+        ({}, {}, ActionType.UPDATE_POD_OTHER),
+        ({}, {"labels": {"a": "b"}}, ActionType.UPDATE_POD_LABEL),
+        ({"cpu": "2"}, {"cpu": "1"}, ActionType.UPDATE_POD_SCALE_DOWN),
+        ({"cpu": "2", "memory": "1Gi"}, {"cpu": "3"}, ActionType.UPDATE_POD_SCALE_DOWN),
+        ({"cpu": "1"}, {"cpu": "2"}, ActionType.UPDATE_POD_OTHER),
+        ({}, {"tolerations": [Toleration("a")]}, ActionType.UPDATE_POD_TOLERATION),
+        ({"gates": ["g"]}, {}, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED),
+        ({"gates": ["g", "h"]}, {"gates": ["h"]}, ActionType.UPDATE_POD_OTHER),
+    ],
+)
+def test_pod_updates(before: dict[str, Any], after: dict[str, Any], want: ActionType) -> None:
+    classes = PodClasses()
+    old, new = (make_pod_info(make_pod("p", **each), classes) for each in (before, after))
+    assert pod_update_actions(old, new) == want
+
+
+@pytest.mark.parametrize(
+    ("version", "known", "want"),
+    [("9", "10", True), ("10", "9", False), ("9", "9", False), ("", "9", False), ("x", "9", False)],
+)
+def test_resource_versions_are_compared_as_numbers(version: str, known: str, want: bool) -> None:
+    assert is_older(version, known) is want

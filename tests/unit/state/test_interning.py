@@ -1,0 +1,36 @@
+"""Values get small codes, which are reused."""
+
+from __future__ import annotations
+
+from scheduler.state.interning import ABSENT, Interner
+
+
+def test_equal_values_share_a_code() -> None:
+    interner: Interner[str] = Interner()
+    assert interner.acquire("a") == interner.acquire("a") == interner.get("a")
+    assert interner.acquire("b") != interner.get("a")
+    assert interner.get("c") == ABSENT
+
+
+def test_a_code_is_reused_once_nobody_holds_its_value() -> None:
+    interner: Interner[str] = Interner()
+    code = interner.acquire("a")
+    interner.acquire("a")
+    interner.release(code)
+    assert interner.get("a") == code
+    interner.release(code)
+    assert interner.get("a") == ABSENT
+    assert interner.values[code] is None
+    assert interner.acquire("b") == code
+    assert len(interner) == 1
+
+
+def test_the_version_grows_only_when_a_code_changes_its_value() -> None:
+    interner: Interner[str] = Interner()
+    code = interner.acquire("a")
+    version = interner.version
+    interner.acquire("a")
+    interner.release(code)
+    assert interner.version == version
+    interner.release(code)
+    assert interner.version > version

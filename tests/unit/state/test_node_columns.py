@@ -1,0 +1,143 @@
+"""Nodes become rows of columns, with or without an object."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scheduler.api.errors import InvalidObject
+from scheduler.api.node import ContainerImage, Taint
+from scheduler.state import CPU, MEMORY, PODS, PodClass, PodClasses, make_pod_info
+from scheduler.state.node_columns import NodeColumns
+from tests.support.builders import make_node, make_pod
+
+GPU = "example.com/gpu"
+
+
+@pytest.fixture
+def columns() -> NodeColumns:
+    return NodeColumns()
+
+
+def pod_class(cpu: str = "1", **requests: str) -> PodClass:
+    return make_pod_info(make_pod(cpu=cpu, requests=requests), PodClasses()).pod_class
+
+
+def test_a_node_fills_its_row(columns: NodeColumns) -> None:
+    taint = Taint("gpu", "yes", "NoSchedule", time_added="2026-01-01T00:00:00Z")
+    node = make_node(
+        "n", cpu="1500m", memory="1Gi", pods=5, taints=[taint], unschedulable=True,
+        declared_features=["F"],
+    )  # fmt: skip
+    row = columns.set_node(node)
+    assert columns.exists[row]
+    assert columns.allocatable[row, [CPU, MEMORY, PODS]].tolist() == [1500, 2**30, 5]
+    assert columns.unschedulable[row]
+    taints = columns.taint_sets.values[columns.taint_set[row]]
+    assert taints == (Taint("gpu", "yes", "NoSchedule"),)
+    assert columns.feature_sets.values[columns.feature_set[row]] == frozenset(["F"])
+
+
+def test_resources_get_columns_when_first_seen(columns: NodeColumns) -> None:
+    plain = columns.set_node(make_node("plain"))
+    assert columns.resources.index_of(GPU) is None
+    rich = columns.set_node(make_node("rich", allocatable={GPU: "8"}))
+    gpu = columns.resources.index_of(GPU)
+    assert columns.allocatable[[plain, rich], gpu].tolist() == [0, 8]
+    assert columns.requested.shape == columns.allocatable.shape
+
+
+def test_a_request_nobody_can_meet_gets_a_column_too(columns: NodeColumns) -> None:
+    row = columns.set_node(make_node("n"))
+    vector = columns.request_vector(pod_class("1", **{"example.com/fpga": "2"}))
+    assert len(vector) == columns.allocatable.shape[1]
+    missing = columns.resources.index_of("example.com/fpga")
+    assert vector[missing] == 2
+    assert columns.allocatable[row, missing] == 0
+
+
+def test_a_resource_that_a_node_no_longer_has_is_zero_again(columns: NodeColumns) -> None:
+    columns.set_node(make_node("n", allocatable={GPU: "8"}))
+    row = columns.set_node(make_node("n"))
+    assert columns.allocatable[row, columns.resources.index_of(GPU)] == 0
+
+
+def test_pods_add_up_and_come_off(columns: NodeColumns) -> None:
+    row = columns.set_node(make_node("n"))
+    one, two = pod_class("1"), pod_class("250m")
+    columns.add_pod(row, one)
+    columns.add_pod(row, two)
+    assert columns.requested[row, CPU] == 1250
+    assert columns.nonzero_requested[row].tolist() == [1250, 2 * 200 * 2**20]
+    columns.remove_pod(row, one)
+    assert columns.requested[row, CPU] == 250
+    assert columns.num_pods[row] == 1
+
+
+def test_a_row_without_object_and_pods_is_reused(columns: NodeColumns) -> None:
+    row = columns.set_node(make_node("n", taints=[Taint("a", "", "NoSchedule")]))
+    columns.add_pod(row, pod_class())
+    columns.unset_node(row)
+    columns.free_if_unused(row)
+    assert columns.row_of("n") == row
+    assert not columns.exists[row]
+    assert columns.taint_set[row] == 0
+    columns.remove_pod(row, pod_class())
+    columns.free_if_unused(row)
+    assert columns.row_of("n") is None
+    assert columns.set_node(make_node("m")) == row
+
+
+def test_columns_grow_with_the_cluster(columns: NodeColumns) -> None:
+    rows = [columns.set_node(make_node(f"n{index}", cpu=str(index))) for index in range(200)]
+    assert columns.num_rows == len(columns.exists) == len(columns.names)
+    assert columns.num_rows % 64 == 0
+    assert len(set(rows)) == columns.num_nodes == 200
+    assert columns.allocatable[rows, CPU].tolist() == [1000 * index for index in range(200)]
+
+
+def test_what_is_handed_out_cannot_be_written(columns: NodeColumns) -> None:
+    columns.set_node(make_node("n"))
+    for array in (columns.allocatable, columns.requested, columns.exists, columns.taint_set):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+
+
+def test_an_unreadable_node_changes_nothing(columns: NodeColumns) -> None:
+    row = columns.set_node(make_node("n", cpu="4"))
+    before = columns.node_changes.generation
+    with pytest.raises(InvalidObject, match=r"Node n: status.allocatable\[cpu\]"):
+        columns.set_node(make_node("n", cpu="much"))
+    assert columns.allocatable[row, CPU] == 4000
+    assert columns.node_changes.generation == before
+
+
+def test_an_amount_beyond_int64_is_refused(columns: NodeColumns) -> None:
+    with pytest.raises(InvalidObject, match="memory"):
+        columns.set_node(make_node("n", memory="10E"))
+
+
+def test_an_image_has_the_size_of_its_first_node_and_all_its_nodes(columns: NodeColumns) -> None:
+    one = columns.set_node(make_node("one", images=[ContainerImage(("i:1", "i@x"), 10)]))
+    two = columns.set_node(make_node("two", images=[ContainerImage(("i:1",), 99)]))
+    image = columns.images.get("i:1")
+    assert image is not None
+    assert (image.size_bytes, image.num_nodes) == (10, 2)
+    assert np.flatnonzero(image.on_node).tolist() == sorted([one, two])
+    columns.unset_node(one)
+    assert (image.size_bytes, image.num_nodes) == (10, 1)
+    assert columns.images.get("i@x") is None
+    columns.set_node(make_node("two", images=[ContainerImage(("i:1",), 98)]))
+    again = columns.images.get("i:1")
+    assert again is not None
+    assert again.size_bytes == 98
+
+
+def test_equal_images_of_many_nodes_are_one_object(columns: NodeColumns) -> None:
+    rows = [
+        columns.set_node(make_node(name, images=[ContainerImage(("i:1",), 10)])) for name in "ab"
+    ]
+    first, second = (columns.nodes[row] for row in rows)
+    assert first is not None
+    assert second is not None
+    assert first.status.images[0] is second.status.images[0]

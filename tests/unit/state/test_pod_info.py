@@ -1,0 +1,195 @@
+"""Pods of one template share a class, which says all that scheduling reads."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import msgspec
+import pytest
+
+from scheduler.api.errors import InvalidObject
+from scheduler.api.meta import Condition, OwnerReference
+from scheduler.api.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from scheduler.api.pod import (
+    Affinity,
+    Container,
+    ContainerPort,
+    ContainerStatus,
+    NodeAffinity,
+    Pod,
+    PodAffinity,
+    PodStatus,
+    ResourceRequirements,
+)
+from scheduler.api.volume import (
+    EphemeralVolumeSource,
+    ImageVolumeSource,
+    PersistentVolumeClaimVolumeSource,
+    Volume,
+)
+from scheduler.state import PodClass, PodClasses, make_pod_info
+from tests.support.builders import HOSTNAME, affinity_term, label_selector, make_pod
+
+REPLICA_SET = OwnerReference("ReplicaSet", "rs-1", "u1", controller=True)
+BASE: dict[str, Any] = {"name": "p", "labels": {"app": "a"}, "cpu": "1"}
+
+
+@pytest.fixture
+def classes() -> PodClasses:
+    return PodClasses()
+
+
+def class_of(pod: Pod, classes: PodClasses) -> PodClass:
+    return make_pod_info(pod, classes).pod_class
+
+
+def test_the_pod_knows_who_it_is_and_its_class_knows_the_rest(classes: PodClasses) -> None:
+    pod = make_pod(
+        "p", namespace="red", cpu="1500m", memory="1Gi", labels={"app": "a"}, node="n", priority=7
+    )
+    info = make_pod_info(pod, classes)
+    assert info.key == "red/p"
+    assert info.reference.uid == "uid-p"
+    assert info.node_name == "n"
+    assert info.spec.node_name == ""
+    assert info.labels == {"app": "a"}
+    assert info.priority == 7
+    assert info.requests == {"cpu": 1500, "memory": 2**30}
+    assert info.on_node("m").node_name == "m"
+
+
+def test_containers_without_requests_count_with_the_defaults(classes: PodClasses) -> None:
+    pod_class = class_of(make_pod(images=("a", "b"), cpu="1"), classes)
+    assert pod_class.nonzero_cpu_milli == 1100
+    assert pod_class.nonzero_memory_bytes == 2 * 200 * 2**20
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"name": "other", "uid": "u9"},
+        {"node": "n1"},
+        {"resource_version": "9", "created": "2026-02-02T00:00:00Z", "terminating": True},
+        {"phase": "Running", "started": "2026-02-02T00:00:00Z"},
+        {"nominated_node": "n1"},
+        {"volumes": (Volume("kube-api-access-x7k2p"),)},
+    ],
+)
+def test_who_a_pod_is_does_not_change_its_class(
+    classes: PodClasses, changes: dict[str, Any]
+) -> None:
+    plain = make_pod(**BASE, owner=REPLICA_SET)
+    other = make_pod(**BASE | changes, owner=REPLICA_SET)
+    assert class_of(plain, classes) is class_of(other, classes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"labels": {"app": "b"}},
+        {"namespace": "red"},
+        {"cpu": "2"},
+        {"priority": 1},
+        {"host_ports": [80]},
+        {"gates": ["g"]},
+        {"owner": OwnerReference("ReplicaSet", "rs-2", "u2", controller=True)},
+        {"volumes": (Volume("v", PersistentVolumeClaimVolumeSource("c")),)},
+        {"scheduler_name": "other"},
+    ],
+)
+def test_what_scheduling_reads_splits_classes(classes: PodClasses, changes: dict[str, Any]) -> None:
+    plain = make_pod(**BASE)
+    other = make_pod(**BASE | changes)
+    assert class_of(plain, classes) is not class_of(other, classes)
+
+
+def test_pods_with_ephemeral_volumes_have_claims_of_their_own(classes: PodClasses) -> None:
+    volumes = (Volume("scratch", ephemeral=EphemeralVolumeSource()),)
+    one, two = make_pod("p1", volumes=volumes), make_pod("p2", volumes=volumes)
+    assert class_of(one, classes) is not class_of(two, classes)
+
+
+def test_a_running_pod_shares_the_class_unless_it_is_being_resized(classes: PodClasses) -> None:
+    pod = make_pod(cpu="1")
+
+    def running(cpu: str, *conditions: Condition) -> Pod:
+        status = ContainerStatus("c0", {"cpu": cpu}, ResourceRequirements({"cpu": cpu}))
+        return msgspec.structs.replace(
+            pod, status=PodStatus("Running", conditions, container_statuses=(status,))
+        )
+
+    ready = Condition("Ready", "True")
+    assert class_of(running("1", ready), classes) is class_of(pod, classes)
+    assert class_of(running("2", ready), classes).requests == {"cpu": 2000}
+    infeasible = Condition("PodResizePending", "True", "Infeasible")
+    assert class_of(running("500m", infeasible), classes).requests == {"cpu": 500}
+
+
+def test_running_pods_of_a_daemon_set_share_a_class(classes: PodClasses) -> None:
+    def daemon(node: str, phase: str) -> Pod:
+        term = NodeSelectorTerm(
+            match_fields=(NodeSelectorRequirement("metadata.name", "In", (node,)),)
+        )
+        affinity = Affinity(NodeAffinity(NodeSelector((term,))))
+        return make_pod(f"d-{node}", node=node, affinity=affinity, phase=phase)
+
+    running = [class_of(daemon(node, "Running"), classes) for node in ("a", "b")]
+    pending = [class_of(daemon(node, "Pending"), classes) for node in ("a", "b")]
+    assert running[0] is running[1]
+    assert pending[0] is not pending[1]
+
+
+def test_a_class_without_pods_vanishes_and_its_id_is_not_reused(classes: PodClasses) -> None:
+    first = class_of(make_pod(cpu="1"), classes).id
+    gc.collect()
+    assert len(classes) == 0
+    assert class_of(make_pod(cpu="1"), classes).id != first
+
+
+def test_host_ports_are_those_of_containers_and_sidecars(classes: PodClasses) -> None:
+    def container(port: int, restart_policy: str = "") -> Container:
+        return Container(ports=(ContainerPort(port, port),), restart_policy=restart_policy)
+
+    pod = make_pod(
+        host_ports=[80, ContainerPort(1, 53, "10.0.0.1", "UDP"), ContainerPort(8080)],
+        init_containers=(container(1), container(2, "Always")),
+    )
+    assert class_of(pod, classes).host_ports == (
+        ("0.0.0.0", "TCP", 2),
+        ("0.0.0.0", "TCP", 80),
+        ("10.0.0.1", "UDP", 53),
+    )
+
+
+def test_images_are_those_of_init_containers_containers_and_volumes(classes: PodClasses) -> None:
+    pod = make_pod(
+        images=("a", "b"),
+        init_containers=(Container(image="init"),),
+        volumes=(Volume("v", image=ImageVolumeSource("model")),),
+    )
+    assert class_of(pod, classes).images == ("init", "a", "b", "model")
+
+
+def test_only_controllers_with_a_selector_are_kept(classes: PodClasses) -> None:
+    job = OwnerReference("Job", "j", "u", controller=True)
+    assert class_of(make_pod(owner=REPLICA_SET), classes).controller == ("ReplicaSet", "rs-1")
+    assert class_of(make_pod(owner=job), classes).controller is None
+    assert class_of(make_pod(owner=job), classes) is class_of(make_pod(), classes)
+
+
+def test_an_unreadable_quantity_is_named(classes: PodClasses) -> None:
+    with pytest.raises(InvalidObject, match=r"default/p.*requests\[cpu\].*lots"):
+        make_pod_info(make_pod(cpu="lots"), classes)
+
+
+def test_an_unreadable_selector_is_named(classes: PodClasses) -> None:
+    selector = label_selector(None, ("app", "Near", ["a"]))
+    rules = PodAffinity((affinity_term(HOSTNAME, selector),))
+    with pytest.raises(InvalidObject) as caught:
+        make_pod_info(make_pod(affinity=Affinity(pod_anti_affinity=rules)), classes)
+    assert caught.value.field == (
+        "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]"
+        ".labelSelector"
+    )
+    assert "Near" in caught.value.value

@@ -1,0 +1,102 @@
+"""Snapshots show the cluster as it is, or as it would be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scheduler.api.selectors import selector_from_labels
+from scheduler.state import CPU, ClusterCache, Snapshot, make_pod_info
+from tests.support.builders import ZONE, make_node, make_pod
+
+
+@pytest.fixture
+def cache() -> ClusterCache:
+    cache = ClusterCache()
+    for index in range(4):
+        cache.node_seen(make_node(f"n{index}", cpu=str(index + 1), zone="xy"[index % 2]))
+    for index in range(3):
+        pod = make_pod(f"p{index}", cpu="1", labels={"app": "a"}, node=f"n{index}", host_ports=[80])
+        cache.pod_seen(make_pod_info(pod, cache.classes))
+    return cache
+
+
+def rows(snapshot: Snapshot, *names: str) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    return np.array([snapshot.row_of(name) for name in names], dtype=np.int64)
+
+
+def test_a_view_of_rows_keeps_their_order(cache: ClusterCache) -> None:
+    snapshot = cache.snapshot()
+    view = snapshot.view(rows(snapshot, "n3", "n0"))
+    assert len(view) == 2
+    assert view.names == ["n3", "n0"]
+    assert view.allocatable[:, CPU].tolist() == [4000, 1000]
+    assert view.requested[:, CPU].tolist() == [0, 1000]
+    assert view.num_pods.tolist() == [0, 1]
+    assert view.ports_in_conflict([("0.0.0.0", "TCP", 80)]).tolist() == [False, True]
+    zones = snapshot.label_column(ZONE)
+    assert [zones.value(code) for code in view.label_codes(ZONE)] == ["y", "x"]
+    assert view.take(snapshot.all_rows).tolist() == view.rows.tolist()
+
+
+def test_the_view_of_all_nodes_shares_the_memory(cache: ClusterCache) -> None:
+    snapshot = cache.snapshot()
+    view = snapshot.all_nodes
+    assert len(view) == snapshot.num_rows
+    assert np.shares_memory(view.requested, snapshot.requested)
+    assert view.exists.sum() == snapshot.num_nodes == 4
+    assert view.rows.tolist() == list(range(snapshot.num_rows))
+    assert len(snapshot.view(slice(1, 3))) == 2
+
+
+def test_nothing_can_be_written_through_a_snapshot(cache: ClusterCache) -> None:
+    snapshot = cache.snapshot()
+    counts = snapshot.pods.count_matching(
+        selector_from_labels({"app": "a"}), None, skip_terminating=False
+    )
+    vector = snapshot.request_vector(next(iter(snapshot.pods_on("n0"))).pod_class)
+    arrays = (snapshot.num_pods, snapshot.label_codes(ZONE), counts.per_node, vector)
+    for array in (*arrays, counts.per_domain(ZONE)):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+
+
+def test_what_if_pods_went_and_came(cache: ClusterCache) -> None:
+    snapshot = cache.snapshot()
+    extra = make_pod_info(make_pod("extra", cpu="2", labels={"app": "a"}), cache.classes)
+    changed = snapshot.without_pods(["uid-p0"]).with_pods([(extra, "n3")])
+    assert changed.is_what_if
+    assert not snapshot.is_what_if
+    view = changed.view(rows(changed, "n0", "n3"))
+    assert view.requested[:, CPU].tolist() == [0, 2000]
+    assert view.num_pods.tolist() == [0, 1]
+    assert not view.ports_in_conflict([("0.0.0.0", "TCP", 80)]).any()
+    assert changed.get_pod("uid-p0") is None
+    assert [pod.uid for pod in changed.pods_on("n3")] == ["uid-extra"]
+    selector = selector_from_labels({"app": "a"})
+    for shown, want in ((changed, {"x": 1, "y": 2}), (snapshot, {"x": 2, "y": 1})):
+        counts = shown.pods.count_matching(selector, None, skip_terminating=True)
+        column = shown.label_column(ZONE)
+        per_zone = dict(zip(column.values.values, counts.per_domain(ZONE).tolist(), strict=True))
+        assert per_zone == want
+    cache.validate()
+
+
+def test_a_pod_can_be_moved_in_a_what_if(cache: ClusterCache) -> None:
+    snapshot = cache.snapshot()
+    pod = snapshot.get_pod("uid-p0")
+    assert pod is not None
+    moved = snapshot.without_pods(["uid-p0"]).with_pods([(pod, "n3")])
+    found = moved.get_pod("uid-p0")
+    assert found is not None
+    assert found.node_name == "n3"
+    assert not moved.pods_on("n0")
+
+
+def test_what_if_needs_pods_and_nodes_that_exist(cache: ClusterCache) -> None:
+    snapshot = cache.snapshot()
+    with pytest.raises(KeyError, match="uid-none"):
+        snapshot.without_pods(["uid-none"])
+    pod = make_pod_info(make_pod("extra"), cache.classes)
+    with pytest.raises(KeyError, match="nowhere"):
+        snapshot.with_pods([(pod, "nowhere")])
