@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import structlog
 from kubernetes.aio.config import ConfigException
 
 from scheduler.api.config import (
@@ -18,6 +19,7 @@ from scheduler.api.config import (
     to_builtins,
 )
 from scheduler.cli.profiles import make_frameworks
+from scheduler.cli.run_flags import LoggingFormat
 from scheduler.engine import Engine, make_engine
 from scheduler.framework import Framework
 from scheduler.operator import (
@@ -29,8 +31,39 @@ from scheduler.operator import (
     run_blocking,
 )
 
+log = structlog.get_logger(__name__)
+
 CANNOT_START = (ConfigException, OSError)
 """What `run_until_told` raises: no usable kubeconfig, or the serving address is taken."""
+
+
+def run_options(
+    configuration: KubeSchedulerConfiguration,
+    kubeconfig: Path | None,
+    serving: ServingOptions | None,
+    max_in_unschedulable_s: float,
+) -> RunOptions:
+    """What the shell needs, from the configuration.
+
+    Raises:
+        InvalidConfiguration: see `make_frameworks`.
+    """
+    frameworks = make_frameworks(configuration)
+    if configuration.client_connection.qps > 0:
+        qps = configuration.client_connection.qps
+        log.warning("clientConnection.qps is not enforced, requests are not limited", qps=qps)
+    path = str(kubeconfig) if kubeconfig else configuration.client_connection.kubeconfig or None
+    election = configuration.leader_election
+    return RunOptions(
+        engine_factory=lambda parts: _engine(
+            frameworks, configuration, max_in_unschedulable_s, parts
+        ),
+        scheduler_names=tuple(profile.scheduler_name for profile in configuration.profiles),
+        kubeconfig=path,
+        serving=serving,
+        leader_election=_leader_election(election) if election.leader_elect else None,
+        configz=lambda: to_builtins(configuration),
+    )
 
 
 def _engine(
@@ -49,32 +82,6 @@ def _engine(
         parts.choose,
         queue_settings=queue_settings,
         timer=parts.timer,
-    )
-
-
-def run_options(
-    configuration: KubeSchedulerConfiguration,
-    kubeconfig: Path | None,
-    serving: ServingOptions | None,
-    max_in_unschedulable_s: float,
-) -> RunOptions:
-    """What the shell needs, from the configuration.
-
-    Raises:
-        InvalidConfiguration: see `make_frameworks`.
-    """
-    frameworks = make_frameworks(configuration)
-    path = str(kubeconfig) if kubeconfig else configuration.client_connection.kubeconfig or None
-    election = configuration.leader_election
-    return RunOptions(
-        engine_factory=lambda parts: _engine(
-            frameworks, configuration, max_in_unschedulable_s, parts
-        ),
-        scheduler_names=tuple(profile.scheduler_name for profile in configuration.profiles),
-        kubeconfig=path,
-        serving=serving,
-        leader_election=_leader_election(election) if election.leader_elect else None,
-        configz=lambda: to_builtins(configuration),
     )
 
 
@@ -103,11 +110,20 @@ def serving_options(
     )
 
 
-def run_until_told(options: RunOptions, verbosity: int, is_json: bool | None) -> int:
-    """Set up logging and run the scheduler; its exit status.
+def set_up_logging(verbosity: int, logging_format: LoggingFormat | None) -> None:
+    """Send logs to stderr; without a format, as JSON unless that is a terminal."""
+    is_json = None if logging_format is None else logging_format is LoggingFormat.JSON
+    configure_logging(verbosity, json=is_json)
+
+
+def run_until_told(options: RunOptions) -> int:
+    """Run the scheduler; its exit status.
 
     Raises:
         ConfigException, OSError: it cannot start.
     """
-    configure_logging(verbosity, json=is_json)
-    return run_blocking(options)
+    try:
+        return run_blocking(options)
+    except ConfigException as error:
+        text = f"no usable kubeconfig, and not inside a cluster: {error}"
+        raise ConfigException(text) from error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,6 @@ from scheduler.api.config import (
 from scheduler.cli import run_flags
 from scheduler.cli.config_file import print_mistakes, read_configuration
 from scheduler.cli.go_flags import GoBool
-from scheduler.cli.run_flags import LoggingFormat
 
 _FIVE_MINUTES_S = 300.0
 
@@ -58,25 +59,32 @@ def run(
         "resource_name": leader_elect_resource_name,
         "resource_namespace": leader_elect_resource_namespace,
     }
-    console = Console(stderr=True, highlight=False)
-    try:
+    with _failures_reported(composition.CANNOT_START):
+        configuration = effective_configuration(config, scheduler_name, election)
+        composition.set_up_logging(verbosity, logging_format)
         options = composition.run_options(
-            effective_configuration(config, scheduler_name, election),
+            configuration,
             kubeconfig,
             composition.serving_options(
                 bind_address, secure_port, tls_cert_file, tls_private_key_file
             ),
             pod_max_in_unschedulable_pods_duration or _FIVE_MINUTES_S,
         )
-        is_json = None if logging_format is None else logging_format == LoggingFormat.JSON
-        exit_status = composition.run_until_told(options, verbosity, is_json)
+        exit_status = composition.run_until_told(options)
+    raise typer.Exit(exit_status)
+
+
+@contextmanager
+def _failures_reported(cannot_start: tuple[type[Exception], ...]) -> Iterator[None]:
+    console = Console(stderr=True, highlight=False)
+    try:
+        yield
     except InvalidConfiguration as invalid:
         print_mistakes(console, invalid)
         raise typer.Exit(1) from invalid
-    except composition.CANNOT_START as error:
+    except cannot_start as error:
         console.print(f"[red]cannot run:[/red] {error}")
         raise typer.Exit(1) from error
-    raise typer.Exit(exit_status)
 
 
 def effective_configuration(

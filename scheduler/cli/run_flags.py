@@ -28,6 +28,8 @@ class LoggingFormat(StrEnum):
 Kubeconfig: TypeAlias = Annotated[
     Path | None,
     typer.Option(
+        exists=True,
+        dir_okay=False,
         metavar="FILE",
         help="Kubeconfig of the cluster. Without it: $KUBECONFIG or ~/.kube/config, else the "
         "service account of the pod this runs in.",
@@ -76,11 +78,19 @@ BindAddress: TypeAlias = Annotated[
 ]
 TlsCertFile: TypeAlias = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="PEM certificate (chain).", rich_help_panel=_SERVING),
+    typer.Option(
+        exists=True,
+        dir_okay=False,
+        metavar="FILE",
+        help="PEM certificate (chain).",
+        rich_help_panel=_SERVING,
+    ),
 ]
 TlsPrivateKeyFile: TypeAlias = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="PEM key.", rich_help_panel=_SERVING),
+    typer.Option(
+        exists=True, dir_okay=False, metavar="FILE", help="PEM key.", rich_help_panel=_SERVING
+    ),
 ]
 LeaderElect: TypeAlias = Annotated[
     GoBool | None,

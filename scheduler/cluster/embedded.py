@@ -33,7 +33,8 @@ class ClusterOptions:
 
     Args:
         listen: ``HOST:PORT``; port 0 takes a free one.
-        token: bearer token that requests must carry; empty lets everyone in.
+        token: bearer token that requests must carry; empty lets everyone in. kubectl sends tokens
+            over TLS only.
         cert_file: PEM certificate (with its chain); given together with ``key_file`` it turns TLS
             on. It is also what the written kubeconfig trusts, unless ``ca_file`` is given.
         key_file: PEM key of ``cert_file``.

@@ -16,7 +16,7 @@ from scheduler.cluster.event_conversion import to_core
 from scheduler.cluster.eviction import evict
 from scheduler.cluster.formats import Format, MetadataFormat, plain_format
 from scheduler.cluster.negotiation import negotiate
-from scheduler.cluster.patch import patch_object, patched
+from scheduler.cluster.patch import check_content_type, patch_object, patched
 from scheduler.cluster.paths import Review, Target
 from scheduler.cluster.protobuf import MEDIA_TYPE, decode_protobuf
 from scheduler.cluster.registry import Registry
@@ -182,6 +182,7 @@ class Endpoints:
         return self._one(request, resource, stored, 201 if is_created else 200)
 
     def _patch(self, request: ApiRequest, target: Target) -> Answer:
+        check_content_type(request.content_type)
         current = self._registry.get(target.resource, target.namespace or "", target.name)
         stored = patch_object(
             self._registry,

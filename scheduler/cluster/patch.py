@@ -20,6 +20,16 @@ STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 ACCEPTED = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH)
 
 
+def check_content_type(content_type: str) -> None:
+    """Refuse a patch that is none of the three kinds.
+
+    Raises:
+        ApiError: 415.
+    """
+    if content_type not in ACCEPTED:
+        raise errors.unsupported_media_type(ACCEPTED)
+
+
 def patched(obj: Json, content_type: str, patch: object) -> Json:
     """The object a patch makes of ``obj``, which stays as it is.
 
@@ -28,8 +38,7 @@ def patched(obj: Json, content_type: str, patch: object) -> Json:
     """
     if content_type == JSON_PATCH:
         return json_patch(obj, patch)
-    if content_type not in ACCEPTED:
-        raise errors.unsupported_media_type(ACCEPTED)
+    check_content_type(content_type)
     if not isinstance(patch, dict):
         raise errors.bad_request("error decoding patch: expected an object")
     if content_type == MERGE_PATCH:
@@ -53,7 +62,7 @@ def patch_object(
     Raises:
         ApiError: 400, 409, 415 or 422.
     """
-    patch = _decoded(content_type, body)
+    patch = _decoded(body)
     before = {
         "kind": resource.kind,
         "apiVersion": resource.api_version,
@@ -70,9 +79,7 @@ def patch_object(
     return registry.replace(resource, current, fresh, dry_run=dry_run)
 
 
-def _decoded(content_type: str, body: bytes) -> object:
-    if content_type not in ACCEPTED:
-        raise errors.unsupported_media_type(ACCEPTED)
+def _decoded(body: bytes) -> object:
     try:
         patch: object = msgspec.json.decode(body)
     except msgspec.DecodeError as error:

@@ -43,12 +43,14 @@ class FeasibleNodes:
         num_evaluated: Nodes that count as filtered.
         filtered: All that Filter found out.
         next_start_row: Where the next search starts.
+        via_nomination: Whether the pod's nominated node was taken without looking further.
     """
 
     rows: Int64Array
     num_evaluated: int
     filtered: FilterResult
     next_start_row: int
+    via_nomination: bool = False
 
 
 def find_feasible_nodes(
@@ -90,7 +92,7 @@ def _nominated_node(
     filtered = framework.run_filter(state, pod, snapshot, name, search.nominated)
     if not len(filtered.rows):
         return None
-    return FeasibleNodes(filtered.rows, 1, filtered, search.start_row)
+    return FeasibleNodes(filtered.rows, 1, filtered, search.start_row, via_nomination=True)
 
 
 def _limited(filtered: FilterResult, want: int, start_row: int) -> FeasibleNodes:

@@ -59,7 +59,8 @@ class RunOptions:
         loop: How the loop shares its time.
         shutdown_grace_s: How long bindings in flight may take after the signal to end.
         stop: Ends the process when set; SIGTERM and SIGINT set it too.
-        handle_signals: False leaves the signals alone, for tests.
+        owns_process: False leaves the signals and the garbage collector alone, for tests and for a
+            guest in another program.
     """
 
     engine_factory: EngineFactory
@@ -73,7 +74,7 @@ class RunOptions:
     loop: LoopOptions = field(default_factory=LoopOptions)
     shutdown_grace_s: float = 5.0
     stop: asyncio.Event | None = None
-    handle_signals: bool = True
+    owns_process: bool = True
 
 
 def run_blocking(options: RunOptions) -> int:
@@ -198,7 +199,8 @@ class Process:
     def _may_schedule(self) -> bool:
         if not self._is_settled and self.has_synced:
             self._is_settled = True
-            _settle_memory()
+            if self._options.owns_process:
+                _settle_memory()
         return self._is_settled and self._may_write()
 
     def _make_elector(self) -> LeaderElector | None:
@@ -242,7 +244,7 @@ class Process:
         """Let SIGTERM and SIGINT end us in order; done again whenever Kopf has taken them."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            if self._options.handle_signals:
+            if self._options.owns_process:
                 loop.add_signal_handler(number, self._stop.set)
             else:
                 loop.remove_signal_handler(number)

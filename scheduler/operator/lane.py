@@ -28,17 +28,19 @@ class Lane(Generic[Job]):
         self._waiting: deque[Job] = deque()
         self._workers: set[asyncio.Task[None]] = set()
         self._num_running = 0
+        self._num_unfinished = 0
         self._closed = False
 
     def __len__(self) -> int:
         """Jobs waiting or being done."""
-        return len(self._waiting) + self._num_running
+        return self._num_unfinished
 
     def add(self, job: Job) -> None:
         """Have a job done; ignored once the lane is closed."""
         if self._closed:
             return
         self._waiting.append(job)
+        self._num_unfinished += 1
         if self._num_running < self._width:
             self._num_running += 1
             worker = asyncio.create_task(self._run(), name=self._name)
@@ -48,6 +50,7 @@ class Lane(Generic[Job]):
     async def close(self, grace_s: float) -> None:
         """Take no more jobs, drop those not begun, give the others `grace_s` to end."""
         self._closed = True
+        self._num_unfinished -= len(self._waiting)
         self._waiting.clear()
         workers = list(self._workers)
         if not workers:
@@ -66,5 +69,7 @@ class Lane(Generic[Job]):
                 except Exception:
                     # A job that fails unforeseen must not take the lane with it.
                     log.exception("job failed", lane=self._name, job=repr(job))
+                finally:
+                    self._num_unfinished -= 1
         finally:
             self._num_running -= 1

@@ -112,9 +112,12 @@ class NodeAffinity:
     def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
         """Skip without any rule; only the named nodes if every term names nodes."""
         del snapshot
+        spec = pod.spec
+        if spec.affinity is None and not spec.node_selector and self._added_required is None:
+            return _SKIPPED
         required = self._required.get(pod.pod_class)
         if required is None:
-            required = self._compile_required(pod.spec)
+            required = self._compile_required(spec)
             self._required[pod.pod_class] = required
         state.write(required)
         return required.result
@@ -141,6 +144,8 @@ class NodeAffinity:
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
         """Skip without preferred terms; an error if the pod's cannot be understood."""
         del nodes
+        if pod.spec.affinity is None and not self._added_preferred:
+            return SKIP
         wanted = _rules(pod.spec).preferred_during_scheduling_ignored_during_execution
         if not wanted and not self._added_preferred:
             return SKIP

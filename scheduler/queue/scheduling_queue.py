@@ -2,21 +2,23 @@
 
 ::
 
-                            add
-                             |
-                  PreEnqueue | refuses: gated
-              +--------------+-----------------+
-              v                                v
-           ACTIVE <---- event, 5 min ---- UNSCHEDULABLE
-            |  ^                            ^     |
-        pop |  | backoff over       rejected|     | event while backing off
-            v  |                            |     v
-        IN FLIGHT ---- error, or an event --|-> BACKOFF --pop, when active is empty--> IN FLIGHT
-            |          while in flight      |
-            +-------------------------------+
-            | done
-            v
-           out
+    from            when                                                to
+    --------------  --------------------------------------------------  -------------
+    (new)           PreEnqueue lets the pod in                          active
+    (new)           PreEnqueue refuses: the pod is gated                unschedulable
+    active          its turn                                            in flight
+    in flight       done                                                (out)
+    in flight       rejected, and nothing happened that may help        unschedulable
+    in flight       rejected, and something did; or an error            backoff
+    unschedulable   an event may help, or 5 minutes are over            active
+    unschedulable   the same while the pod backs off                    backoff
+    backoff         the backoff is over                                 active
+    backoff         rejected, not an error, and no pod is active        in flight
+    either of them  activated                                           active
+    anywhere        deleted; in flight, once the attempt has ended      (out)
+
+Each way into active and backoff leads through PreEnqueue, except from backoff. A Pending plugin's
+event lets a pod skip its backoff.
 """
 
 from __future__ import annotations

@@ -35,3 +35,19 @@ def read_only(array: ArrayT) -> ArrayT:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def add_wrapping(cells: memoryview, index: int, amount: int) -> None:
+    """Add to one int64 of a buffer; a sum beyond int64 wraps, as it does in kube-scheduler.
+
+    One element is changed far faster through its buffer than through the array.
+    """
+    try:
+        cells[index] += amount
+    except ValueError:
+        cells[index] = wrapped_int64(cells[index] + amount)
+
+
+def wrapped_int64(value: int) -> int:
+    """The int64 that has the same low 64 bits."""
+    return (value + 2**63) % 2**64 - 2**63

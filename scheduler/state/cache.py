@@ -36,7 +36,8 @@ from scheduler.state.changes import (
     node_update_actions,
     pod_update_actions,
 )
-from scheduler.state.pod_info import PodClasses, PodInfo
+from scheduler.state.pod_class import PodClass, PodClasses
+from scheduler.state.pod_info import PodInfo
 from scheduler.state.snapshot import ClusterState, Snapshot
 from scheduler.state.validation import InvariantViolation, validate_state
 
@@ -110,7 +111,7 @@ class ClusterCache:
         """
         old = self._state.placed.get(pod.uid)
         if pod.phase in _TERMINAL_PHASES:
-            return PodChange(self.pod_gone(pod.uid), None, ActionType.DELETE)
+            return self._terminal_pod_seen(pod)
         if not pod.node_name:
             return self._pending_pod_seen(old, pod)
         if old is None:
@@ -209,6 +210,12 @@ class ClusterCache:
             raise InvariantViolation("assumed pods", "all on nodes", f"not on a node: {stray}")
         validate_state(self._state)
 
+    def _terminal_pod_seen(self, pod: PodInfo) -> PodChange:
+        old = self.pod_gone(pod.uid)
+        if old is None:
+            return PodChange(None, None, NOTHING_CHANGED, ignored=True)
+        return PodChange(old, None, ActionType.DELETE)
+
     def _pending_pod_seen(self, old: PodInfo | None, pod: PodInfo) -> PodChange:
         if old is None:
             raise ValueError(f"Pod {pod.key} ({pod.uid}) has no node and is not assumed")
@@ -247,7 +254,7 @@ class ClusterCache:
             # In before out: what the two have in common need not vanish in between.
             state.pods.add(pod, row)
             state.pods.remove(old, row)
-        if old.pod_class is not pod.pod_class:
+        if not _same_usage(old.pod_class, pod.pod_class):
             state.columns.add_pod(row, pod.pod_class)
             state.columns.remove_pod(row, old.pod_class)
         state.placed.put(pod, row)
@@ -268,4 +275,15 @@ def _same_columns(old: Node, new: Node) -> bool:
         and before.allocatable == after.allocatable
         and before.declared_features == after.declared_features
         and before.images == after.images
+    )
+
+
+def _same_usage(one: PodClass, other: PodClass) -> bool:
+    """Whether pods of two classes use the same of their node."""
+    return one is other or (
+        one.requests == other.requests
+        and one.nonzero_cpu_milli == other.nonzero_cpu_milli
+        and one.nonzero_memory_bytes == other.nonzero_memory_bytes
+        and one.host_ports == other.host_ports
+        and one.spec.volumes == other.spec.volumes
     )

@@ -16,7 +16,13 @@ import numpy as np
 from scheduler.api.meta import Quantities
 from scheduler.api.node import ContainerImage, Node, Taint
 from scheduler.api.resources import node_allocatable
-from scheduler.state.arrays import Int64Array, extended, grown_capacity, read_only
+from scheduler.state.arrays import (
+    Int64Array,
+    add_wrapping,
+    extended,
+    grown_capacity,
+    read_only,
+)
 from scheduler.state.change_log import ChangeLog
 from scheduler.state.host_ports import HostPorts
 from scheduler.state.image_states import ImageStates
@@ -71,6 +77,7 @@ class NodeColumns:
         self._row_of: dict[str, int] = {}
         self._free = list(range(rows - 1, -1, -1))
         width = len(self.resources)
+        self.all_rows: Int64Array = read_only(np.arange(rows, dtype=np.int64))
         self._exists = np.zeros(rows, dtype=np.bool_)
         self._unschedulable = np.zeros(rows, dtype=np.bool_)
         self._taint_set = np.zeros(rows, dtype=np.int32)
@@ -192,10 +199,10 @@ class NodeColumns:
         items = self.resources.request_items(pod_class)
         self._widen()
         for column, amount in items:
-            self._requested_cells[column][row] += sign * amount
+            add_wrapping(self._requested_cells[column], row, sign * amount)
         cpu_milli, memory_bytes = self._nonzero_cells
-        cpu_milli[row] += sign * pod_class.nonzero_cpu_milli
-        memory_bytes[row] += sign * pod_class.nonzero_memory_bytes
+        add_wrapping(cpu_milli, row, sign * pod_class.nonzero_cpu_milli)
+        add_wrapping(memory_bytes, row, sign * pod_class.nonzero_memory_bytes)
         self._num_pods_cells[row] += sign
         self.usage_changes.record(row)
 
@@ -224,6 +231,7 @@ class NodeColumns:
         self.names.extend([""] * (rows - self.num_rows))
         self.nodes.extend([None] * (rows - self.num_rows))
         self.num_rows = rows
+        self.all_rows = read_only(np.arange(rows, dtype=np.int64))
         self.labels.grow(rows)
         self.images.grow(rows)
         self.host_ports.grow(rows)
@@ -248,11 +256,9 @@ class NodeColumns:
         self.allocatable = read_only(self._allocatable)
         self.requested = read_only(self._requested)
         self.nonzero_requested = read_only(self._nonzero_requested)
-        # One element is changed far faster through the buffer than through the array.
         self._requested_cells = [column.data for column in self._requested.T]
         self._nonzero_cells = [column.data for column in self._nonzero_requested.T]
         self._num_pods_cells = self._num_pods.data
-        self.all_rows: Int64Array = read_only(np.arange(self.num_rows, dtype=np.int64))
 
 
 def _release(sets: Interner[TaintSet] | Interner[frozenset[str]], code: int) -> None:

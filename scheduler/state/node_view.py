@@ -41,7 +41,9 @@ class NodeView:
     @property
     def rows(self) -> Int64Array:
         """``int64[nodes]``: row numbers in the snapshot."""
-        return self.snapshot.all_rows[self.index] if self._is_slice else self.index  # type: ignore[return-value]
+        if isinstance(self.index, slice):
+            return self.snapshot.all_rows[self.index]
+        return self.index
 
     @property
     def names(self) -> list[str]:
@@ -102,7 +104,3 @@ class NodeView:
     def take(self, array: ArrayT) -> ArrayT:
         """The entries of an array over all rows that belong to these nodes."""
         return array[self.index]  # type: ignore[return-value]
-
-    @property
-    def _is_slice(self) -> bool:
-        return isinstance(self.index, slice)

@@ -7,10 +7,11 @@ and nothing else: neither other pods nor nodes are looked at.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
-from cachetools import LRUCache
 
 from scheduler.api.selectors import Selector
 from scheduler.state.affinity_terms import TermKind
@@ -20,11 +21,28 @@ from scheduler.state.namespaces import Namespaces
 from scheduler.state.pod_class import PodClass, PodIdentity
 from scheduler.state.pod_counts import DomainTracking, PodCounts
 from scheduler.state.pod_info import PodInfo
+from scheduler.state.selector_buckets import SelectorBuckets
 
 __all__ = ["CarriedTerm", "PodCounts", "PodIndex", "Question", "TermKind"]
 
-Question = tuple[Selector, frozenset[str] | None, bool]
-"""(selector, namespaces or None for all, skip terminating pods): what counts are asked for by."""
+
+class Question(NamedTuple):
+    """What counts are asked for by.
+
+    Attributes:
+        selector: Which pods, by their labels.
+        namespaces: Of which namespaces; None means all.
+        skip_terminating: Whether pods with a deletion timestamp are left out.
+    """
+
+    selector: Selector
+    namespaces: frozenset[str] | None
+    skip_terminating: bool
+
+    @property
+    def homes(self) -> Collection[str | None]:
+        """The namespaces it is kept under; None stands for all."""
+        return (None,) if self.namespaces is None else self.namespaces
 
 
 class _PodKind:
@@ -42,8 +60,9 @@ class _PodKind:
 
     def is_meant_by(self, question: Question) -> bool:
         """Whether these pods are to be counted; their namespace is known to be right."""
-        selector, _, skip_terminating = question
-        return not (skip_terminating and self.terminating) and selector.matches(self.labels)
+        if question.skip_terminating and self.terminating:
+            return False
+        return question.selector.matches(self.labels)
 
 
 class PodIndex:
@@ -71,8 +90,8 @@ class PodIndex:
         self._tracking = DomainTracking(labels)
         self._kinds: dict[tuple[PodIdentity, bool], _PodKind] = {}
         self._kinds_in: dict[str, dict[_PodKind, None]] = {}
-        self._asked: LRUCache[Question, PodCounts] = LRUCache(max_selectors)
-        self._asked_in: dict[str | None, list[tuple[Question, PodCounts]]] = {}
+        self._asked: OrderedDict[Question, PodCounts] = OrderedDict()
+        self._asked_about: SelectorBuckets[Question] = SelectorBuckets()
         self._carried = {kind: CarriedTerms(self._new_counts) for kind in TermKind}
         self._carried_by: dict[PodClass, tuple[int, tuple[CarriedTerm, ...]]] = {}
 
@@ -83,9 +102,12 @@ class PodIndex:
 
         Ask anew in each cycle; only the first time costs more than a look-up.
         """
-        question = (selector, namespaces, skip_terminating)
+        question = Question(selector, namespaces, skip_terminating)
         counts = self._asked.get(question)
-        return self._start_counting(question) if counts is None else counts
+        if counts is None:
+            return self._start_counting(question)
+        self._asked.move_to_end(question)
+        return counts
 
     def carried_terms(self, which: TermKind) -> Collection[CarriedTerm]:
         """All distinct terms that some pod on a node carries."""
@@ -96,10 +118,9 @@ class PodIndex:
         labels = self._namespaces.labels(pod.namespace)
         return self._carried[which].matching(pod.pod_class, labels)
 
-    def asked(self) -> Iterator[tuple[Question, PodCounts]]:
-        """What is being counted, without making it look recently used."""
-        for questions in self._asked_in.values():
-            yield from questions
+    def asked(self) -> Iterable[tuple[Question, PodCounts]]:
+        """What is being counted, least recently asked about first."""
+        return self._asked.items()
 
     def zero_counts(self) -> PodCounts:
         """Counts of no pods at all, which nobody keeps up to date."""
@@ -138,7 +159,7 @@ class PodIndex:
     def grow(self, num_rows: int) -> None:
         """Make room for more rows."""
         self._num_rows = num_rows
-        for _, counts in self._distinct_asked():
+        for counts in self._asked.values():
             counts.grow(num_rows)
         for carried_terms in self._carried.values():
             for carried in carried_terms.terms.values():
@@ -146,7 +167,7 @@ class PodIndex:
 
     def _start_counting(self, question: Question) -> PodCounts:
         if len(self._asked) >= self._max_selectors:
-            self._stop_counting(*self._asked.popitem())
+            self._stop_counting(*self._asked.popitem(last=False))
         counts = self._new_counts()
         for kind in self._kinds_of(question):
             if kind.is_meant_by(question):
@@ -154,24 +175,18 @@ class PodIndex:
                 for row, num_pods in kind.per_row.items():
                     counts.add(row, num_pods)
         self._asked[question] = counts
-        for namespace in _homes(question):
-            self._asked_in.setdefault(namespace, []).append((question, counts))
+        self._asked_about.add(question, question.selector, question.homes)
         return counts
 
     def _stop_counting(self, question: Question, counts: PodCounts) -> None:
         for kind in self._kinds_of(question):
             if kind.is_meant_by(question):
                 kind.counts.remove(counts)
-        for namespace in _homes(question):
-            left = [each for each in self._asked_in[namespace] if each[1] is not counts]
-            if left:
-                self._asked_in[namespace] = left
-            else:
-                del self._asked_in[namespace]
+        self._asked_about.discard(question, question.selector, question.homes)
         counts.dropped()
 
     def _kinds_of(self, question: Question) -> Iterator[_PodKind]:
-        namespaces = question[1]
+        namespaces = question.namespaces
         if namespaces is None or len(namespaces) > len(self._kinds_in):
             for namespace, kinds in self._kinds_in.items():
                 if namespaces is None or namespace in namespaces:
@@ -185,10 +200,9 @@ class PodIndex:
         self._kinds[kind.identity, terminating] = kind
         namespace = pod_class.namespace
         self._kinds_in.setdefault(namespace, {})[kind] = None
-        for home in (namespace, None):
-            for question, counts in self._asked_in.get(home, ()):
-                if kind.is_meant_by(question):
-                    kind.counts.append(counts)
+        for question in self._asked_about.candidates(namespace, kind.labels):
+            if kind.is_meant_by(question):
+                kind.counts.append(self._asked[question])
         return kind
 
     def _drop_kind(self, kind: _PodKind) -> None:
@@ -226,18 +240,6 @@ class PodIndex:
                 if known is not None and not known.counts.total:
                     of_kind.drop(known)
 
-    def _distinct_asked(self) -> Iterator[tuple[Question, PodCounts]]:
-        seen: set[int] = set()
-        for question, counts in self.asked():
-            if id(counts) not in seen:
-                seen.add(id(counts))
-                yield question, counts
-
     def _new_counts(self) -> PodCounts:
         zeros = np.zeros(self._num_rows, dtype=np.int64)
         return PodCounts(self._labels, zeros, self._tracking)
-
-
-def _homes(question: Question) -> Collection[str | None]:
-    """The namespaces a question is kept under; None stands for all, "" for none of them."""
-    return (None,) if question[1] is None else question[1] or ("",)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scheduler.api.resources import node_allocatable
-from scheduler.state.arrays import Int64Array
+from scheduler.state.arrays import Int64Array, wrapped_int64
 from scheduler.state.label_columns import LabelColumn
 from scheduler.state.node_columns import NodeColumns
 from scheduler.state.placed_pods import PlacedPods
@@ -100,11 +100,11 @@ def _check_usage(columns: NodeColumns, placed: PlacedPods, row: int, name: str) 
         _expect(f"node of pod {pod.key}", name, pod.node_name)
         requested.update(pod.requests)
         ports.update(pod.pod_class.host_ports)
-    wanted = {key: amount for key, amount in requested.items() if amount}
+    wanted = {key: wrapped_int64(amount) for key, amount in requested.items() if amount}
     _expect(f"requested of {where}", wanted, _amounts(columns, columns.requested[row]))
     nonzero = [
-        sum(pod.pod_class.nonzero_cpu_milli for pod in pods),
-        sum(pod.pod_class.nonzero_memory_bytes for pod in pods),
+        wrapped_int64(sum(pod.pod_class.nonzero_cpu_milli for pod in pods)),
+        wrapped_int64(sum(pod.pod_class.nonzero_memory_bytes for pod in pods)),
     ]
     _expect(f"nonzero_requested of {where}", nonzero, columns.nonzero_requested[row].tolist())
     _expect(f"num_pods of {where}", len(pods), int(columns.num_pods[row]))

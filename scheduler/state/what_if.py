@@ -19,7 +19,6 @@ from scheduler.state.pod_info import PodInfo
 
 Placement = tuple[PodInfo, int]
 """A pod and the row it is on."""
-_NEW_TERM = -1
 
 
 def placements(
@@ -100,10 +99,10 @@ class WhatIfPodIndex:
             changes = touched.pop(carried.term, None)
             if changes is not None:
                 counts = carried.counts.with_changes(changes)
-                adjusted.append(CarriedTerm(carried.code, carried.term, counts))
+                adjusted.append(CarriedTerm(carried.term, counts))
             else:
                 adjusted.append(carried)
         for term, changes in touched.items():
             counts = self.zero_counts().with_changes(changes)
-            adjusted.append(CarriedTerm(_NEW_TERM, term, counts))
+            adjusted.append(CarriedTerm(term, counts))
         return adjusted

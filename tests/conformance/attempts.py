@@ -128,7 +128,7 @@ def _scheduled(
     }
     if len(names) == 1:
         answer["singleFeasible"] = True
-    if pod.nominated_node_name and result.evaluated_nodes == 1 and snapshot.num_nodes > 1:
+    if result.feasible.via_nomination:
         answer["viaNominatedNode"] = True
     return answer
 

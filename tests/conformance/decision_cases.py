@@ -124,7 +124,7 @@ def _add_namespace(cluster: Cluster, item: Record) -> None:
 def _add_workload(cluster: Cluster, item: Record) -> None:
     metadata, selector = item["metadata"], item.get("spec", {}).get("selector")
     if item["kind"] in _LABEL_SELECTING:
-        wanted = msgspec.convert(selector, LabelSelector | None)  # type: ignore[arg-type]
+        wanted = msgspec.convert(selector, LabelSelector | None)
     else:
         wanted = LabelSelector(match_labels=selector) if selector else None
     cluster.cache.workload_seen(item["kind"], metadata["namespace"], metadata["name"], wanted)

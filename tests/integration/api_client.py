@@ -3,7 +3,7 @@
 import asyncio
 import json
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple, Self
 
@@ -142,6 +142,26 @@ class ApiClient:
         url = f"{path}?watch=1&{query}"
         async with self._session.get(url, headers={"Accept": "application/json"}) as response:
             yield Watch(response)
+
+
+async def until(api: ApiClient, path: str, name: str, holds: Callable[[Json], bool]) -> Json:
+    """Follow one object until ``holds`` is true of it."""
+    async with api.watch(path, f"fieldSelector=metadata.name={name}") as watch:
+        while True:
+            event = await watch.next(10)
+            if event["type"] != "DELETED" and holds(event["object"]):
+                found: Json = event["object"]
+                return found
+
+
+@asynccontextmanager
+async def expect_gone(api: ApiClient, path: str, name: str) -> AsyncIterator[None]:
+    """What is done inside must delete an object, now or soon."""
+    async with api.watch(path, f"fieldSelector=metadata.name={name}") as watch:
+        assert (await watch.next())["type"] == "ADDED"
+        yield
+        while (await watch.next(10))["type"] != "DELETED":
+            pass
 
 
 def pod(name: str = "a", **spec: Any) -> Json:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from scheduler.cluster import EmbeddedCluster, write_kubeconfig
@@ -53,6 +54,25 @@ def _insecure_tls() -> ssl.SSLContext:
     return context
 
 
+def self_signed_certificate(folder: Path) -> tuple[Path, Path]:
+    """A certificate for 127.0.0.1 that is its own authority, and its key."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("making a certificate needs openssl")
+    certificate, key = folder / "tls.crt", folder / "tls.key"
+    extensions = (
+        "subjectAltName=IP:127.0.0.1",
+        "basicConstraints=critical,CA:TRUE",
+        "keyUsage=critical,digitalSignature,keyCertSign",
+    )
+    command = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1"]
+    command += ["-subj", "/CN=stowage", "-keyout", str(key), "-out", str(certificate)]
+    for extension in extensions:
+        command += ["-addext", extension]
+    subprocess.run(command, check=True, capture_output=True)
+    return certificate, key
+
+
 def _service_account_key(folder: Path) -> Path:
     openssl = shutil.which("openssl")
     if openssl is None:
@@ -81,10 +101,12 @@ def _wait_until_ready(url: str, tls: ssl.SSLContext, token: str, log: Path) -> N
     deadline = time.monotonic() + _START_TIMEOUT_S
     request = urllib.request.Request(f"{url}/readyz", headers={"Authorization": f"Bearer {token}"})
     while time.monotonic() < deadline:
-        with contextlib.suppress(OSError):
-            with urllib.request.urlopen(request, context=tls, timeout=2) as answer:
-                if answer.status == 200:
-                    return
+        with (
+            contextlib.suppress(OSError),
+            urllib.request.urlopen(request, context=tls, timeout=2) as answer,
+        ):
+            if answer.status == 200:
+                return
         time.sleep(0.2)
     raise RuntimeError(f"kube-apiserver did not become ready; see {log}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 from hypothesis import given, settings
@@ -11,9 +12,12 @@ from scheduler.api.node import Node
 from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
 from scheduler.plugins.inter_pod_affinity import InterPodAffinity, InterPodAffinityArgs
+from scheduler.state.pod_info import PodInfo
+from scheduler.state.snapshot import Snapshot
 from tests.support.cluster_strategies import Change, changes, nodes, pods
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes, verdicts_by_node
 from tests.support.scalar import inter_pod_affinity as twin
+from tests.support.scalar.cluster import PlainCluster
 
 Step = tuple[list[Change], Pod]
 
@@ -25,7 +29,7 @@ arguments = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(nodes(), max_size=6), st.lists(steps, min_size=1, max_size=4), arguments)
 def test_verdicts_and_scores_equal_the_twins(
     first_nodes: list[Node], history: Sequence[Step], args: InterPodAffinityArgs
@@ -36,14 +40,26 @@ def test_verdicts_and_scores_equal_the_twins(
     for happened, pod in history:
         for change in happened:
             change(cluster)
-        _check_filter(cluster, plugin, pod)
+        _check_filter(cluster.plain, cluster.snapshot(), plugin, (pod, cluster.info(pod)))
+        _check_what_if(cluster, plugin, pod)
         for subset in (0b111111, 0b010101):
             _check_score(cluster, plugin, pod, subset)
 
 
-def _check_filter(cluster: MirroredCluster, plugin: InterPodAffinity, pod: Pod) -> None:
-    info, state, snapshot = cluster.info(pod), CycleState(), cluster.snapshot()
-    expected = twin.pre_filter(cluster.plain, pod)
+def _check_what_if(cluster: MirroredCluster, plugin: InterPodAffinity, pod: Pod) -> None:
+    """As if the pods of one node were gone, which is what preemption asks."""
+    leaving = [uid for uid, placed in cluster.plain.pods.items() if placed.spec.node_name == "n0"]
+    staying = {uid: placed for uid, placed in cluster.plain.pods.items() if uid not in leaving}
+    plain = dataclasses.replace(cluster.plain, pods=staying)
+    what_if = cluster.snapshot().without_pods(leaving)
+    _check_filter(plain, what_if, plugin, (pod, cluster.info(pod)))
+
+
+def _check_filter(
+    plain: PlainCluster, snapshot: Snapshot, plugin: InterPodAffinity, asking: tuple[Pod, PodInfo]
+) -> None:
+    (pod, info), state = asking, CycleState()
+    expected = twin.pre_filter(plain, pod)
     answer = plugin.pre_filter(state, info, snapshot)
     assert answer.status.is_skip == (expected is None)
     if expected is None:
@@ -51,8 +67,7 @@ def _check_filter(cluster: MirroredCluster, plugin: InterPodAffinity, pod: Pod) 
     view = existing_nodes(snapshot)
     found = verdicts_by_node(plugin.filter(state, info, view), view)
     wanted = {
-        name: twin.filter_node(cluster.plain, expected, pod, node)
-        for name, node in cluster.plain.nodes.items()
+        name: twin.filter_node(plain, expected, pod, node) for name, node in plain.nodes.items()
     }
     assert found == {name: reason for name, reason in wanted.items() if reason}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 from hypothesis import given, settings
@@ -15,9 +16,12 @@ from scheduler.plugins.pod_topology_spread import (
     PodTopologySpread,
     PodTopologySpreadArgs,
 )
+from scheduler.state.pod_info import PodInfo
+from scheduler.state.snapshot import Snapshot
 from tests.support.cluster_strategies import Change, changes, nodes, pods, topology_keys
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes, verdicts_by_node
 from tests.support.scalar import pod_topology_spread as twin
+from tests.support.scalar.cluster import PlainCluster
 
 Step = tuple[list[Change], Pod]
 
@@ -41,7 +45,7 @@ arguments = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(nodes(), max_size=6), st.lists(steps, min_size=1, max_size=4), arguments)
 def test_verdicts_and_scores_equal_the_twins(
     first_nodes: list[Node], history: Sequence[Step], args: PodTopologySpreadArgs
@@ -52,7 +56,8 @@ def test_verdicts_and_scores_equal_the_twins(
     for happened, pod in history:
         for change in happened:
             change(cluster)
-        _check_filter(cluster, plugin, pod)
+        _check_filter(cluster.plain, cluster.snapshot(), plugin, (pod, cluster.info(pod)))
+        _check_what_if(cluster, plugin, pod)
         for subset in (0b111111, 0b010101):
             _check_score(cluster, plugin, pod, subset)
 
@@ -71,18 +76,27 @@ def _twin_defaults(args: PodTopologySpreadArgs) -> twin.Defaults:
     return twin.Defaults(listed, system=False)
 
 
-def _check_filter(cluster: MirroredCluster, plugin: PodTopologySpread, pod: Pod) -> None:
-    info, state, snapshot = cluster.info(pod), CycleState(), cluster.snapshot()
-    expected = twin.pre_filter(cluster.plain, _twin_defaults(plugin.args), pod)
+def _check_what_if(cluster: MirroredCluster, plugin: PodTopologySpread, pod: Pod) -> None:
+    """As if the pods of one node were gone, which is what preemption asks."""
+    leaving = [uid for uid, placed in cluster.plain.pods.items() if placed.spec.node_name == "n0"]
+    staying = {uid: placed for uid, placed in cluster.plain.pods.items() if uid not in leaving}
+    plain = dataclasses.replace(cluster.plain, pods=staying)
+    what_if = cluster.snapshot().without_pods(leaving)
+    _check_filter(plain, what_if, plugin, (pod, cluster.info(pod)))
+
+
+def _check_filter(
+    plain: PlainCluster, snapshot: Snapshot, plugin: PodTopologySpread, asking: tuple[Pod, PodInfo]
+) -> None:
+    (pod, info), state = asking, CycleState()
+    expected = twin.pre_filter(plain, _twin_defaults(plugin.args), pod)
     answer = plugin.pre_filter(state, info, snapshot)
     assert answer.status.is_skip == (expected is None)
     if expected is None:
         return
     view = existing_nodes(snapshot)
     found = verdicts_by_node(plugin.filter(state, info, view), view)
-    wanted = {
-        name: twin.filter_node(expected, pod, node) for name, node in cluster.plain.nodes.items()
-    }
+    wanted = {name: twin.filter_node(expected, pod, node) for name, node in plain.nodes.items()}
     assert found == {name: reason for name, reason in wanted.items() if reason}
 
 

@@ -29,18 +29,36 @@ class FakeApiClient(ApiClient):
 
     def __init__(self, **scripts: list[Any]) -> None:
         self.requests: list[Request] = []
+        self._awaited_number = 0
+        self._has_sent = asyncio.Event()
         self._scripts = {method.upper(): list(answers) for method, answers in scripts.items()}
 
     def sent(self, method: str) -> list[Request]:
         return [request for request in self.requests if request.method == method]
 
-    async def get(self, path: str, params: Any = None, timeout: Any = None) -> bytes:
+    async def has_sent(self, number: int) -> None:
+        """Return as soon as that many requests were made."""
+        self._awaited_number = number
+        self._has_sent.clear()
+        await self._has_sent.wait()
+
+    async def get(
+        self,
+        path: str,
+        params: Any = None,
+        timeout: Any = None,  # noqa: ASYNC109 - as in the real one
+    ) -> bytes:
         return await self._answer(Request("GET", path, None, dict(params or {})))
 
     async def post(self, path: str, body: bytes) -> bytes:
         return await self._answer(Request("POST", path, msgspec.json.decode(body)))
 
-    async def put(self, path: str, body: bytes, timeout: Any = None) -> bytes:
+    async def put(
+        self,
+        path: str,
+        body: bytes,
+        timeout: Any = None,  # noqa: ASYNC109 - as in the real one
+    ) -> bytes:
         return await self._answer(Request("PUT", path, msgspec.json.decode(body)))
 
     async def patch(self, path: str, body: bytes) -> bytes:
@@ -57,6 +75,8 @@ class FakeApiClient(ApiClient):
 
     async def _answer(self, request: Request) -> bytes:
         self.requests.append(request)
+        if len(self.requests) >= self._awaited_number:
+            self._has_sent.set()
         await asyncio.sleep(0)
         answer = self._next(request.method)
         if isinstance(answer, Exception):

@@ -31,7 +31,7 @@ def placement_table(outcome: Outcome) -> Table:
     table = _table(f"Placed on {len(nodes)} nodes")
     table.add_column("workload", no_wrap=True)
     for heading in ("pods", "bound", *zones, *sizes, "nodes"):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
     for workload, placements in _by_workload(outcome.placements):
         on = [each.node_names[0] for each in placements if each.bound_at is not None]
         counts = [
@@ -62,7 +62,7 @@ def pace_table(outcome: Outcome) -> Table:
     pace = outcome.pace()
     table = _table("Pace, as a watch on the API server saw it")
     for heading in ("bound", "binds/s", "creation to binding p50", "p99"):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
     table.add_row(
         str(num_bound),
         "-" if pace.binds_per_s is None else f"{pace.binds_per_s:.0f}",
@@ -73,7 +73,7 @@ def pace_table(outcome: Outcome) -> Table:
 
 
 def _table(title: str) -> Table:
-    return Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    return Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
 
 
 def _by_workload(placements: Sequence[Placement]) -> Iterator[tuple[str, list[Placement]]]:

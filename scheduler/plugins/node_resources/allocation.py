@@ -29,20 +29,32 @@ _CPU_AND_MEMORY = slice(CPU_COLUMN, MEMORY_COLUMN + 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Allocation:
+class ScoredColumns:
     """Columns of the scored resources.
 
     Attributes:
         allocatable: ``int64[nodes, resources]``; 0 means "do not count this resource".
         taken: ``int64[nodes, resources]``, requests of the pods already there.
-        requested: ``int64[nodes, resources]``, the pod included.
+        requests: ``int64[resources]``, of the pod being scheduled.
         weights: ``int64[resources]``.
     """
 
     allocatable: Int64Array
     taken: Int64Array
-    requested: Int64Array
+    requests: Int64Array
     weights: Int64Array
+
+    @property
+    def requested(self) -> Int64Array:
+        """``int64[nodes, resources]``, the pod included."""
+        return self.taken + self.requests
+
+    @property
+    def cases(self) -> Int64Array:
+        """``int64[2, nodes, resources]``: with the pod, and without it."""
+        both = np.zeros((2, 1, len(self.requests)), dtype=np.int64)
+        both[0] = self.requests
+        return self.taken + both
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,18 +97,17 @@ class ScoredResources:
         """Whether a pod of the class requests any of the resources."""
         return any(self._request_of(pod_class, each.name) for each in self._resources)
 
-    def allocation(self, nodes: NodeView, pod_class: PodClass) -> Allocation:
+    def columns(self, nodes: NodeView, pod_class: PodClass) -> ScoredColumns:
         """The columns for a pod of the class on these nodes."""
         index = nodes.snapshot.resources
         wanted = self._wanted.get(pod_class)
         if wanted is None or wanted.num_known != len(index):
             wanted = self._want(index, pod_class)
             self._wanted[pod_class] = wanted
-        taken = self._taken(nodes, wanted.columns)
-        return Allocation(
+        return ScoredColumns(
             nodes.allocatable[:, wanted.columns],
-            taken,
-            taken + wanted.requests,
+            self._taken(nodes, wanted.columns),
+            wanted.requests,
             wanted.weights,
         )
 

@@ -32,75 +32,73 @@ class BalancedAllocation:
         return SUCCESS if self._scored.requests_any(pod.pod_class) else SKIP
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
-        """``int64[len(nodes)]`` in 25..100; 75 where the pod changes nothing."""
+        """``int64[len(nodes)]`` in 50..100; 75 where the pod changes nothing."""
         del state
-        allocation = self._scored.allocation(nodes, pod.pod_class)
-        return balanced_allocation_score(
-            allocation.requested, allocation.taken, allocation.allocatable
-        )
+        columns = self._scored.columns(nodes, pod.pod_class)
+        return balanced_allocation_score(columns.cases, columns.allocatable)
 
 
-def balanced_allocation_score(
-    requested: Int64Array, allocated: Int64Array, allocatable: Int64Array
-) -> Int64Array:
+def balanced_allocation_score(cases: Int64Array, allocatable: Int64Array) -> Int64Array:
     """Compare the balance with the pod to the balance without it.
 
-    ``50 + (50 + balance(requested) - balance(allocated)) // 2`` (``balancedResourceScorer`` of
-    v1.36).
+    ``50 + (50 + balance(with) - balance(without)) // 2`` (``balancedResourceScorer`` of v1.36).
 
     Args:
-        requested: ``int64[nodes, resources]``, pods already placed plus this pod.
-        allocated: ``int64[nodes, resources]``, pods already placed.
+        cases: ``int64[2, nodes, resources]``: what would be taken with the pod, and what is
+            taken without it.
         allocatable: ``int64[nodes, resources]``; 0 means "do not count this resource".
 
     Returns:
-        ``int64[nodes]`` in 25..100.
+        ``int64[nodes]`` in 50..100; 75 where the pod changes nothing.
 
     Examples:
         >>> balanced_allocation_score(
-        ...     np.array([[3000, 5000]]), np.array([[0, 0]]), np.array([[4000, 10000]])
+        ...     np.array([[[3000, 5000]], [[0, 0]]]), np.array([[4000, 10000]])
         ... ).tolist()
         [68]
     """
-    # Both balances in one go: for a few nodes the calls cost more than the arithmetic.
-    with_pod, without = _balance(np.array((requested, allocated)), allocatable)
-    gain = with_pod - without
+    with_pod, without = _balance(cases, allocatable)
+    gain: Int64Array = with_pod - without
     gain += _HALF
     gain >>= 1  # never negative: a deviation of numbers in 0..1 is at most a half
     gain += _HALF
     return gain
 
 
-def _balance(requested: Int64Array, allocatable: Int64Array) -> Int64Array:
+def _balance(cases: Int64Array, allocatable: Int64Array) -> Int64Array:
     """``int64[cases, nodes]``: 100 times 1 minus the standard deviation of the utilizations.
 
     With two resources the deviation is half their difference, with one or none it is 0.
     """
-    if requested.shape[2] == 2 and allocatable.all():
-        fractions = np.minimum(requested / allocatable, 1.0)
-        deviation = np.abs((fractions[..., 0] - fractions[..., 1]) / 2)
+    fractions = np.minimum(cases / np.maximum(allocatable, 1), 1.0)
+    if allocatable.shape[1] == 2:
+        deviation = np.abs(fractions[..., 0] - fractions[..., 1])
+        deviation *= 0.5
+        if not allocatable.all():
+            deviation *= (allocatable > 0).all(axis=1)
     else:
-        counted = allocatable > 0
-        fractions = np.minimum(requested / np.where(counted, allocatable, 1), 1.0)
-        deviation = np.array([_deviation(case, counted) for case in fractions])
+        deviation = _deviation(fractions, allocatable > 0)
     scores: Int64Array = ((1 - deviation) * float(MAX_NODE_SCORE)).astype(np.int64)
     return scores
 
 
 def _deviation(fractions: NDArray[np.float64], counted: BoolArray) -> NDArray[np.float64]:
-    """``float64[nodes]`` of ``float64[nodes, resources]``, over the counted resources only."""
-    fractions = np.where(counted, fractions, 0.0)
+    """``float64[cases, nodes]`` of ``float64[cases, nodes, resources]``.
+
+    Only counted resources take part, in their order, so that the sums round as upstream's.
+    """
     number = counted.sum(axis=1)
-    total = np.zeros(len(fractions))
-    for column in fractions.T:
-        total += column
+    total = np.zeros(fractions.shape[:2])
+    squares = np.zeros(fractions.shape[:2])
+    for resource in range(fractions.shape[2]):
+        total += np.where(counted[:, resource], fractions[..., resource], 0.0)
     mean = total / np.maximum(number, 1)
-    squares = np.zeros(len(fractions))
-    for column, counts in zip(fractions.T, counted.T, strict=True):
-        squares += np.where(counts, (column - mean) * (column - mean), 0.0)
+    for resource in range(fractions.shape[2]):
+        distance = np.where(counted[:, resource], fractions[..., resource] - mean, 0.0)
+        squares += distance * distance
     many = np.sqrt(squares / np.maximum(number, 1))
-    highest = np.where(counted, fractions, -np.inf).max(axis=1, initial=-np.inf)
-    lowest = np.where(counted, fractions, np.inf).min(axis=1, initial=np.inf)
-    pair = np.where(number == 2, highest, 0.0) - np.where(number == 2, lowest, 0.0)
-    deviation: NDArray[np.float64] = np.where(number == 2, pair / 2, np.where(number > 2, many, 0))
+    highest = np.where(counted, fractions, 0.0).max(axis=2, initial=0.0)
+    lowest = np.where(counted, fractions, 1.0).min(axis=2, initial=1.0)
+    pair = (highest - lowest) / 2
+    deviation: NDArray[np.float64] = np.where(number > 2, many, np.where(number == 2, pair, 0.0))
     return deviation

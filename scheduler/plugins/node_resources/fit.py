@@ -20,7 +20,7 @@ from scheduler.framework import (
 )
 from scheduler.framework.verdict import Int64Array
 from scheduler.plugins.node_resources.allocation import (
-    Allocation,
+    ScoredColumns,
     ScoredResources,
     request_with_defaults,
 )
@@ -44,7 +44,7 @@ from scheduler.state.snapshot import NodeView, Snapshot
 TOO_MANY_PODS = "Too many pods"
 _PASSED = PreFilterResult()
 
-Scorer: TypeAlias = Callable[[Allocation], Int64Array]
+Scorer: TypeAlias = Callable[[ScoredColumns], Int64Array]
 
 
 class NodeResourcesFit:
@@ -96,7 +96,7 @@ class NodeResourcesFit:
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
         """``int64[len(nodes)]`` in 0..100, by the strategy."""
         del state
-        return self._scorer(self._scored.allocation(nodes, pod.pod_class))
+        return self._scorer(self._scored.columns(nodes, pod.pod_class))
 
     def events_to_register(self) -> Sequence[EventRegistration]:
         """Pods that go or shrink, nodes that come or grow."""

@@ -152,7 +152,7 @@ class VolumeZone:
 
 def has_claims(spec: PodSpec) -> bool:
     """Whether the pod uses claims, by name or through ephemeral volumes."""
-    return any(
+    return bool(spec.volumes) and any(
         volume.persistent_volume_claim is not None or volume.ephemeral is not None
         for volume in spec.volumes
     )

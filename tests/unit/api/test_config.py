@@ -12,6 +12,7 @@ from scheduler.api.config import (
     load_configuration,
     to_builtins,
 )
+from scheduler.api.duration import Duration
 
 HEADER = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
@@ -32,7 +33,7 @@ def test_no_configuration_is_the_default_one() -> None:
     assert [profile.scheduler_name for profile in configuration.profiles] == ["stowage"]
     assert configuration.leader_election.leader_elect
     assert configuration.leader_election.resource_name == "stowage"
-    assert configuration.leader_election.lease_duration == 15
+    assert configuration.leader_election.lease_duration == Duration(15)
     assert configuration.client_connection.qps == 0
     assert (configuration.pod_initial_backoff_seconds, configuration.pod_max_backoff_seconds) == (
         1,
@@ -68,7 +69,7 @@ def test_fields_of_all_kinds_are_read() -> None:
         ],
     )
     packing, spreading = configuration.profiles
-    assert configuration.leader_election.lease_duration == 90
+    assert configuration.leader_election.lease_duration == Duration(90)
     assert configuration.client_connection.qps == 50.0
     assert packing.percentage_of_nodes_to_score == 100
     assert packing.plugins.score.enabled == (PluginSetting("ImageLocality", 5),)
@@ -214,7 +215,7 @@ def test_all_mistakes_are_reported_at_once() -> None:
 
 
 def test_what_is_no_configuration_at_all_is_refused() -> None:
-    for builtins in ([], "text", 3):
+    for builtins in (["a"], "text", 3):
         with pytest.raises(InvalidConfiguration, match="a mapping of fields"):
             load_configuration(builtins)
 

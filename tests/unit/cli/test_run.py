@@ -8,10 +8,10 @@ from typer.testing import CliRunner
 
 from scheduler.api.config import InvalidConfiguration, KubeSchedulerConfiguration
 from scheduler.cli import composition
-from scheduler.cli.composition import RunOptions, run_options, serving_options
+from scheduler.cli.composition import run_options, serving_options
 from scheduler.cli.main import app
 from scheduler.cli.run import effective_configuration
-from scheduler.operator import EngineParts
+from scheduler.operator import EngineParts, RunOptions
 
 HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
@@ -21,11 +21,12 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[RunOptions]:
     """Collects what would be run instead of running it."""
     collected: list[RunOptions] = []
 
-    def collect(options: RunOptions, _verbosity: int, _is_json: bool | None) -> int:
+    def collect(options: RunOptions) -> int:
         collected.append(options)
         return 0
 
     monkeypatch.setattr(composition, "run_until_told", collect)
+    monkeypatch.setattr(composition, "set_up_logging", lambda *_flags: None)
     return collected
 
 
@@ -45,9 +46,13 @@ def test_without_flags_the_defaults_run(started: list[RunOptions]) -> None:
     assert options.leader_election.lease_name == "stowage"
 
 
-def test_flags_are_taken_as_kube_scheduler_takes_them(started: list[RunOptions]) -> None:
+def test_flags_are_taken_as_kube_scheduler_takes_them(
+    started: list[RunOptions], tmp_path: Path
+) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.touch()
     exit_status, errors = run(
-        "--kubeconfig=/tmp/kc",
+        f"--kubeconfig={kubeconfig}",
         "--leader-elect",
         "--leader-elect-lease-duration=30s",
         "--leader-elect-renew-deadline",
@@ -58,7 +63,7 @@ def test_flags_are_taken_as_kube_scheduler_takes_them(started: list[RunOptions])
     )
     assert (exit_status, errors) == (0, "")
     (options,) = started
-    assert options.kubeconfig == "/tmp/kc"
+    assert options.kubeconfig == str(kubeconfig)
     assert options.serving is None
     assert options.leader_election is not None
     assert options.leader_election.lease_duration_s == 30
@@ -110,6 +115,13 @@ def test_flags_that_contradict_each_other_are_refused(started: list[RunOptions])
     exit_status, errors = run("--leader-elect-lease-duration=1s")
     assert exit_status == 1
     assert "leaderElection.leaseDuration" in errors
+    assert started == []
+
+
+def test_a_kubeconfig_that_is_not_there_is_refused(started: list[RunOptions]) -> None:
+    exit_status, errors = run("--kubeconfig=/nonexistent/kubeconfig")
+    assert exit_status == 2
+    assert "/nonexistent/kubeconfig" in errors
     assert started == []
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from scheduler.api.events import BindSucceeded, NodeGone, NodeSeen
+from scheduler.api.events import BindSucceeded, Event, NodeGone, NodeSeen
 from scheduler.operator.inbox import Inbox
 from tests.support.builders import make_node
 
@@ -28,7 +28,11 @@ def test_of_several_updates_of_a_node_only_the_newest_is_kept_in_the_place_of_th
 
 def test_a_node_that_went_away_and_came_back_is_told_as_three_events() -> None:
     inbox = Inbox()
-    story = [NodeSeen(make_node("a")), NodeGone("a"), NodeSeen(make_node("a", cpu="8"))]
+    story: list[Event] = [
+        NodeSeen(make_node("a")),
+        NodeGone("a"),
+        NodeSeen(make_node("a", cpu="8")),
+    ]
     inbox.put_all(story)
     assert inbox.drain(limit=10) == story
 

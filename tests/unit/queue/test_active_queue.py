@@ -81,10 +81,10 @@ def test_memory_for_events_stays_bounded_as_pods_follow_one_another() -> None:
     for number in range(1, 2000):
         pods.record(_event(number))
         following = _start(pods, f"p{number}")
+        pods.record(_event(-number))
         pods.end(current)
         current = following
         assert len(pods._events) <= 130
-        pods.record(_event(-number))
         assert _seen(pods, current) == [-number]
     assert list(pods.problems()) == []
 

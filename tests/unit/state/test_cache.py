@@ -118,6 +118,21 @@ def test_a_pod_in_a_terminal_phase_uses_nothing(cache: ClusterCache) -> None:
     assert requested(cache, "n1") == 0
 
 
+def test_a_pod_first_seen_in_a_terminal_phase_is_ignored(cache: ClusterCache) -> None:
+    change = cache.pod_seen(info(cache, node="n1", phase="Failed"))
+    assert change.ignored
+    assert cache.counts()["pods"] == 0
+
+
+def test_an_update_of_labels_leaves_the_usage_alone(cache: ClusterCache) -> None:
+    cache.pod_seen(info(cache, node="n1"))
+    before = cache.snapshot().usage_changes.generation
+    change = cache.pod_seen(info(cache, node="n1", labels={"app": "b"}))
+    assert change.actions == ActionType.UPDATE_POD_LABEL
+    assert cache.snapshot().usage_changes.generation == before
+    cache.validate()
+
+
 def test_a_terminating_pod_still_uses_its_node(cache: ClusterCache) -> None:
     cache.pod_seen(info(cache, node="n1", terminating=True))
     assert requested(cache, "n1") == 1000

@@ -74,6 +74,16 @@ def test_pods_add_up_and_come_off(columns: NodeColumns) -> None:
     assert columns.num_pods[row] == 1
 
 
+def test_sums_beyond_int64_wrap_and_unwrap(columns: NodeColumns) -> None:
+    row = columns.set_node(make_node("n"))
+    huge = pod_class("1", memory="7E")
+    columns.add_pod(row, huge)
+    columns.add_pod(row, huge)
+    assert columns.requested[row, MEMORY] == 14 * 10**18 - 2**64
+    columns.remove_pod(row, huge)
+    assert columns.requested[row, MEMORY] == 7 * 10**18
+
+
 def test_a_row_without_object_and_pods_is_reused(columns: NodeColumns) -> None:
     row = columns.set_node(make_node("n", taints=[Taint("a", "", "NoSchedule")]))
     columns.add_pod(row, pod_class())

@@ -1,0 +1,220 @@
+"""The whole shell against an API server, with an engine that only deals pods out in turn."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from scheduler.api.events import PendingPodGone, PendingPodSeen
+from scheduler.cluster import EmbeddedCluster
+from scheduler.cluster.deletion import DeleteOptions
+from scheduler.cluster.faults import FaultRule
+from scheduler.cluster.resources import PODS as CLUSTER_PODS
+from scheduler.operator import LeaderElectionOptions, RunOptions, run
+from tests.integration.api_client import NODES, PODS, ApiClient
+from tests.integration.api_servers import ApiServerUnderTest
+from tests.support.round_robin_engine import RoundRobinEngine
+
+EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
+PATIENCE_S = 20.0
+
+Condition = Callable[[], Awaitable[bool]]
+
+
+def _node(name: str) -> dict[str, Any]:
+    capacity = {"cpu": "8", "memory": "16Gi", "pods": "110"}
+    return {"metadata": {"name": name}, "status": {"capacity": capacity}}
+
+
+def _pod(name: str, scheduler_name: str = "stowage") -> dict[str, Any]:
+    container = {"name": "c", "image": "registry.k8s.io/pause:3.10"}
+    spec = {"schedulerName": scheduler_name, "containers": [container]}
+    return {"metadata": {"name": name, "namespace": "default"}, "spec": spec}
+
+
+class _Shell:
+    """A running shell, its engine and its API server."""
+
+    def __init__(self, api: ApiClient, engine: RoundRobinEngine) -> None:
+        self.api = api
+        self.engine = engine
+
+    async def create(self, *names: str) -> None:
+        for name in names:
+            await self.api.post(PODS, _pod(name))
+
+    async def node_of(self, name: str) -> str:
+        pod = (await self.api.get(f"{PODS}/{name}")).body
+        return str(pod["spec"].get("nodeName", ""))
+
+    async def all_bound(self, *names: str) -> None:
+        async def condition() -> bool:
+            return all([await self.node_of(name) for name in names])
+
+        await _eventually(condition)
+
+
+async def _eventually(condition: Condition) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not await condition():  # noqa: ASYNC110 - the server tells nobody
+            await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def _running(
+    server: ApiServerUnderTest, api: ApiClient, **changes: Any
+) -> AsyncIterator[_Shell]:
+    engine, stop = RoundRobinEngine(), asyncio.Event()
+    options = RunOptions(
+        engine_factory=lambda _parts: engine,
+        scheduler_names=("stowage",),
+        kubeconfig=str(server.kubeconfig),
+        serving=None,
+        stop=stop,
+        owns_process=False,
+    )
+    process = asyncio.create_task(run(replace(options, **changes)))
+    try:
+        yield _Shell(api, engine)
+    finally:
+        stop.set()
+        assert await asyncio.wait_for(process, PATIENCE_S) == 0
+
+
+@pytest.fixture
+async def shell(api_server: ApiServerUnderTest, api: ApiClient) -> AsyncIterator[_Shell]:
+    for name in ("n1", "n2"):
+        await api.post(NODES, _node(name))
+    async with _running(api_server, api) as shell:
+        yield shell
+
+
+async def test_pods_are_bound_and_told_so(shell: _Shell) -> None:
+    await shell.create("a", "b", "c")
+    await shell.all_bound("a", "b", "c")
+    assert {await shell.node_of(name) for name in ("a", "b", "c")} == {"n1", "n2"}
+
+    async def events_written() -> bool:
+        items = (await shell.api.get(EVENTS)).body["items"]
+        regarding = {item["regarding"]["name"] for item in items if item["reason"] == "Scheduled"}
+        return {"a", "b", "c"} <= regarding
+
+    await _eventually(events_written)
+
+
+async def test_pods_of_other_schedulers_are_left_alone(shell: _Shell) -> None:
+    await shell.api.post(PODS, _pod("foreign", scheduler_name="default-scheduler"))
+    await shell.create("ours")
+    await shell.all_bound("ours")
+    assert await shell.node_of("foreign") == ""
+
+
+async def test_a_pod_without_a_place_has_it_written_into_its_status(
+    api_server: ApiServerUnderTest, api: ApiClient
+) -> None:
+    async with _running(api_server, api) as shell:
+        await shell.create("lonely")
+
+        async def status_written() -> bool:
+            pod = (await api.get(f"{PODS}/lonely")).body
+            conditions = pod["status"].get("conditions", [])
+            return any(
+                (each["type"], each["status"], each.get("reason"))
+                == ("PodScheduled", "False", "Unschedulable")
+                for each in conditions
+            )
+
+        await _eventually(status_written)
+
+
+async def test_a_leader_schedules_and_a_standby_takes_over_its_released_lease(
+    api_server: ApiServerUnderTest, api: ApiClient
+) -> None:
+    await api.post(NODES, _node("n1"))
+    first = LeaderElectionOptions(identity="first")
+    second = LeaderElectionOptions(identity="second", retry_period_s=0.1)
+    async with _running(api_server, api, leader_election=first) as leader:
+        await leader.create("a")
+        await leader.all_bound("a")
+        standby = _running(api_server, api, leader_election=second)
+        shell = await standby.__aenter__()
+    try:
+        await shell.create("b")
+        await shell.all_bound("b")
+    finally:
+        await standby.__aexit__(None, None, None)
+
+
+async def test_every_pod_is_bound_once_although_answers_are_lost(
+    embedded: EmbeddedCluster, shell: _Shell
+) -> None:
+    for rule in (
+        FaultRule("POST", "/binding$", times=3, is_applied=True, is_dropped=True),
+        FaultRule("POST", "/binding$", times=3, status=503),
+        FaultRule("POST", "/binding$", times=2, is_dropped=True),
+    ):
+        embedded.faults.add(rule)
+    names = [f"p{number}" for number in range(20)]
+    await shell.create(*names)
+    await shell.all_bound(*names)
+
+    async def settled() -> bool:
+        return not shell.engine.in_flight and len(shell.engine.assigned) == len(names)
+
+    await _eventually(settled)
+    for name in names:
+        uid = (await shell.api.get(f"{PODS}/{name}")).body["metadata"]["uid"]
+        assert shell.engine.assigned[uid] == await shell.node_of(name)
+
+
+async def test_watches_that_break_and_a_forgotten_history_lose_nothing(
+    embedded: EmbeddedCluster, shell: _Shell
+) -> None:
+    await shell.create("before")
+    await shell.all_bound("before")
+    embedded.server.forget_history()
+    embedded.server.watchers.close_all()
+    await shell.create("after")
+    await shell.all_bound("after")
+
+
+async def test_a_server_that_was_away_finds_us_waiting(
+    embedded: EmbeddedCluster, shell: _Shell
+) -> None:
+    await shell.create("before")
+    await shell.all_bound("before")
+    await embedded.server.be_away(0.5)
+    await shell.create("after")
+    await shell.all_bound("after")
+
+
+async def test_a_pending_pod_deleted_while_nobody_watched_is_gone(
+    embedded: EmbeddedCluster, api_server: ApiServerUnderTest, api: ApiClient
+) -> None:
+    async with _running(api_server, api) as shell:
+        await shell.create("short-lived", "patient")
+        uid = (await api.get(f"{PODS}/short-lived")).body["metadata"]["uid"]
+        await _eventually(lambda: _has_seen(shell, PendingPodSeen, uid))
+        await embedded.server.stop()
+        embedded.registry.delete(CLUSTER_PODS, "default", "short-lived", DeleteOptions())
+        embedded.server.forget_history()
+        await embedded.server.start()
+        await _eventually(lambda: _has_seen(shell, PendingPodGone, uid))
+
+
+async def _has_seen(shell: _Shell, kind: type[PendingPodSeen | PendingPodGone], uid: str) -> bool:
+    for event in shell.engine.seen:
+        if isinstance(event, PendingPodSeen):
+            found = event.pod.metadata.uid
+        elif isinstance(event, PendingPodGone):
+            found = event.uid
+        else:
+            continue
+        if isinstance(event, kind) and found == uid:
+            return True
+    return False

@@ -1,0 +1,107 @@
+"""Events are created once, counted in series, and dropped by rank."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from scheduler.api.instructions import EmitEvent, PodReference
+from scheduler.operator import event_recorder
+from scheduler.operator.api_error import ApiError
+from scheduler.operator.event_recorder import SERIES_INTERVAL_S, EventClock, EventRecorder
+from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
+
+POD = PodReference("default", "p", "u1")
+SCHEDULED = EmitEvent(POD, "Normal", "Scheduled", "Binding", "assigned", "stowage")
+
+
+def _failed(note: str = "0/1 nodes are available", uid: str = "u1") -> EmitEvent:
+    pod = PodReference("default", "p", uid)
+    return EmitEvent(pod, "Warning", "FailedScheduling", "Scheduling", note, "stowage")
+
+
+def _recorder(client: FakeApiClient, time: FakeTime | None = None) -> EventRecorder:
+    time = time or FakeTime()
+    clock = EventClock(time.monotonic, time.timestamp, time.nanoseconds)
+    return EventRecorder(client, "host", clock, no_jitter, time.sleep)
+
+
+async def _settle() -> None:
+    for _ in range(60):
+        await asyncio.sleep(0)
+
+
+async def test_an_event_says_who_did_what_to_which_pod() -> None:
+    client = FakeApiClient()
+    _recorder(client).emit(SCHEDULED)
+    await _settle()
+    (request,) = client.requests
+    assert request.path == "/apis/events.k8s.io/v1/namespaces/default/events"
+    body = request.body
+    assert body["metadata"]["name"].startswith("p.")
+    assert body["reportingController"] == "stowage"
+    assert body["reportingInstance"] == "stowage-host"
+    assert body["regarding"] == {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "namespace": "default",
+        "name": "p",
+        "uid": "u1",
+    }
+    assert (body["type"], body["reason"], body["action"]) == ("Normal", "Scheduled", "Binding")
+
+
+async def test_a_long_note_is_cut_to_what_the_api_takes() -> None:
+    client = FakeApiClient()
+    _recorder(client).emit(_failed(note="ä" * 1000))
+    await _settle()
+    note = client.requests[0].body["note"]
+    assert len(note.encode()) <= 1024
+    assert note.endswith(" ...")
+
+
+async def test_a_repetition_is_counted_in_a_series_and_written_every_six_minutes() -> None:
+    client, time = FakeApiClient(), FakeTime()
+    recorder = _recorder(client, time)
+    for _ in range(4):
+        recorder.emit(_failed())
+        await _settle()
+    assert [request.method for request in client.requests] == ["POST", "PATCH"]
+    assert client.requests[1].body["series"]["count"] == 2
+    assert client.requests[1].path.startswith(client.requests[0].path + "/p.")
+    time.now += SERIES_INTERVAL_S + 1
+    recorder.emit(_failed())
+    await _settle()
+    assert client.requests[2].body["series"]["count"] == 5
+
+
+async def test_another_note_or_another_pod_is_another_event() -> None:
+    client = FakeApiClient()
+    recorder = _recorder(client)
+    for event in (_failed("a"), _failed("b"), _failed("a", uid="u2")):
+        recorder.emit(event)
+    await _settle()
+    assert len(client.sent("POST")) == 3
+
+
+async def test_a_series_whose_event_expired_starts_anew() -> None:
+    client = FakeApiClient(patch=[ApiError(404, "NotFound")])
+    recorder = _recorder(client)
+    for _ in range(3):
+        recorder.emit(_failed())
+        await _settle()
+    assert [request.method for request in client.requests] == ["POST", "PATCH", "POST"]
+
+
+async def test_failures_are_dropped_first_and_the_drops_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(event_recorder, "MAX_WAITING", 2)
+    client = FakeApiClient()
+    recorder = _recorder(client)
+    for event in (_failed("old"), SCHEDULED, _failed("new")):
+        recorder.emit(event)
+    await _settle()
+    assert recorder.num_dropped == 1
+    assert sorted(request.body["note"] for request in client.requests) == ["assigned", "new"]

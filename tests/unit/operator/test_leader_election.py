@@ -1,0 +1,123 @@
+"""One holder at a time, by nobody's clock but one's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler.operator.api_error import ApiError
+from scheduler.operator.leader_election import (
+    ElectionClock,
+    LeaderElectionOptions,
+    LeaderElector,
+)
+from tests.support.fake_api import FakeApiClient, FakeTime
+
+NOT_FOUND = ApiError(404, "NotFound")
+
+
+def _elector(client: FakeApiClient, time: FakeTime) -> LeaderElector:
+    clock = ElectionClock(time.monotonic, time.timestamp, time.sleep, lambda: 0.0)
+    return LeaderElector(client, LeaderElectionOptions(identity="me"), clock)
+
+
+def _lease(holder: str, renewed: str = "then", version: str = "1") -> dict[str, Any]:
+    spec = {"holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": renewed}
+    return {"metadata": {"name": "stowage", "resourceVersion": version}, "spec": spec}
+
+
+async def test_a_missing_lease_is_created() -> None:
+    client, time = FakeApiClient(get=[NOT_FOUND], post=[_lease("me")]), FakeTime()
+    elector = _elector(client, time)
+    assert not elector.may_write()
+    await elector.acquire()
+    assert elector.may_write()
+    body = client.sent("POST")[0].body
+    assert body["metadata"] == {"name": "stowage", "namespace": "kube-system"}
+    assert body["spec"]["holderIdentity"] == "me"
+    assert body["spec"]["leaseTransitions"] == 0
+
+
+async def test_a_lease_in_use_is_left_alone() -> None:
+    client, time = FakeApiClient(get=[_lease("other")]), FakeTime()
+    assert not await _elector(client, time).try_acquire_or_renew()
+    assert client.sent("PUT") == []
+
+
+async def test_a_lease_is_taken_once_its_holder_was_silent_for_its_duration() -> None:
+    client, time = FakeApiClient(get=[_lease("other")], put=[_lease("me")]), FakeTime()
+    elector = _elector(client, time)
+    assert not await elector.try_acquire_or_renew()
+    time.now += 14.9
+    assert not await elector.try_acquire_or_renew()
+    time.now += 0.2
+    assert await elector.try_acquire_or_renew()
+    put = client.sent("PUT")[0].body
+    assert put["metadata"]["resourceVersion"] == "1"
+    assert put["spec"]["leaseTransitions"] == 1
+
+
+async def test_a_holder_that_renews_keeps_its_lease() -> None:
+    renewals = [_lease("other", renewed=str(number)) for number in range(4)]
+    client, time = FakeApiClient(get=list(renewals)), FakeTime()
+    elector = _elector(client, time)
+    for _ in renewals:
+        assert not await elector.try_acquire_or_renew()
+        time.now += 10
+
+
+async def test_a_released_lease_is_taken_at_once() -> None:
+    client, time = FakeApiClient(get=[_lease("")], put=[_lease("me")]), FakeTime()
+    assert await _elector(client, time).try_acquire_or_renew()
+
+
+async def test_who_loses_the_race_for_a_lease_is_not_leader() -> None:
+    client = FakeApiClient(get=[_lease("")], put=[ApiError(409, "Conflict")])
+    elector = _elector(client, FakeTime())
+    assert not await elector.try_acquire_or_renew()
+    assert not elector.may_write()
+
+
+async def test_a_leader_that_cannot_renew_stops_writing_at_the_deadline() -> None:
+    client = FakeApiClient(get=[_lease("me"), ApiError(503)], put=[_lease("me")])
+    time = FakeTime()
+    elector = _elector(client, time)
+    await elector.acquire()
+    time.now += 9.9
+    assert elector.may_write()
+    time.now += 0.2
+    assert not elector.may_write()
+
+
+async def test_renewing_ends_when_the_lease_is_lost() -> None:
+    client = FakeApiClient(get=[_lease("me"), _lease("me"), ApiError(503)], put=[_lease("me")])
+    time = FakeTime()
+    elector = _elector(client, time)
+    await elector.acquire()
+    await elector.renew()
+    # The second and last renewal was at 1002 s.
+    assert time.now == pytest.approx(1012.0)
+    assert not elector.may_write()
+
+
+async def test_a_lease_taken_by_somebody_else_is_lost_at_once() -> None:
+    client = FakeApiClient(get=[_lease("me"), _lease("other")], put=[_lease("me")])
+    elector = _elector(client, FakeTime())
+    await elector.acquire()
+    assert not await elector.try_acquire_or_renew()
+    assert not elector.may_write()
+
+
+async def test_a_released_lease_names_nobody() -> None:
+    client, time = FakeApiClient(get=[_lease("me")], put=[_lease("me")]), FakeTime()
+    elector = _elector(client, time)
+    await elector.acquire()
+    await elector.release()
+    assert client.sent("PUT")[-1].body["spec"]["holderIdentity"] == ""
+    assert not elector.may_write()
+
+
+def test_times_that_cannot_work_are_refused() -> None:
+    with pytest.raises(ValueError, match="leaseDuration > renewDeadline > retryPeriod"):
+        LeaderElectionOptions(identity="me", lease_duration_s=10.0, renew_deadline_s=10.0)

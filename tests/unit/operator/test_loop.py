@@ -1,0 +1,97 @@
+"""The loop takes turns between events, scheduling and I/O."""
+
+from __future__ import annotations
+
+import asyncio
+
+from scheduler.api.events import NodeSeen, PendingPodSeen
+from scheduler.operator.binder import Binder
+from scheduler.operator.dispatcher import Dispatcher, Writers
+from scheduler.operator.event_recorder import EventClock, EventRecorder
+from scheduler.operator.inbox import Inbox
+from scheduler.operator.loop import LoopOptions, SchedulingLoop
+from scheduler.operator.metrics import Metrics
+from scheduler.operator.pod_reader import PodReader
+from scheduler.operator.pod_status import PodStatusWriter
+from tests.support.builders import make_node, make_pod
+from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
+from tests.support.round_robin_engine import RoundRobinEngine
+
+
+class _Shell:
+    """The loop with an engine that takes a millisecond a call, and a server that says yes."""
+
+    def __init__(self, **options: int | float) -> None:
+        self.time = FakeTime()
+        self.inbox = Inbox()
+        self.engine = RoundRobinEngine()
+        self.client = FakeApiClient()
+        self.may_schedule = True
+        time, client = self.time, self.client
+        clock = EventClock(time.monotonic, time.timestamp, time.nanoseconds)
+        writers = Writers(
+            binder=Binder(client, lambda: True, no_jitter, time.sleep),
+            pod_reader=PodReader(client, no_jitter, time.sleep),
+            pod_status=PodStatusWriter(client, lambda: True, time.timestamp, no_jitter, time.sleep),
+            events=EventRecorder(client, "host", clock, no_jitter, time.sleep),
+        )
+        self.loop = SchedulingLoop(
+            self.engine,
+            self.inbox,
+            Dispatcher(self.inbox, writers, Metrics(time.monotonic)),
+            lambda: self.may_schedule,
+            self._tick,
+            LoopOptions(**options),  # type: ignore[arg-type]
+        )
+
+    def _tick(self) -> float:
+        self.time.now += 0.001
+        return self.time.now
+
+    def pods(self, number: int) -> None:
+        self.inbox.put(NodeSeen(make_node("n")))
+        self.inbox.put_all(PendingPodSeen(make_pod(f"p{index}")) for index in range(number))
+
+
+async def test_nothing_is_scheduled_before_it_may_be() -> None:
+    shell = _Shell()
+    shell.pods(3)
+    shell.may_schedule = False
+    assert not shell.loop.turn()
+    assert len(shell.engine.ready) == 3
+    shell.may_schedule = True
+    shell.loop.turn()
+    assert len(shell.engine.ready) == 0
+
+
+async def test_a_slice_of_scheduling_ends_in_time() -> None:
+    shell = _Shell(slice_s=0.004, pods_per_call=1)
+    shell.pods(100)
+    assert shell.loop.turn()
+    assert 90 <= len(shell.engine.ready) <= 98
+
+
+async def test_a_server_that_cannot_keep_up_is_not_outrun() -> None:
+    shell = _Shell(max_unfinished_bindings=4, pods_per_call=2)
+    shell.pods(10)
+    assert not shell.loop.turn()
+    assert len(shell.engine.in_flight) == 4
+
+
+async def test_a_deadline_wakes_the_engine_without_any_event() -> None:
+    shell = _Shell()
+    shell.engine.deadline = shell.time.now + 0.0005
+    shell.loop.turn()
+    assert shell.engine.deadline is None
+
+
+async def test_the_loop_binds_all_pods_and_ends_when_told() -> None:
+    shell = _Shell(pods_per_call=2)
+    shell.pods(20)
+    running = asyncio.create_task(shell.loop.run())
+    await shell.client.has_sent(40)
+    shell.loop.stop()
+    await running
+    bindings = [request for request in shell.client.requests if request.path.endswith("/binding")]
+    assert len(bindings) == 20
+    assert shell.engine.in_flight == {}

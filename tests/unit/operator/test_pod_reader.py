@@ -1,0 +1,43 @@
+"""A pod that no watch shows is read back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler.api.events import AssignedPodGone, AssignedPodSeen, ObjectInvalid
+from scheduler.api.instructions import PodReference
+from scheduler.operator.api_error import ApiError
+from scheduler.operator.pod_reader import PodReader
+from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
+
+POD = PodReference("default", "p", "u1")
+
+
+def _pod(uid: str = "u1", node: str = "n", phase: str = "Running", **spec: Any) -> dict[str, Any]:
+    metadata = {"namespace": "default", "name": "p", "uid": uid}
+    return {"metadata": metadata, "spec": {"nodeName": node, **spec}, "status": {"phase": phase}}
+
+
+async def _read(*answers: Any) -> object:
+    return await PodReader(FakeApiClient(get=list(answers)), no_jitter, FakeTime().sleep).read(POD)
+
+
+async def test_a_pod_on_a_node_is_seen() -> None:
+    seen = await _read(TimeoutError(), _pod())
+    assert isinstance(seen, AssignedPodSeen)
+    assert seen.pod.spec.node_name == "n"
+
+
+@pytest.mark.parametrize(
+    "found",
+    [ApiError(404), _pod(uid="u2"), _pod(node=""), _pod(phase="Succeeded"), _pod(phase="Failed")],
+    ids=["missing", "another pod", "without a node", "succeeded", "failed"],
+)
+async def test_any_other_pod_is_gone(found: Any) -> None:
+    assert await _read(found) == AssignedPodGone("default", "p", "u1")
+
+
+async def test_a_pod_that_cannot_be_understood_is_reported() -> None:
+    assert isinstance(await _read(_pod(priority="high")), ObjectInvalid)

@@ -1,0 +1,132 @@
+"""Status patches are merged, said once, and dropped when the pod is gone."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from scheduler.api.instructions import PatchPodStatus, PodReference
+from scheduler.operator.api_error import ApiError
+from scheduler.operator.pod_status import PodStatusWriter
+from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
+
+POD = PodReference("default", "p", "u1")
+REFUSED = PatchPodStatus(POD, "Unschedulable", "0/1 nodes are available")
+NOMINATED = PatchPodStatus(POD, "Unschedulable", "preempting", nominated_node_name="n1")
+
+
+def _writer(client: FakeApiClient, may_write: bool = True) -> PodStatusWriter:
+    time = FakeTime()
+    return PodStatusWriter(client, lambda: may_write, time.timestamp, no_jitter, time.sleep)
+
+
+async def _settle() -> None:
+    for _ in range(30):
+        await asyncio.sleep(0)
+
+
+def _status(client: FakeApiClient) -> list[dict[str, Any]]:
+    return [request.body["status"] for request in client.sent("PATCH")]
+
+
+async def test_the_condition_is_written_with_the_uid_as_precondition() -> None:
+    client = FakeApiClient()
+    _writer(client).patch(REFUSED)
+    await _settle()
+    (request,) = client.requests
+    assert request.path == "/api/v1/namespaces/default/pods/p/status"
+    assert request.body == {
+        "metadata": {"uid": "u1"},
+        "status": {
+            "conditions": [
+                {
+                    "type": "PodScheduled",
+                    "status": "False",
+                    "reason": "Unschedulable",
+                    "message": "0/1 nodes are available",
+                    "lastTransitionTime": "t1000",
+                }
+            ]
+        },
+    }
+
+
+async def test_of_several_waiting_patches_the_last_is_written() -> None:
+    client = FakeApiClient()
+    writer = _writer(client)
+    for number in range(5):
+        writer.patch(PatchPodStatus(POD, "Unschedulable", f"{number}"))
+    await _settle()
+    assert [status["conditions"][0]["message"] for status in _status(client)] == ["4"]
+
+
+async def test_a_waiting_nomination_survives_a_patch_that_does_not_touch_it() -> None:
+    client = FakeApiClient()
+    writer = _writer(client)
+    writer.patch(NOMINATED)
+    writer.patch(REFUSED)
+    await _settle()
+    (status,) = _status(client)
+    assert status["nominatedNodeName"] == "n1"
+    assert status["conditions"][0]["message"] == REFUSED.message
+
+
+async def test_an_empty_nomination_clears_the_field() -> None:
+    client = FakeApiClient()
+    _writer(client).patch(PatchPodStatus(POD, "Unschedulable", "", nominated_node_name=""))
+    await _settle()
+    assert _status(client)[0]["nominatedNodeName"] is None
+
+
+async def test_what_was_said_is_not_said_again() -> None:
+    client = FakeApiClient()
+    writer = _writer(client)
+    for _ in range(2):
+        writer.patch(REFUSED)
+        await _settle()
+    assert len(client.requests) == 1
+
+
+async def test_the_transition_time_stays_while_the_condition_stays_false() -> None:
+    client = FakeApiClient()
+    writer = _writer(client)
+    writer.patch(REFUSED)
+    await _settle()
+    writer.patch(NOMINATED)
+    await _settle()
+    assert "lastTransitionTime" not in _status(client)[1]["conditions"][0]
+
+
+async def test_a_patch_during_another_of_the_same_pod_comes_after_it() -> None:
+    client = FakeApiClient()
+    writer = _writer(client)
+    writer.patch(REFUSED)
+    await asyncio.sleep(0)
+    writer.patch(NOMINATED)
+    await _settle()
+    assert len(client.requests) == 2
+
+
+async def test_a_pod_that_is_gone_is_left_alone() -> None:
+    client = FakeApiClient(patch=[ApiError(404, "NotFound")])
+    writer = _writer(client)
+    writer.patch(REFUSED)
+    await _settle()
+    assert len(client.requests) == 1
+
+
+async def test_a_server_in_trouble_is_asked_again() -> None:
+    client = FakeApiClient(patch=[ApiError(503), TimeoutError(), {}])
+    _writer(client).patch(REFUSED)
+    await _settle()
+    assert len(client.requests) == 3
+
+
+async def test_nothing_is_written_for_a_forgotten_pod_or_without_the_lease() -> None:
+    client = FakeApiClient()
+    writer = _writer(client)
+    writer.patch(REFUSED)
+    writer.forget("u1")
+    _writer(client, may_write=False).patch(REFUSED)
+    await _settle()
+    assert client.requests == []

@@ -1,0 +1,202 @@
+"""Lists and watches become events, whatever the server does in between."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from scheduler.api.events import Event, NodeGone, NodeSeen, ObjectInvalid
+from scheduler.api.node import Node
+from scheduler.operator.api_error import ApiError
+from scheduler.operator.inbox import Inbox
+from scheduler.operator.reflected import ASSIGNED_PODS, NODES
+from scheduler.operator.reflector import Reflector, complete_lines
+from tests.support.fake_api import FakeApiClient, FakeTime, Request, no_jitter
+
+GONE = {"kind": "Status", "status": "Failure", "reason": "Expired", "code": 410}
+
+
+def _node(name: str, uid: str = "", version: int = 1, **status: Any) -> dict[str, Any]:
+    metadata = {"name": name, "uid": uid or f"uid-{name}", "resourceVersion": str(version)}
+    return {"metadata": metadata, "status": status}
+
+
+def _list(*nodes: dict[str, Any], version: int = 10, more: str = "") -> dict[str, Any]:
+    return {"metadata": {"resourceVersion": str(version), "continue": more}, "items": list(nodes)}
+
+
+def _line(change: str, found: dict[str, Any]) -> bytes:
+    return msgspec.json.encode({"type": change, "object": found}) + b"\n"
+
+
+def _brief(event: Event) -> str:
+    match event:
+        case NodeSeen():
+            return f"+{event.node.metadata.name}"
+        case NodeGone():
+            return f"-{event.name}"
+        case ObjectInvalid():
+            return f"!{event.name} {event.field}"
+        case _:
+            return repr(event)
+
+
+class _Story:
+    """A reflector of nodes, run until the server's script is used up."""
+
+    def __init__(self, lists: list[Any], watches: list[list[Any]]) -> None:
+        self.inbox = Inbox()
+        self.time = FakeTime()
+        # The script ends with a watch that never does.
+        self.client = FakeApiClient(get=lists, watch=[*watches, [_EndOfStory()]])
+        self.reflector: Reflector[Node] = Reflector(
+            NODES, self.client, self.inbox, no_jitter, self.time.sleep
+        )
+
+    async def arrived(self) -> list[str]:
+        with pytest.raises(_EndOfStory):
+            await self.reflector.run()
+        return [_brief(event) for event in self.inbox.drain(limit=100)]
+
+    def watched_from(self) -> list[str]:
+        return [request.params["resourceVersion"] for request in self.requests("WATCH")]
+
+    def requests(self, method: str) -> list[Request]:
+        return self.client.sent(method)
+
+
+class _EndOfStory(Exception):  # noqa: N818 - not an error
+    pass
+
+
+async def test_a_list_is_followed_by_a_watch_from_its_version() -> None:
+    story = _Story(
+        [_list(_node("a"), _node("b"))],
+        [[_line("ADDED", _node("c", version=11)), _line("DELETED", _node("a", version=12))]],
+    )
+    assert await story.arrived() == ["+a", "+b", "+c", "-a"]
+    assert story.watched_from() == ["10", "12"]
+    assert story.reflector.has_synced
+
+
+async def test_pages_are_read_to_the_end() -> None:
+    story = _Story([_list(_node("a"), more="next"), _list(_node("b"))], [])
+    assert await story.arrived() == ["+a", "+b"]
+    assert [request.params.get("continue") for request in story.requests("GET")] == [None, "next"]
+
+
+async def test_a_page_that_expired_starts_the_list_again() -> None:
+    story = _Story(
+        [_list(_node("a"), more="next"), ApiError(410, "Expired"), _list(_node("a"), _node("b"))],
+        [],
+    )
+    assert await story.arrived() == ["+a", "+a", "+b"][-2:]
+
+
+@pytest.mark.parametrize(
+    "watch",
+    [[_line("ERROR", GONE)], [ApiError(410, "Expired")]],
+    ids=["as an ERROR event", "as a status"],
+)
+async def test_a_version_that_is_too_old_is_relisted_and_the_vanished_are_gone(
+    watch: list[Any],
+) -> None:
+    story = _Story([_list(_node("a"), _node("b")), _list(_node("b"), version=50)], [watch])
+    assert await story.arrived() == ["+a", "+b", "-a"]
+    assert story.watched_from() == ["10", "50"]
+
+
+async def test_an_object_replaced_in_a_gap_is_gone_and_another_is_seen() -> None:
+    story = _Story(
+        [_list(_node("a", uid="1")), _list(_node("a", uid="2"), version=50)],
+        [[_line("ERROR", GONE)]],
+    )
+    assert await story.arrived() == ["+a", "-a", "+a"]
+
+
+async def test_a_bookmark_moves_the_version_and_nothing_else() -> None:
+    bookmark = {"metadata": {"resourceVersion": "99"}}
+    story = _Story([_list()], [[_line("BOOKMARK", bookmark)]])
+    assert await story.arrived() == []
+    assert story.watched_from() == ["10", "99"]
+
+
+async def test_a_broken_watch_goes_on_where_it_was() -> None:
+    added = _line("ADDED", _node("a", version=11))
+    story = _Story([_list()], [[added, TimeoutError()]])
+    assert await story.arrived() == ["+a"]
+    assert story.watched_from() == ["10", "11"]
+    assert len(story.requests("GET")) == 1
+
+
+async def test_a_server_away_for_long_is_asked_ever_less_often() -> None:
+    story = _Story([ConnectionRefusedError()] * 12 + [_list()], [])
+    assert await story.arrived() == []
+    assert story.time.slept == sorted(story.time.slept)
+    assert story.time.slept[-1] == 30.0
+
+
+async def test_retry_after_is_respected() -> None:
+    story = _Story([ApiError(429, retry_after=12.0), _list()], [])
+    await story.arrived()
+    assert story.time.slept == [12.0]
+
+
+async def test_a_watch_that_ends_at_once_is_not_repeated_in_a_tight_loop() -> None:
+    story = _Story([_list()], [[], [], []])
+    await story.arrived()
+    assert story.time.slept == [0.2, 0.4, 0.8]
+
+
+async def test_a_bad_object_is_reported_and_the_others_go_on() -> None:
+    bad = _node("bad", allocatable=7)
+    story = _Story(
+        [_list(bad, _node("a"))],
+        [[_line("MODIFIED", _node("bad", version=12, images="x")), _line("ADDED", _node("c"))]],
+    )
+    assert await story.arrived() == ["+a", "!bad status.allocatable", "!bad status.images", "+c"]
+
+
+async def test_the_deletion_of_a_bad_object_is_told() -> None:
+    story = _Story([_list(_node("a"))], [[_line("DELETED", _node("a", version=12, allocatable=7))]])
+    assert await story.arrived() == ["+a", "-a"]
+
+
+async def test_a_bad_object_in_a_list_is_not_taken_for_gone() -> None:
+    story = _Story(
+        [_list(_node("a")), _list(_node("a", allocatable=7), version=50)], [[_line("ERROR", GONE)]]
+    )
+    assert await story.arrived() == ["+a", "!a status.allocatable"]
+
+
+async def test_the_selector_limits_lists_and_watches() -> None:
+    client = FakeApiClient(get=[_list()], watch=[[_EndOfStory()]])
+    reflector = Reflector(ASSIGNED_PODS, client, Inbox(), no_jitter, FakeTime().sleep)
+    with pytest.raises(_EndOfStory):
+        await reflector.run()
+    selectors = {request.params["fieldSelector"] for request in client.requests}
+    assert selectors == {"spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"}
+
+
+async def test_an_undone_future_is_relisted() -> None:
+    error = ApiError(504, "Timeout", "Too large resource version: 10, current: 3")
+    story = _Story([_list(), _list(_node("a"), version=3)], [[error]])
+    assert await story.arrived() == ["+a"]
+    assert story.watched_from() == ["10", "3"]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
+async def test_lines_are_put_together_however_they_were_split(size: int) -> None:
+    data = b"first\nsecond\n\nthird\ncut off"
+
+    async def chunks() -> AsyncIterator[bytes]:
+        for start in range(0, len(data), size):
+            await asyncio.sleep(0)
+            yield data[start : start + size]
+
+    lines = [line async for batch in complete_lines(chunks()) for line in batch]
+    assert lines == [b"first", b"second", b"third"]
