@@ -22,7 +22,7 @@ from scheduler.operator.dispatcher import Dispatcher, PreBindRunner, Writers
 from scheduler.operator.engine_protocol import EngineFactory, EngineParts
 from scheduler.operator.event_recorder import EventClock, EventRecorder
 from scheduler.operator.inbox import Inbox
-from scheduler.operator.kopf_watch import PendingPods, PendingPodWatch
+from scheduler.operator.kopf_watch import PendingPodWatch
 from scheduler.operator.leader_election import (
     ElectionClock,
     LeaderElectionOptions,
@@ -30,6 +30,7 @@ from scheduler.operator.leader_election import (
 )
 from scheduler.operator.loop import LoopOptions, SchedulingLoop
 from scheduler.operator.metrics import Metrics
+from scheduler.operator.pending_pods import PendingPods
 from scheduler.operator.pod_reader import PodReader
 from scheduler.operator.pod_status import PodStatusWriter
 from scheduler.operator.reflected import ALL_REFLECTED

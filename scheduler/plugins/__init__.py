@@ -19,12 +19,14 @@ names. Rejected: a base class (protocols suffice) and a module that registers it
 from scheduler.framework import PluginFactory, Registry
 from scheduler.plugins.default_binder import DefaultBinder
 from scheduler.plugins.dynamic_resources import DynamicResources, DynamicResourcesArgs
+from scheduler.plugins.equal_priority import EqualPriority
 from scheduler.plugins.image_locality import ImageLocality
 from scheduler.plugins.inter_pod_affinity import InterPodAffinity, InterPodAffinityArgs
 from scheduler.plugins.node_affinity import NodeAffinity, NodeAffinityArgs
 from scheduler.plugins.node_declared_features import NodeDeclaredFeatures
 from scheduler.plugins.node_name import NodeName
 from scheduler.plugins.node_ports import NodePorts
+from scheduler.plugins.node_prefer_avoid_pods import NodePreferAvoidPods
 from scheduler.plugins.node_resources import (
     BalancedAllocation,
     NodeResourcesBalancedAllocationArgs,
@@ -35,6 +37,7 @@ from scheduler.plugins.node_unschedulable import NodeUnschedulable
 from scheduler.plugins.pod_topology_spread import PodTopologySpread, PodTopologySpreadArgs
 from scheduler.plugins.priority_sort import PrioritySort
 from scheduler.plugins.scheduling_gates import SchedulingGates
+from scheduler.plugins.selector_spread import SelectorSpread
 from scheduler.plugins.taint_toleration import TaintToleration
 from scheduler.plugins.volumes import (
     NodeVolumeLimits,
@@ -71,4 +74,8 @@ def in_tree_registry() -> Registry:
         PluginFactory(ImageLocality.name, ImageLocality),
         PluginFactory(DefaultBinder.name, DefaultBinder),
         PluginFactory(NodeDeclaredFeatures.name, NodeDeclaredFeatures),
+        # Of kube-scheduler 1.12, in no profile unless it names them:
+        PluginFactory(SelectorSpread.name, SelectorSpread),
+        PluginFactory(NodePreferAvoidPods.name, NodePreferAvoidPods),
+        PluginFactory(EqualPriority.name, EqualPriority),
     )

@@ -267,10 +267,11 @@ class ClusterCache:
 
 
 def _same_columns(old: Node, new: Node) -> bool:
-    """Whether two states of a node agree in all that columns are made of."""
+    """Whether two states of a node agree in all that plugins read of it."""
     before, after = old.status, new.status
     return (
         old.metadata.labels == new.metadata.labels
+        and old.metadata.annotations == new.metadata.annotations
         and old.spec == new.spec
         and before.allocatable == after.allocatable
         and before.declared_features == after.declared_features

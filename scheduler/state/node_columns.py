@@ -93,10 +93,6 @@ class NodeColumns:
         """The row of a node, imaginary or not."""
         return self._row_of.get(name)
 
-    def row_names(self) -> Mapping[str, int]:
-        """All rows in use by node name, imaginary nodes included."""
-        return self._row_of
-
     def request_vector(self, pod_class: PodClass) -> Int64Array:
         """``int64[resources]``, as wide as `allocatable` and `requested` are from then on."""
         vector = self.resources.request_vector(pod_class)

@@ -55,12 +55,14 @@ class PodClass:
         terms: Pod (anti)affinity terms by kind.
         has_affinity_terms: Whether there is any such term.
         controller: (kind, name) of the owning ReplicationController, ReplicaSet or StatefulSet.
+        controller_uid: Its UID; empty without one.
         scheduling_gates: Names of the gates that are still there.
     """
 
     __slots__ = (
         "__weakref__",
         "controller",
+        "controller_uid",
         "has_affinity_terms",
         "host_ports",
         "id",
@@ -94,9 +96,10 @@ class PodClass:
         self.terms = _terms(pod)
         self.has_affinity_terms = any(self.terms.values())
         owner = controller_of(metadata)
-        self.controller: tuple[str, str] | None = (
-            (owner.kind, owner.name) if owner and owner.kind in _SELECTING_CONTROLLERS else None
-        )
+        if owner is not None and owner.kind not in _SELECTING_CONTROLLERS:
+            owner = None
+        self.controller: tuple[str, str] | None = (owner.kind, owner.name) if owner else None
+        self.controller_uid: str = owner.uid if owner else ""
         self.scheduling_gates: tuple[str, ...] = tuple(gate.name for gate in spec.scheduling_gates)
 
     @property
@@ -181,7 +184,7 @@ def _class_key(pod: Pod, spec: PodSpec) -> bytes:
     if metadata.owner_references:
         owner = controller_of(metadata)
         if owner and owner.kind in _SELECTING_CONTROLLERS:
-            parts += (owner.kind, owner.name)
+            parts += (owner.kind, owner.name, owner.uid)
     if spec.volumes and any(volume.ephemeral for volume in spec.volumes):
         parts.append(metadata.name)  # the claim of an ephemeral volume is named after the pod
     status = pod.status

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -171,7 +172,7 @@ async def test_nodes_are_cordoned_labelled_tainted_and_drained(
 
 
 async def test_events_are_read_in_the_old_shape(kubectl: Kubectl, cluster: EmbeddedCluster) -> None:
-    event = {
+    event: dict[str, Any] = {
         "metadata": {"name": "one.1"},
         "eventTime": "2026-01-02T03:04:05.000006Z",
         "reportingController": "stowage",
@@ -183,8 +184,9 @@ async def test_events_are_read_in_the_old_shape(kubectl: Kubectl, cluster: Embed
         "regarding": {"apiVersion": "v1", "kind": "Pod", "namespace": "default", "name": "one"},
     }
     async with ApiClient(cluster.url, "") as api:
+        created = await api.create(PODS, pod("one"))
+        event["regarding"]["uid"] = created["metadata"]["uid"]
         await api.create("/apis/events.k8s.io/v1/namespaces/default/events", event)
-        await api.create(PODS, pod("one"))
     lines = (await kubectl("get", "events")).splitlines()
     assert lines[0].split() == ["LAST", "SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"]
     assert "FailedScheduling" in lines[1]

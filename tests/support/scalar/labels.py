@@ -61,10 +61,11 @@ def matches_required_node_affinity(spec: PodSpec, node: Node) -> bool:
     required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
     if required is None:
         return True
-    return any(_term_matches(term, node) for term in required.node_selector_terms)
+    return any(term_matches(term, node) for term in required.node_selector_terms)
 
 
-def _term_matches(term: NodeSelectorTerm, node: Node) -> bool:
+def term_matches(term: NodeSelectorTerm, node: Node) -> bool:
+    """One node selector term; an empty one matches nothing."""
     if not term.match_expressions and not term.match_fields:
         return False
     fields = {"metadata.name": node.metadata.name}
@@ -80,13 +81,14 @@ def _all_hold(wanted: Sequence[NodeSelectorRequirement], labels: Mapping[str, st
 def tolerates_scheduling_taints(tolerations: Sequence[Toleration], node: Node) -> bool:
     """Whether every NoSchedule and NoExecute taint of the node is tolerated."""
     return all(
-        any(_tolerates(toleration, taint) for toleration in tolerations)
+        any(tolerates_taint(toleration, taint) for toleration in tolerations)
         for taint in node.spec.taints
         if taint.effect in ("NoSchedule", "NoExecute")
     )
 
 
-def _tolerates(toleration: Toleration, taint: Taint) -> bool:
+def tolerates_taint(toleration: Toleration, taint: Taint) -> bool:
+    """One toleration against one taint."""
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:

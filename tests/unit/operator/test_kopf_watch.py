@@ -1,138 +1,68 @@
-"""Kopf's events and lists become ours, and nobody is forgotten in a gap."""
+"""What Kopf's session reads along, and what it takes out."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import AsyncIterator
+from typing import cast
 
-import msgspec
-import pytest
+import aiohttp
 
-from scheduler.api.events import Event, ObjectInvalid, PendingPodGone, PendingPodSeen
-from scheduler.operator.inbox import Inbox
-from scheduler.operator.kopf_watch import PendingPods, pending_pods_selector
+from scheduler.operator.kopf_settings import NoMemories, pod_watching_settings
+from scheduler.operator.kopf_watch import DepartureFilter
+from tests.support.fake_api import no_jitter
 
-
-class _Watch:
-    """Pending pods of two profiles and what became of them."""
-
-    def __init__(self) -> None:
-        self.inbox = Inbox()
-        self.pods = PendingPods(self.inbox, ("stowage", "batch"))
-
-    def listed(self, *uids: str, version: int = 10) -> None:
-        self.page(list(uids), version=version)
-
-    def page(self, uids: list[str], *, version: int, first: bool = True, more: str = "") -> None:
-        items = [{"metadata": {"namespace": "default", "name": uid, "uid": uid}} for uid in uids]
-        page = {"metadata": {"resourceVersion": str(version), "continue": more}, "items": items}
-        self.pods.take_page(msgspec.json.encode(page), is_first=first)
-
-    def event(self, kind: str | None, uid: str, version: int = 10, **spec: Any) -> None:
-        spec = {"schedulerName": "stowage", **spec}
-        metadata = {
-            "namespace": "default",
-            "name": uid,
-            "uid": uid,
-            "resourceVersion": str(version),
-        }
-        self.pods.take_event(kind, {"metadata": metadata, "spec": spec})
-
-    def arrived(self) -> list[str]:
-        return [_brief(event) for event in self.inbox.drain(limit=100)]
+ADDED = b'{"type":"ADDED","object":{"metadata":{"uid":"a","resourceVersion":"7"}}}\n'
+DELETED = b'{"type":"DELETED","object":{"metadata":{"uid":"b","resourceVersion":"8"},"spec":{}}}\n'
 
 
-def _brief(event: Event) -> str:
-    match event:
-        case PendingPodSeen():
-            return f"+{event.pod.metadata.name}"
-        case PendingPodGone():
-            return f"-{event.name}"
-        case ObjectInvalid():
-            return f"!{event.name} {event.field}"
-        case _:
-            return repr(event)
+class _Body:
+    """A stream of chunks."""
+
+    def __init__(self, *chunks: bytes) -> None:
+        self._chunks = chunks
+        self.total_bytes = sum(map(len, chunks))
+
+    async def iter_any(self) -> AsyncIterator[bytes]:
+        for chunk in self._chunks:
+            yield chunk
 
 
-@pytest.fixture
-def watch() -> _Watch:
-    return _Watch()
+async def _read(body: _Body, departed: list[str]) -> bytes:
+    content = DepartureFilter(cast("aiohttp.StreamReader", body), departed.append)
+    return b"".join([chunk async for chunk in content.iter_chunked(1024)])
 
 
-def test_pods_are_seen_and_gone(watch: _Watch) -> None:
-    watch.listed()
-    watch.event("ADDED", "a", 11)
-    watch.event("MODIFIED", "a", 12)
-    watch.event("DELETED", "a", 13)
-    assert watch.arrived() == ["+a", "+a", "-a"]
+async def test_departures_become_bookmarks_and_all_else_stays() -> None:
+    departed: list[str] = []
+    bookmark = b'{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"8"}}}\n'
+    assert await _read(_Body(ADDED + DELETED, ADDED), departed) == ADDED + bookmark + ADDED
+    assert departed == ["b"]
 
 
-def test_pods_of_other_schedulers_are_none_of_our_business(watch: _Watch) -> None:
-    watch.listed()
-    watch.event("ADDED", "a", 11, schedulerName="default-scheduler")
-    watch.event("ADDED", "b", 12, schedulerName="batch")
-    watch.event("DELETED", "a", 13, schedulerName="default-scheduler")
-    assert watch.arrived() == ["+b"]
+async def test_a_line_may_come_in_pieces() -> None:
+    departed: list[str] = []
+    await _read(_Body(DELETED[:5], DELETED[5:30], DELETED[30:]), departed)
+    assert departed == ["b"]
 
 
-def test_pods_that_vanished_in_a_gap_are_gone_after_the_next_list(watch: _Watch) -> None:
-    watch.listed("a", "b")
-    watch.event(None, "a")
-    watch.event(None, "b")
-    watch.listed("b", version=20)
-    assert watch.arrived() == ["+a", "+b", "-a"]
+def test_what_else_is_asked_of_the_body_reaches_it() -> None:
+    body = _Body(ADDED)
+    content = DepartureFilter(cast("aiohttp.StreamReader", body), lambda uid: None)
+    assert content.total_bytes == body.total_bytes
 
 
-def test_a_list_of_several_pages_is_compared_as_a_whole(watch: _Watch) -> None:
-    watch.listed("a", "b")
-    watch.event(None, "a")
-    watch.event(None, "b")
-    watch.page(["a"], version=20, more="token")
-    assert watch.arrived() == ["+a", "+b"]
-    watch.page(["b"], version=20, first=False)
-    assert watch.arrived() == []
+async def test_kopf_remembers_nothing_of_a_pod() -> None:
+    memories = NoMemories()
+    raw = {"metadata": {"uid": "u"}}
+    first = await memories.recall(raw, noticed_by_listing=True)
+    assert await memories.recall(raw) is not first
+    assert list(memories.iter_all_memories()) == []
 
 
-def test_an_event_from_before_a_list_without_its_pod_is_stale(watch: _Watch) -> None:
-    watch.listed(version=20)
-    watch.event("MODIFIED", "a", version=15)
-    watch.event(None, "b", version=15)
-    watch.event("ADDED", "c", version=21)
-    assert watch.arrived() == ["+c"]
-
-
-def test_a_pod_that_cannot_be_understood_is_reported(watch: _Watch) -> None:
-    watch.listed("a")
-    watch.event(None, "a", priority="high")
-    assert watch.arrived() == ["!a spec.priority"]
-
-
-def test_synced_means_that_every_pod_of_the_first_list_was_delivered(watch: _Watch) -> None:
-    watch.page(["a"], version=20, more="token")
-    watch.event(None, "a")
-    watch.page(["b", "c"], version=20, first=False)
-    watch.event(None, "b")
-    assert not watch.pods.has_synced
-    watch.event("DELETED", "c", version=21)
-    assert watch.pods.has_synced
-
-
-def test_an_empty_list_is_synced_at_once(watch: _Watch) -> None:
-    assert not watch.pods.has_synced
-    watch.listed()
-    assert watch.pods.has_synced
-
-
-PHASES = "spec.nodeName=,status.phase!=Succeeded,status.phase!=Failed"
-
-
-@pytest.mark.parametrize(
-    ("names", "want"),
-    [
-        (("stowage",), f"spec.schedulerName=stowage,{PHASES}"),
-        (("default-scheduler",), f"spec.schedulerName=default-scheduler,{PHASES}"),
-        (("stowage", "batch"), f"spec.schedulerName!=default-scheduler,{PHASES}"),
-        (("stowage", "default-scheduler"), PHASES),
-    ],
-)
-def test_the_selector_is_as_narrow_as_it_can_be(names: tuple[str, ...], want: str) -> None:
-    assert pending_pods_selector(names) == want
+def test_kopf_is_told_to_write_nothing_and_never_to_give_up() -> None:
+    settings = pod_watching_settings("spec.nodeName=", no_jitter)
+    assert not settings.posting.enabled
+    assert settings.scanning.disabled
+    assert dict(settings.watching.field_selectors.items())
+    delays = iter(settings.networking.error_backoffs)  # type: ignore[arg-type]
+    assert [next(delays) for _ in range(8)] == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]

@@ -1,0 +1,97 @@
+"""What the class cache answers is what would be answered without it, after any changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler.api.config import KubeSchedulerProfile
+from scheduler.api.node import Node
+from scheduler.api.pod import Pod
+from scheduler.cycle import Scheduled, Unschedulable, schedule_pod
+from scheduler.framework import CycleState, Framework, build_profile
+from scheduler.plugins import in_tree_registry
+from scheduler.state import PodInfo, Snapshot
+from tests.support import placement_strategies as some
+from tests.support.builders import make_node, make_pod
+from tests.support.mirrored_cluster import MirroredCluster, on_node
+
+Step = tuple[list[some.Change], int]
+
+#: Enough unchanged nodes that changed ones are a small share and the cache updates in place.
+_QUIET_NODES = [make_node(f"quiet{index}", cpu="4", memory="4Gi") for index in range(40)]
+histories = st.lists(
+    st.tuples(st.lists(some.changes, max_size=3), st.integers(0, 2)), min_size=2, max_size=8
+)
+
+
+def _framework(class_cache_size: int) -> Framework:
+    profile = build_profile(KubeSchedulerProfile(), in_tree_registry())
+    return Framework(profile, class_cache_size=class_cache_size)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(some.nodes(), max_size=4),
+    st.lists(some.pods(), min_size=3, max_size=3),
+    histories,
+    st.sampled_from((1, 100)),
+)
+def test_decisions_are_the_same_with_and_without_the_cache(
+    first_nodes: list[Node], templates: list[Pod], history: Sequence[Step], size: int
+) -> None:
+    """Pods of three classes come again and again while nodes and other pods come and go."""
+    cluster = MirroredCluster([*_QUIET_NODES, *first_nodes])
+    cached, uncached = _framework(size), _framework(0)
+    for happened, which in history:
+        for change in happened:
+            change(cluster)
+        pod = cluster.info(templates[which])
+        snapshot = cluster.snapshot()
+        got = _decide(cached, snapshot, pod)
+        assert got == _decide(uncached, snapshot, pod)
+        placed = got.get("node")
+        if isinstance(placed, str) and pod.uid not in cluster.plain.pods:
+            cluster.pod_seen(on_node(templates[which], placed))
+
+
+def test_the_cache_is_in_use() -> None:
+    """The property above would hold trivially if nothing were ever kept."""
+    cluster = MirroredCluster(_QUIET_NODES)
+    cached = _framework(100)
+    pod = cluster.info(make_pod("p", requests={"cpu": "1"}))
+    _decide(cached, cluster.snapshot(), pod)
+    assert len(cached._filters._cache) == 1
+    assert len(cached._scorers._cache) == 1
+    cluster.bind(make_pod("q", requests={"cpu": "4"}), "quiet7")
+    answers = cached._filters._cache.get(pod.pod_class.id)
+    assert answers is not None
+    before = answers.seen.usage_generation
+    told = _decide(cached, cluster.snapshot(), pod)
+    assert told["feasible"] == [f"quiet{index}" for index in range(40) if index != 7]
+    assert cached._filters._cache.get(pod.pod_class.id) is answers
+    assert answers.seen.usage_generation > before
+
+
+def _decide(framework: Framework, snapshot: Snapshot, pod: PodInfo) -> dict[str, object]:
+    result = schedule_pod(framework, snapshot, pod, CycleState(), lambda _: 0)
+    if isinstance(result, Unschedulable):
+        return {
+            "message": result.message,
+            "plugins": result.unschedulable_plugins,
+            "resolvable": result.diagnosis.resolvable().nonzero()[0].tolist(),
+        }
+    assert isinstance(result, Scheduled)
+    feasible = result.feasible
+    told: dict[str, object] = {
+        "node": result.node_name,
+        "evaluated": result.evaluated_nodes,
+        "feasible": [snapshot.node_names[row] for row in feasible.rows.tolist()],
+    }
+    if result.scores is not None:
+        told["total"] = result.scores.total.tolist()
+        weighted = sum(each.weighted for each in result.scores.per_plugin())
+        assert told["total"] == weighted.tolist()  # type: ignore[union-attr]
+    return told

@@ -1,0 +1,139 @@
+"""The simple plugins over columns say what their plain-Python twins say, node by node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler.api.config import KubeSchedulerProfile
+from scheduler.api.node import Node
+from scheduler.api.pod import Pod
+from scheduler.framework import CycleState, NodeVerdicts, build_profile
+from scheduler.framework.class_cache import ClassCache
+from scheduler.framework.extension_points import FilterPlugin, PreFilterPlugin, ScorePlugin
+from scheduler.framework.filter_run import FilterRun
+from scheduler.framework.pre_filter_run import run_pre_filter_plugins
+from scheduler.framework.registry import NoArgs
+from scheduler.framework.scores import default_normalize_score
+from scheduler.plugins import in_tree_registry
+from scheduler.plugins.image_locality import ImageLocality
+from scheduler.plugins.node_affinity import NodeAffinity, NodeAffinityArgs
+from scheduler.plugins.node_resources import (
+    BalancedAllocation,
+    NodeResourcesBalancedAllocationArgs,
+    NodeResourcesFit,
+    NodeResourcesFitArgs,
+)
+from scheduler.plugins.node_resources.args import ResourceSpec, ScoringStrategy
+from scheduler.plugins.taint_toleration import TaintToleration
+from tests.support import placement_strategies as some
+from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
+from tests.support.scalar import node_filters, node_scores
+from tests.support.scalar.cluster import PlainCluster
+
+clusters = st.tuples(st.lists(some.nodes(), max_size=6), st.lists(some.changes, max_size=10))
+ScalarScore = Callable[[Pod, Node, PlainCluster], int]
+
+
+def _build(parts: tuple[list[Node], Sequence[some.Change]]) -> MirroredCluster:
+    first, happened = parts
+    cluster = MirroredCluster(first)
+    for change in happened:
+        change(cluster)
+    return cluster
+
+
+@settings(max_examples=60, deadline=None)
+@given(clusters, some.pods())
+def test_every_filter_says_what_its_twin_says(
+    parts: tuple[list[Node], list[some.Change]], pod: Pod
+) -> None:
+    cluster = _build(parts)
+    snapshot, info = cluster.snapshot(), cluster.info(pod)
+    plugins = build_profile(KubeSchedulerProfile(), in_tree_registry()).instances
+    judged = [plugins[name] for name in _TWINS]
+    state = CycleState()
+    pre_filters = [plugin for plugin in judged if isinstance(plugin, PreFilterPlugin)]
+    run_pre_filter_plugins(pre_filters, state, info, snapshot)
+    filters = [plugin for plugin in judged if isinstance(plugin, FilterPlugin)]
+    run = FilterRun(filters, ClassCache(0))
+    nodes = existing_nodes(snapshot)
+    verdicts = NodeVerdicts(nodes, run.judge(run.active(state).all, state, info, nodes))
+    by_plugin = {answer.plugin: answer for answer in verdicts.answers}
+    for name, twin in _TWINS.items():
+        for position, node_name in enumerate(nodes.names):
+            want = twin(pod, cluster.plain.nodes[node_name], cluster.plain)
+            if name in by_plugin:
+                status = by_plugin[name].status(position)
+                assert (set(status.reasons), status.code.value == 3) == want, (name, node_name)
+            elif name != "NodeAffinity":
+                assert not want[0], f"{name} skipped, but its twin refuses {node_name}"
+
+
+@settings(max_examples=40, deadline=None)
+@given(clusters, some.pods(), some.scoring_strategies)
+def test_fit_scores_equal_the_twins(
+    parts: tuple[list[Node], list[some.Change]], pod: Pod, strategy: ScoringStrategy
+) -> None:
+    plugin = NodeResourcesFit(NodeResourcesFitArgs(scoring_strategy=strategy))
+    _compare_scores(_build(parts), pod, plugin, node_scores.fit_score(strategy))
+
+
+@settings(max_examples=40, deadline=None)
+@given(clusters, some.pods(), some.balanced_resources)
+def test_balanced_allocation_scores_equal_the_twins(
+    parts: tuple[list[Node], list[some.Change]], pod: Pod, resources: tuple[ResourceSpec, ...]
+) -> None:
+    args = NodeResourcesBalancedAllocationArgs(resources=resources)
+    twin = node_scores.balanced_allocation(args.scored_resources)
+    _compare_scores(_build(parts), pod, BalancedAllocation(args), twin)
+
+
+@settings(max_examples=40, deadline=None)
+@given(clusters, some.pods())
+def test_taint_and_image_scores_equal_the_twins(
+    parts: tuple[list[Node], list[some.Change]], pod: Pod
+) -> None:
+    cluster = _build(parts)
+    _compare_scores(cluster, pod, TaintToleration(NoArgs()), node_scores.taint_toleration)
+    _compare_scores(cluster, pod, ImageLocality(NoArgs()), node_scores.image_locality)
+
+
+@settings(max_examples=40, deadline=None)
+@given(clusters, some.pods())
+def test_node_affinity_scores_equal_the_twins(
+    parts: tuple[list[Node], list[some.Change]], pod: Pod
+) -> None:
+    cluster = _build(parts)
+    plugin = NodeAffinity(NodeAffinityArgs())
+    state, nodes = CycleState(), existing_nodes(cluster.snapshot())
+    if plugin.pre_score(state, cluster.info(pod), nodes).is_skip:
+        affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
+        assert not (affinity and affinity.preferred_during_scheduling_ignored_during_execution)
+        return
+    got = plugin.score(state, cluster.info(pod), nodes).tolist()
+    assert got == [
+        node_scores.node_affinity(pod, cluster.plain.nodes[name], cluster.plain)
+        for name in nodes.names
+    ]
+
+
+@given(st.lists(st.integers(0, 10**6), max_size=10), st.booleans())
+def test_default_normalisation_equals_the_twin(scores: list[int], reverse: bool) -> None:
+    got = default_normalize_score(np.array(scores, dtype=np.int64), reverse=reverse)
+    assert got.tolist() == node_scores.default_normalize(scores, reverse=reverse)
+
+
+def _compare_scores(
+    cluster: MirroredCluster, pod: Pod, plugin: ScorePlugin, twin: ScalarScore
+) -> None:
+    nodes = existing_nodes(cluster.snapshot())
+    got = plugin.score(CycleState(), cluster.info(pod), nodes).tolist()
+    want = [twin(pod, cluster.plain.nodes[name], cluster.plain) for name in nodes.names]
+    assert dict(zip(nodes.names, got, strict=True)) == dict(zip(nodes.names, want, strict=True))
+
+
+_TWINS = node_filters.FILTERS

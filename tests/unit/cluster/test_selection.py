@@ -1,0 +1,96 @@
+"""What a change looks like from inside a selection."""
+
+from typing import Any
+
+import pytest
+
+from scheduler.cluster.errors import ApiError
+from scheduler.cluster.resources import EVENTS_V1, NODES, PODS
+from scheduler.cluster.selection import Selection
+from scheduler.cluster.selectors import match_label_selector
+from scheduler.cluster.store import Change, Store, Stored
+
+Json = dict[str, Any]
+
+
+def pod(node: str = "", **labels: str) -> Json:
+    spec = {"nodeName": node} if node else {}
+    return {"metadata": {"name": "a", "namespace": "ns", "labels": labels}, "spec": spec}
+
+
+def seen(selection: Selection, *states: Json | None) -> list[tuple[str, str | None] | None]:
+    """The view of each write that leads through ``states``; ``None`` deletes."""
+    store = Store()
+    changes: list[Change] = []
+    store.subscribe("pods", changes.append)
+    stored: Stored | None = None
+    for state in states:
+        if state is None and stored is not None:
+            store.remove("pods", stored)
+        elif state is not None:
+            stored = store.put("pods", state)
+    views = [selection.view(change) for change in changes]
+    return [view and (view[0], view[1].obj["spec"].get("nodeName")) for view in views]
+
+
+def test_entering_changing_and_leaving_a_field_selector() -> None:
+    unbound = Selection(PODS, field_selector="spec.nodeName=")
+    assert seen(unbound, pod(), pod(x="y"), pod("n"), None) == [
+        ("ADDED", None),
+        ("MODIFIED", None),
+        ("DELETED", None),
+        None,
+    ]
+    bound = Selection(PODS, field_selector="spec.nodeName!=")
+    assert seen(bound, pod(), pod("n"), None) == [None, ("ADDED", "n"), ("DELETED", "n")]
+
+
+def test_labels_decide_too() -> None:
+    selection = Selection(PODS, label_selector="app in (web,api),!canary")
+    assert seen(selection, pod(app="web"), pod(app="web", canary="")) == [
+        ("ADDED", None),
+        ("DELETED", None),
+    ]
+
+
+def test_a_departed_object_carries_the_changes_revision() -> None:
+    store = Store()
+    changes: list[Change] = []
+    store.subscribe("pods", changes.append)
+    store.put("pods", pod())
+    bound = store.put("pods", pod("n"))
+    view = Selection(PODS, field_selector="spec.nodeName=").view(changes[1])
+    assert view is not None
+    assert view[1].obj["metadata"]["resourceVersion"] == str(bound.revision)
+    assert view[1].obj["spec"] == {}
+
+
+def test_a_namespace_limits_namespaced_kinds_only() -> None:
+    assert seen(Selection(PODS, namespace="other"), pod()) == [None]
+    assert Selection(NODES, namespace="other").namespace is None
+
+
+@pytest.mark.parametrize("field", ["spec.image", "metadata.labels"])
+def test_a_field_that_is_not_indexed_is_refused(field: str) -> None:
+    with pytest.raises(ApiError, match=f"field label not supported: {field}"):
+        Selection(PODS, field_selector=f"{field}=x")
+
+
+def test_events_are_selected_by_what_they_are_about_in_either_name() -> None:
+    event = {"metadata": {"name": "e"}, "involvedObject": {"name": "a"}, "reason": "Scheduled"}
+    for field in ("involvedObject.name", "regarding.name"):
+        assert Selection(EVENTS_V1, field_selector=f"{field}=a,reason=Scheduled").matches(event)
+    assert not Selection(EVENTS_V1, field_selector="regarding.name=b").matches(event)
+
+
+def test_a_schedulable_node_counts_as_not_unschedulable() -> None:
+    node = {"metadata": {"name": "n"}, "spec": {}}
+    assert Selection(NODES, field_selector="spec.unschedulable=false").matches(node)
+    assert not Selection(NODES, field_selector="spec.unschedulable=true").matches(node)
+
+
+def test_no_label_selector_and_a_faulty_one_match_nothing() -> None:
+    assert not match_label_selector(None, {})
+    assert match_label_selector({}, {"a": "b"})
+    faulty = {"matchExpressions": [{"key": "a", "operator": "Like", "values": ["b"]}]}
+    assert not match_label_selector(faulty, {"a": "b"})

@@ -1,0 +1,113 @@
+"""The store numbers writes, remembers a bounded history and tells subscribers."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from scheduler.cluster.store import Change, HistoryLostError, Store
+
+Json = dict[str, Any]
+
+
+def thing(name: str, **fields: Any) -> Json:
+    return {"metadata": {"name": name, "namespace": "ns"}, **fields}
+
+
+def names(items: list[Any]) -> list[str]:
+    return [stored.name for stored in items]
+
+
+def test_each_write_gets_the_next_revision_and_its_bytes() -> None:
+    store = Store()
+    first, second = store.put("things", thing("a")), store.put("other", thing("b"))
+    assert second.revision == first.revision + 1
+    decoded = msgspec.json.decode(first.body)
+    assert decoded["metadata"]["resourceVersion"] == str(first.revision)
+
+
+def test_equal_content_keeps_its_revision_and_tells_nobody() -> None:
+    store = Store()
+    first = store.put("things", thing("a", data=1))
+    seen: list[Change] = []
+    store.subscribe("things", seen.append)
+    assert store.put("things", thing("a", data=1)) is first
+    assert seen == []
+
+
+def test_changes_name_what_was_and_what_is() -> None:
+    store = Store()
+    seen: list[Change] = []
+    unsubscribe = store.subscribe("things", seen.append)
+    store.put("things", thing("a", data=1))
+    changed = store.put("things", thing("a", data=2))
+    last = store.remove("things", changed)
+    unsubscribe()
+    store.put("things", thing("b"))
+    assert [change.type for change in seen] == ["ADDED", "MODIFIED", "DELETED"]
+    assert seen[1].previous is not None
+    assert (seen[1].previous.obj["data"], seen[1].current.obj["data"]) == (1, 2)
+    assert last.revision == changed.revision + 1
+    assert last.obj["data"] == 2
+
+
+def test_a_subscriber_hears_of_its_own_collection_only() -> None:
+    store = Store()
+    seen: list[Change] = []
+    store.subscribe("things", seen.append)
+    store.put("other", thing("a"))
+    assert seen == []
+
+
+def test_items_come_in_key_order() -> None:
+    store = Store()
+    for name in "cab":
+        store.put("things", thing(name))
+    assert names(store.collection("things").items()) == ["a", "b", "c"]
+    store.put("things", thing("aa"))
+    assert names(store.collection("things").items()) == ["a", "aa", "b", "c"]
+    assert store.collection("things").items("elsewhere") == []
+
+
+def test_an_earlier_revision_can_be_read_back() -> None:
+    store = Store()
+    a = store.put("things", thing("a", data=1))
+    b = store.put("things", thing("b"))
+    then = store.revision
+    store.put("things", thing("a", data=2))
+    store.remove("things", b)
+    store.put("things", thing("c"))
+    items = store.collection("things").items_at(then)
+    assert items == [a, b]
+    assert names(store.collection("things").items_at(store.revision)) == ["a", "c"]
+
+
+def test_changes_since_a_revision_come_oldest_first() -> None:
+    store = Store()
+    start = store.revision
+    for name in "abc":
+        store.put("things", thing(name))
+    changes = store.collection("things").changes_since(start + 1)
+    assert [change.current.name for change in changes] == ["b", "c"]
+    assert store.collection("things").changes_since(store.revision) == []
+
+
+def test_a_revision_older_than_the_history_is_refused() -> None:
+    store = Store(history_size=2)
+    start = store.revision
+    for name in "abc":
+        store.put("things", thing(name))
+    with pytest.raises(HistoryLostError, match=f"too old resource version: {start}"):
+        store.collection("things").changes_since(start)
+    assert len(store.collection("things").changes_since(start + 1)) == 2
+
+
+def test_history_can_be_forgotten_at_once() -> None:
+    store = Store()
+    store.put("things", thing("a"))
+    before = store.revision
+    store.put("things", thing("b"))
+    store.forget_history()
+    with pytest.raises(HistoryLostError):
+        store.collection("things").changes_since(before)
+    assert store.collection("things").changes_since(store.revision) == []
