@@ -1,9 +1,9 @@
 """The types of kubescheduler.config.k8s.io/v1 and their defaults (v1.36).
 
 Fields that steer something Stowage does not have are kept so that a kube-scheduler configuration
-can be used as it is: ``parallelism`` (one pure engine, nothing to parallelise),
-``enableProfiling`` and ``enableContentionProfiling`` (Go's profiler), and the content types of
-``clientConnection`` (JSON is spoken always).
+can be used as it is: ``enableProfiling`` and ``enableContentionProfiling`` (Go's profiler), and the
+content types of ``clientConnection`` (JSON is spoken always). ``parallelism`` limits how many pods
+may be with extenders at a time; the engine itself has nothing to parallelise.
 """
 
 from typing import Any

@@ -17,6 +17,7 @@ from scheduler.api.config_types import (
     LeaderElectionConfiguration,
     PluginSet,
 )
+from scheduler.api.extender_validation import extender_errors
 
 REMOVED_PLUGINS = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
 """Plugins that v1 of the configuration no longer knows (``invalidPluginsByVersion``)."""
@@ -28,6 +29,7 @@ def configuration_errors(configuration: KubeSchedulerConfiguration) -> list[Conf
         *_general_errors(configuration),
         *_leader_election_errors(configuration.leader_election),
         *_profiles_errors(configuration.profiles),
+        *extender_errors(configuration.extenders),
         *_unsupported(configuration),
     ]
 
@@ -158,9 +160,6 @@ def _args(profile: KubeSchedulerProfile, plugin_name: str) -> object:
 
 
 def _unsupported(configuration: KubeSchedulerConfiguration) -> Iterator[ConfigError]:
-    if configuration.extenders:
-        prefixes = [extender.url_prefix for extender in configuration.extenders]
-        yield ConfigError("extenders", prefixes, "none: extenders are not called yet")
     if configuration.delay_cache_until_active:
         expectation = "false: a standby of Stowage always keeps its cache warm"
         yield ConfigError("delayCacheUntilActive", True, expectation)

@@ -29,6 +29,12 @@ class RunPreBind(msgspec.Struct, frozen=True, tag=True):
     plugins: tuple[str, ...]
 
 
+class StopPreBind(msgspec.Struct, frozen=True, tag=True):
+    """The pod is gone: end its PreBind plugins where they are; no answer is wanted."""
+
+    pod: PodReference
+
+
 class BindPod(msgspec.Struct, frozen=True, tag=True):
     """POST a Binding, then answer with ``BindSucceeded`` or ``BindFailed``."""
 
@@ -122,6 +128,7 @@ class ReportProblem(msgspec.Struct, frozen=True, tag=True):
 
 Instruction: TypeAlias = (
     RunPreBind
+    | StopPreBind
     | BindPod
     | ReadPod
     | PatchPodStatus

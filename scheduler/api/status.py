@@ -77,6 +77,7 @@ class Status:
 
 SUCCESS = Status()
 SKIP = Status(Code.SKIP)
+WAIT = Status(Code.WAIT)
 
 
 def unschedulable(*reasons: str, plugin: str = "") -> Status:

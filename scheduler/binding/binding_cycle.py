@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from scheduler.api.instructions import Instruction, PodReference, RunPreBind
 from scheduler.api.status import Code, Status
@@ -59,6 +59,12 @@ class BindingCycle:
         self.phase = BindingPhase.PRE_BINDING
         name = self.framework.scheduler_name
         return Proceed([RunPreBind(self.reference, self.node_name, name, plan.plugins)])
+
+    def run_pre_bind(self, plugin: str) -> Coroutine[Any, Any, Status] | None:
+        """The work of one PreBind plugin for the shell to await; None if it is not the time."""
+        if self.phase is not BindingPhase.PRE_BINDING:
+            return None
+        return self.framework.run_pre_bind(self.state, self.info, self.node_name, (plugin,))
 
     def bind(self) -> Step:
         """PreBind is done: the first Bind plugin that does not skip says how to bind."""

@@ -41,6 +41,10 @@ class WaitingPods:
         del self._deadlines[uid]
         return True
 
+    def plugins(self) -> dict[str, frozenset[str]]:
+        """Which plugins each pod waits for, by UID."""
+        return {uid: frozenset(deadlines) for uid, deadlines in self._deadlines.items()}
+
     def remove(self, uid: str) -> None:
         """The pod waits no longer, for whatever reason; unknown pods are no error."""
         self._deadlines.pop(uid, None)

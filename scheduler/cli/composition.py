@@ -18,10 +18,11 @@ from scheduler.api.config import (
     LeaderElectionConfiguration,
     to_builtins,
 )
+from scheduler.cli.plugin_discovery import discover_plugins
 from scheduler.cli.profiles import make_frameworks
 from scheduler.cli.run_flags import LoggingFormat
 from scheduler.engine import Engine, make_engine
-from scheduler.framework import Framework
+from scheduler.framework import Framework, Handle
 from scheduler.operator import (
     EngineParts,
     LeaderElectionOptions,
@@ -48,7 +49,11 @@ def run_options(
     Raises:
         InvalidConfiguration: see `make_frameworks`.
     """
-    frameworks = make_frameworks(configuration)
+    handle = Handle()
+    registry = discover_plugins(handle)
+    for plugin, fault in registry.faults.items():
+        log.warning("plugin not loaded", plugin=plugin, fault=fault)
+    frameworks = make_frameworks(configuration, registry)
     if configuration.client_connection.qps > 0:
         qps = configuration.client_connection.qps
         log.warning("clientConnection.qps is not enforced, requests are not limited", qps=qps)

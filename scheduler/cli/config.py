@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 import yaml
 from rich.console import Console
+from rich.markup import escape
 
 from scheduler.api.config import InvalidConfiguration, KubeSchedulerConfiguration, to_builtins
 from scheduler.cli.config_file import print_mistakes, read_configuration
@@ -41,13 +42,19 @@ def show(
 
 
 def _accepted(file: Path | None) -> KubeSchedulerConfiguration:
-    from scheduler.cli.profiles import make_frameworks  # noqa: PLC0415 - heavy to import
+    # numpy and the plugins take a while to import; --help need not wait for them.
+    from scheduler.cli.plugin_discovery import discover_plugins  # noqa: PLC0415
+    from scheduler.cli.profiles import make_frameworks  # noqa: PLC0415
 
+    console = Console(stderr=True, highlight=False)
+    registry = discover_plugins()
+    for plugin, fault in registry.faults.items():
+        console.print(f"[yellow]plugin {plugin} not loaded:[/yellow] {escape(fault)}")
     try:
         configuration = read_configuration(file)
-        make_frameworks(configuration)
+        make_frameworks(configuration, registry)
     except InvalidConfiguration as invalid:
-        print_mistakes(Console(stderr=True, highlight=False), invalid)
+        print_mistakes(console, invalid)
         raise typer.Exit(1) from invalid
     return configuration
 

@@ -101,8 +101,13 @@ class EmbeddedCluster:
         return write_kubeconfig(path, self.url, options.token, ca_file)
 
     async def start(self) -> None:
-        """Make the first objects, start what runs behind, and listen."""
+        """Make the first objects, listen, and start what runs behind.
+
+        Raises:
+            OSError: the address is taken or not ours.
+        """
         self._make_first_objects()
+        await self.server.start()
         if self.options.with_kubelet:
             self._kubelet = Kubelet(self.registry, self.options.kubelet)
             self._kubelet.start()
@@ -110,7 +115,6 @@ class EmbeddedCluster:
             self._controllers = [controller(self.registry) for controller in CONTROLLERS]
             for controller in self._controllers:
                 controller.start()
-        await self.server.start()
 
     async def stop(self) -> None:
         """Stop listening, end every watch, and stop what runs behind."""

@@ -92,7 +92,21 @@ def decode_body(request: ApiRequest) -> Json:
         raise errors.bad_request(f"couldn't get version/kind; json parse error: {error}") from error
     if not isinstance(body, dict):
         raise errors.bad_request("couldn't get version/kind; json parse error: expected an object")
+    if b"null" in request.body:
+        without_nulls(body)
     return body
+
+
+def without_nulls(value: object) -> None:
+    """Drop what is null, in place: to the API server it is the same as not set."""
+    if isinstance(value, dict):
+        for key in [key for key, inner in value.items() if inner is None]:
+            del value[key]
+        for inner in value.values():
+            without_nulls(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            without_nulls(inner)
 
 
 class Endpoints:

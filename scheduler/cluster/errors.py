@@ -59,7 +59,7 @@ class ApiError(Exception):
         code: the HTTP status.
         reason: ``Status.reason``; empty where the server gives none.
         message: ``Status.message``.
-        details: ``Status.details``; left out when empty.
+        details: ``Status.details``; left out when ``None``.
         retry_after_s: sent as the ``Retry-After`` header when above 0.
     """
 
@@ -75,7 +75,7 @@ class ApiError(Exception):
         self.code = code
         self.reason = reason
         self.message = message
-        self.details = details or {}
+        self.details = details
         self.retry_after_s = retry_after_s
 
     def status(self) -> Json:
@@ -89,10 +89,10 @@ class ApiError(Exception):
         }
         if self.reason:
             body["reason"] = self.reason
-        details = dict(self.details)
+        details = self.details
         if self.retry_after_s:
-            details["retryAfterSeconds"] = self.retry_after_s
-        if details:
+            details = {**(details or {}), "retryAfterSeconds": self.retry_after_s}
+        if details is not None:
             body["details"] = details
         body["code"] = self.code
         return body
@@ -120,7 +120,7 @@ def not_found(resource: Resource, name: str) -> ApiError:
 
 def unknown_path() -> ApiError:
     """404 for a resource or subresource that is not served."""
-    return ApiError(404, "NotFound", "the server could not find the requested resource")
+    return ApiError(404, "NotFound", "the server could not find the requested resource", {})
 
 
 def already_exists(resource: Resource, name: str) -> ApiError:
@@ -228,7 +228,7 @@ def expired(message: str) -> ApiError:
 
 def too_many_requests(message: str, retry_after_s: int, causes: list[Json]) -> ApiError:
     """429."""
-    details: Json = {"causes": causes} if causes else {}
+    details: Json | None = {"causes": causes} if causes else None
     return ApiError(429, "TooManyRequests", message, details, retry_after_s)
 
 

@@ -1,9 +1,10 @@
 """The eviction subresource: delete a pod unless a disruption budget forbids it."""
 
+from dataclasses import replace
 from typing import Any
 
 from scheduler.cluster import errors
-from scheduler.cluster.deletion import DeleteOptions, parse_delete_options
+from scheduler.cluster.deletion import DeleteOptions, parse_delete_options, plan_deletion
 from scheduler.cluster.registry import Registry
 from scheduler.cluster.resources import POD_DISRUPTION_BUDGETS, PODS
 from scheduler.cluster.selectors import match_label_selector
@@ -114,8 +115,10 @@ def _refusal(message: str, retry_after_s: int) -> errors.ApiError:
 
 
 def _delete(registry: Registry, pod: Stored, options: DeleteOptions) -> None:
+    plan_deletion(PODS, pod, options, registry.clock)  # refuses before anything is marked
     if not options.dry_run:
         _mark_disrupted(registry, pod)
+        options = replace(options, resource_version="")
     registry.delete(PODS, pod.namespace, pod.name, options)
 
 

@@ -1,26 +1,35 @@
-"""Defaults, admission and validation of every kind but the pod, and where each is looked up."""
+"""Defaults, admission and validation by kind, and where each is looked up."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler.cluster.errors import FieldError, forbidden_field, invalid_value, required
+from scheduler.cluster.errors import FieldError, forbidden_field, invalid_value
 from scheduler.cluster.event_conversion import set_event_defaults
-from scheduler.cluster.object_meta import new_uid
 from scheduler.cluster.pod_defaults import (
     canonical_quantities,
     set_pod_defaults,
-    set_pod_spec_defaults,
 )
 from scheduler.cluster.pod_rules import (
     NOT_READY_TAINT,
     admit_pod,
     validate_pod,
-    validate_pod_spec,
     validate_pod_update,
 )
 from scheduler.cluster.resources import SERVICES, STORAGE_CLASSES
 from scheduler.cluster.store import Store
+from scheduler.cluster.workload_rules import (
+    admit_job,
+    set_controller_defaults,
+    set_daemon_set_defaults,
+    set_deployment_defaults,
+    set_job_defaults,
+    set_replicated_defaults,
+    set_stateful_set_defaults,
+    validate_job,
+    validate_workload,
+    validate_workload_update,
+)
 
 Json = dict[str, Any]
 
@@ -82,85 +91,6 @@ def _set_namespace_defaults(namespace: Json) -> None:
     namespace["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = name
     namespace.setdefault("spec", {}).setdefault("finalizers", ["kubernetes"])
     namespace.setdefault("status", {}).setdefault("phase", "Active")
-
-
-def _set_template_defaults(spec: Json) -> None:
-    template = spec.setdefault("template", {})
-    template.setdefault("metadata", {})
-    set_pod_spec_defaults(template.setdefault("spec", {}))
-
-
-def _set_deployment_defaults(deployment: Json) -> None:
-    spec = deployment.setdefault("spec", {})
-    spec.setdefault("replicas", 1)
-    spec.setdefault("revisionHistoryLimit", 10)
-    spec.setdefault("progressDeadlineSeconds", 600)
-    strategy = spec.setdefault("strategy", {})
-    strategy.setdefault("type", "RollingUpdate")
-    if strategy["type"] == "RollingUpdate":
-        rolling = strategy.setdefault("rollingUpdate", {})
-        rolling.setdefault("maxUnavailable", "25%")
-        rolling.setdefault("maxSurge", "25%")
-    _set_template_defaults(spec)
-    deployment.setdefault("status", {})
-
-
-def _set_replicated_defaults(workload: Json) -> None:
-    spec = workload.setdefault("spec", {})
-    spec.setdefault("replicas", 1)
-    _set_template_defaults(spec)
-    workload.setdefault("status", {"replicas": 0})
-
-
-def _set_controller_defaults(controller: Json) -> None:
-    _set_replicated_defaults(controller)
-    spec = controller["spec"]
-    labels = spec["template"]["metadata"].get("labels")
-    if labels and not spec.get("selector"):
-        spec["selector"] = dict(labels)
-
-
-def _set_stateful_set_defaults(workload: Json) -> None:
-    _set_replicated_defaults(workload)
-    spec = workload["spec"]
-    spec.setdefault("podManagementPolicy", "OrderedReady")
-    spec.setdefault("revisionHistoryLimit", 10)
-    spec.setdefault("updateStrategy", {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}})
-
-
-def _set_daemon_set_defaults(workload: Json) -> None:
-    spec = workload.setdefault("spec", {})
-    _set_template_defaults(spec)
-    spec.setdefault("revisionHistoryLimit", 10)
-    rolling = {"maxUnavailable": 1, "maxSurge": 0}
-    spec.setdefault("updateStrategy", {"type": "RollingUpdate", "rollingUpdate": rolling})
-    counts = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled")
-    workload.setdefault("status", {**dict.fromkeys(counts, 0), "numberReady": 0})
-
-
-def _set_job_defaults(job: Json) -> None:
-    spec = job.setdefault("spec", {})
-    if "completions" not in spec and "parallelism" not in spec:
-        spec["completions"] = 1
-    spec.setdefault("parallelism", 1)
-    spec.setdefault("backoffLimit", 6)
-    spec.setdefault("completionMode", "NonIndexed")
-    spec.setdefault("suspend", False)
-    spec.setdefault("podReplacementPolicy", "TerminatingOrFailed")
-    _set_template_defaults(spec)
-    job.setdefault("status", {})
-
-
-def _admit_job(_store: Store, job: Json) -> None:
-    """Give the job's pods labels of their own and select by them."""
-    if job["spec"].get("manualSelector"):
-        return
-    uid, name = job["metadata"].get("uid") or new_uid(), job["metadata"]["name"]
-    labels = job["spec"]["template"]["metadata"].setdefault("labels", {})
-    for prefix in ("", "batch.kubernetes.io/"):
-        labels[f"{prefix}controller-uid"] = uid
-        labels[f"{prefix}job-name"] = name
-    job["spec"]["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}
 
 
 def _set_service_defaults(service: Json) -> None:
@@ -263,67 +193,28 @@ def _validate_priority_class_update(new: Json, old: Json) -> list[FieldError]:
     return errors
 
 
-def _validate_workload(workload: Json) -> list[FieldError]:
-    spec = workload["spec"]
-    template = spec["template"]
-    errors: list[FieldError] = []
-    if not spec.get("selector"):
-        errors.append(required("spec.selector"))
-    elif any(
-        (template["metadata"].get("labels") or {}).get(key) != value
-        for key, value in (spec["selector"].get("matchLabels") or {}).items()
-    ):
-        labels = template["metadata"].get("labels") or {}
-        errors.append(
-            invalid_value(
-                "spec.template.metadata.labels",
-                labels,
-                "`selector` does not match template `labels`",
-            )
-        )
-    return errors + validate_pod_spec(template["spec"], "spec.template.spec")
-
-
-def _validate_workload_update(new: Json, old: Json) -> list[FieldError]:
-    errors = _validate_workload(new)
-    if new["spec"].get("selector") != old["spec"].get("selector"):
-        selector = new["spec"].get("selector")
-        errors.append(invalid_value("spec.selector", selector, "field is immutable"))
-    return errors
-
-
-def _validate_job(job: Json) -> list[FieldError]:
-    template = job["spec"]["template"]["spec"]
-    errors = validate_pod_spec(template, "spec.template.spec")
-    if template.get("restartPolicy") == "Always":
-        message = 'Unsupported value: "Always": supported values: "OnFailure", "Never"'
-        field = "spec.template.spec.restartPolicy"
-        errors.append(FieldError(field, "FieldValueNotSupported", message))
-    return errors
-
-
 RULES: dict[str, KindRules] = {
     "pods": KindRules(set_pod_defaults, admit_pod, validate_pod, validate_pod_update),
     "nodes": KindRules(_set_node_defaults, _admit_node),
     "namespaces": KindRules(_set_namespace_defaults),
     "events": KindRules(set_event_defaults),
     "services": KindRules(_set_service_defaults, _admit_service),
-    "replicationcontrollers": KindRules(_set_controller_defaults),
+    "replicationcontrollers": KindRules(set_controller_defaults),
     "persistentvolumes": KindRules(_set_volume_defaults),
     "persistentvolumeclaims": KindRules(_set_claim_defaults, _admit_claim),
     "deployments.apps": KindRules(
-        _set_deployment_defaults, _no_admission, _validate_workload, _validate_workload_update
+        set_deployment_defaults, _no_admission, validate_workload, validate_workload_update
     ),
     "replicasets.apps": KindRules(
-        _set_replicated_defaults, _no_admission, _validate_workload, _validate_workload_update
+        set_replicated_defaults, _no_admission, validate_workload, validate_workload_update
     ),
     "statefulsets.apps": KindRules(
-        _set_stateful_set_defaults, _no_admission, _validate_workload, _validate_workload_update
+        set_stateful_set_defaults, _no_admission, validate_workload, validate_workload_update
     ),
     "daemonsets.apps": KindRules(
-        _set_daemon_set_defaults, _no_admission, _validate_workload, _validate_workload_update
+        set_daemon_set_defaults, _no_admission, validate_workload, validate_workload_update
     ),
-    "jobs.batch": KindRules(_set_job_defaults, _admit_job, _validate_job),
+    "jobs.batch": KindRules(set_job_defaults, admit_job, validate_job),
     "priorityclasses.scheduling.k8s.io": KindRules(
         _set_priority_class_defaults, validate_update=_validate_priority_class_update
     ),

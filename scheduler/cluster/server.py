@@ -18,6 +18,7 @@ from scheduler.cluster.discovery import (
     api_group_list,
     api_resource_list,
     api_versions,
+    group_versions,
     openapi_document,
     openapi_index,
 )
@@ -55,6 +56,7 @@ Json = dict[str, Any]
 USERNAME = "stowage-admin"
 MAX_BODY_BYTES = 3 * 1024 * 1024
 DEFAULT_WATCH_TIMEOUT_S = 1800.0
+_LOOPBACK = ("127.", "localhost", "::1")
 _HEALTH_PATHS = ("/healthz", "/livez", "/readyz")
 
 log = structlog.get_logger(__name__)
@@ -126,6 +128,8 @@ class ApiServer:
             backlog=1024,
         )
         await site.start()
+        if not self._options.token and not self._options.host.startswith(_LOOPBACK):
+            log.warning("anyone who reaches this address may do anything", url=self.url)
         address = self._runner.addresses[0]
         self._port = int(address[1])
 
@@ -323,7 +327,8 @@ def _unserved(method: str, path: str) -> web.Response:
         document = _document(path, parts)
     if document is not None:
         return _response(Answer(200, encode(document)))
-    if len(parts) > 2 and (parts[0] == "api" or parts[0] == "apis"):
+    depth = 2 if parts[0] == "api" else 3
+    if len(parts) > depth and _group_version(parts[:depth]) in group_versions():
         raise errors.unknown_path()
     return web.Response(status=404, text="404 page not found\n")
 

@@ -20,6 +20,7 @@ Json = dict[str, Any]
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 BOOKMARK_INTERVAL_S = 60.0
+FRAMES_PER_CHUNK = 1_000
 
 
 class ByteSink(Protocol):
@@ -100,7 +101,9 @@ class Watcher:
         self._wake.set()
 
     def take(self) -> bytes:
-        """Everything queued, as one chunk; empty if nothing is."""
+        """What is queued, up to a limit, as one chunk; empty if nothing is."""
+        if len(self._pending) > FRAMES_PER_CHUNK:
+            return b"".join([self._pending.popleft() for _ in range(FRAMES_PER_CHUNK)])
         chunk = b"".join(self._pending)
         self._pending.clear()
         return chunk

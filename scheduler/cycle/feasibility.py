@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scheduler.cycle.consulted import Consulted
 from scheduler.framework import CycleState, FilterResult, Framework, PreFilterOutcome
 from scheduler.framework.nominated import Nominations
 from scheduler.framework.verdict import Int64Array
@@ -24,11 +25,13 @@ class NodeSearch:
         percentage: ``percentageOfNodesToScore``: stop once this share of the nodes is feasible;
             None or 0 for all of them.
         start_row: Where to start then; pass the last result's `next_start_row`.
+        consulted: What extenders said; None if none has a say.
     """
 
     nominated: Nominations = ()
     percentage: int | None = None
     start_row: int = 0
+    consulted: Consulted | None = None
 
 
 SEARCH_ALL = NodeSearch()
@@ -44,6 +47,7 @@ class FeasibleNodes:
         filtered: All that Filter found out.
         next_start_row: Where the next search starts.
         via_nomination: Whether the pod's nominated node was taken without looking further.
+        extender_scores: ``int64[rows]``, what extenders add to the totals; None if none has a say.
     """
 
     rows: Int64Array
@@ -51,6 +55,7 @@ class FeasibleNodes:
     filtered: FilterResult
     next_start_row: int
     via_nomination: bool = False
+    extender_scores: Int64Array | None = None
 
 
 def find_feasible_nodes(
@@ -66,7 +71,7 @@ def find_feasible_nodes(
     Raises:
         PluginFailed: A Filter plugin failed.
     """
-    if pod.nominated_node_name:
+    if pod.nominated_node_name and not _is_rejected(pod.nominated_node_name, search):
         found = _nominated_node(framework, snapshot, pod, state, search)
         if found is not None:
             return found
@@ -83,6 +88,10 @@ def num_feasible_nodes_to_find(percentage: int | None, num_nodes: int) -> int:
     if not percentage or percentage >= 100 or num_nodes < MIN_FEASIBLE_NODES_TO_FIND:
         return num_nodes
     return max(num_nodes * percentage // 100, MIN_FEASIBLE_NODES_TO_FIND)
+
+
+def _is_rejected(node_name: str, search: NodeSearch) -> bool:
+    return search.consulted is not None and search.consulted.has_rejected(node_name)
 
 
 def _nominated_node(

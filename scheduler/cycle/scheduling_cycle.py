@@ -4,6 +4,8 @@ PreFilter -> (nominated node, else all nodes) -> Filter
 -> no node:   diagnosis -> PostFilter -> Unschedulable
 -> one node:  Scheduled
 -> more:      PreScore -> Score -> pick -> Scheduled
+
+Where extenders have a say, Filter is followed by what they said, or by the question to them.
 """
 
 from __future__ import annotations
@@ -12,8 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from scheduler.api.status import Status
+from scheduler.api.status import Status, error
+from scheduler.cycle.consulted import ConsultationNeeded
 from scheduler.cycle.diagnosis import NO_NODES_AVAILABLE, fit_error_message
+from scheduler.cycle.extenders import pass_extenders
 from scheduler.cycle.feasibility import (
     SEARCH_ALL,
     FeasibleNodes,
@@ -94,6 +98,8 @@ class Failed:
 
 
 SchedulingResult: TypeAlias = Scheduled | Unschedulable | Failed
+#: A result, or what extenders have to be asked before there is one.
+SchedulingStep: TypeAlias = SchedulingResult | ConsultationNeeded
 
 
 def schedule_pod(
@@ -104,7 +110,26 @@ def schedule_pod(
     choose: Callable[[int], int],
     search: NodeSearch = SEARCH_ALL,
 ) -> SchedulingResult:
+    """Decide where a pod goes that no extender has a say about; see `step_pod`."""
+    result = step_pod(framework, snapshot, pod, state, choose, search)
+    if isinstance(result, ConsultationNeeded):
+        text = f"extenders have to be asked about {len(result.node_names)} nodes first"
+        return Failed(error(text))
+    return result
+
+
+def step_pod(
+    framework: Framework,
+    snapshot: Snapshot,
+    pod: PodInfo,
+    state: CycleState,
+    choose: Callable[[int], int],
+    search: NodeSearch = SEARCH_ALL,
+) -> SchedulingStep:
     """Decide where a pod goes; ``schedulingAlgorithm`` of v1.36.
+
+    Where extenders have a say the answer may be whom they have to be asked about; call it again
+    with their answer in `search` and a fresh `state`.
 
     Args:
         framework: The pod's profile.
@@ -129,7 +154,7 @@ def _decide(
     state: CycleState,
     choose: Callable[[int], int],
     search: NodeSearch,
-) -> SchedulingResult:
+) -> SchedulingStep:
     outcome = framework.run_pre_filter(state, pod, snapshot)
     if outcome.status.is_rejected:
         diagnosis = diagnose_pre_filter(outcome, snapshot.num_nodes)
@@ -137,6 +162,11 @@ def _decide(
     if not outcome.status.is_success:
         return Failed(outcome.status)
     found = find_feasible_nodes(framework, snapshot, pod, state, outcome, search)
+    if len(found.rows) and search.consulted is not None:
+        passed = pass_extenders(found, search.consulted, outcome, snapshot)
+        if isinstance(passed, ConsultationNeeded):
+            return passed
+        found = passed
     if not len(found.rows):
         diagnosis = diagnose_filter(outcome, found.filtered, snapshot.num_nodes)
         return _refuse(framework, snapshot, pod, state, diagnosis, found.num_evaluated)
@@ -158,6 +188,8 @@ def _choose_node(
         if not status.is_success:
             return Failed(status)
         scores = framework.run_score(state, pod, snapshot, found.rows)
+        if found.extender_scores is not None:
+            scores = scores.with_extender_scores(found.extender_scores)
         row = pick_node(scores, choose)
     return Scheduled(snapshot.node_names[row], found.num_evaluated, len(found.rows), found, scores)
 

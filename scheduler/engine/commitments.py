@@ -14,13 +14,13 @@ from scheduler.api.events import (
     WaitingPodAllowed,
     WaitingPodRejected,
 )
-from scheduler.api.instructions import EmitEvent, PodBound, ReadPod
+from scheduler.api.instructions import EmitEvent, PodBound, ReadPod, StopPreBind
 from scheduler.api.status import Code, Status, unschedulable
 from scheduler.binding import BindingCycle, Proceed, begin_binding
 from scheduler.binding.binding_cycle import BindingPhase, Step
 from scheduler.engine.failure import Failure, give_back_to_queue
 from scheduler.engine.machine import Machine
-from scheduler.framework import PluginFailed
+from scheduler.framework import PluginFailed, WaitingPod
 
 #: How long the watch may take to show a pod bound before it is read back, in seconds.
 CONFIRM_WITHIN_S = 30.0
@@ -55,6 +55,15 @@ def waiting_pod_rejected(machine: Machine, event: WaitingPodRejected, now: float
     cycle = machine.bindings.get(event.uid)
     if cycle is not None and event.uid in machine.waiting:
         _end_unbound(machine, cycle, unschedulable(event.message, plugin=event.plugin), now)
+
+
+def waiting_pods(machine: Machine) -> list[WaitingPod]:
+    """The pods that wait at Permit, in the order they came."""
+    waiting = []
+    for uid, plugins in machine.waiting.plugins().items():
+        cycle = machine.bindings[uid]
+        waiting.append(WaitingPod(cycle.info, cycle.node_name, plugins))
+    return waiting
 
 
 def expire_waiting_pods(machine: Machine, now: float) -> None:
@@ -111,6 +120,8 @@ def pending_pod_gone(machine: Machine, uid: str, now: float) -> bool:
     if cycle is None:
         return False
     cycle.left_pending = True
+    if cycle.phase is BindingPhase.PRE_BINDING:
+        machine.emit(StopPreBind(cycle.reference))
     if cycle.phase is not BindingPhase.BINDING:
         _end_unbound(machine, cycle, unschedulable("pod was deleted or bound elsewhere"), now)
     return True

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from scheduler.api import events
 from scheduler.api.events import Event
 from scheduler.api.instructions import Instruction
+from scheduler.api.status import Status
 from scheduler.engine import commitments, observation
 from scheduler.engine.attempts import attempt_pod
 from scheduler.engine.dump import dump_machine
 from scheduler.engine.invariants import check_invariants
 from scheduler.engine.journal import Handled, Journal, Scheduled
 from scheduler.engine.machine import Machine
-from scheduler.framework import Framework
+from scheduler.framework import Framework, WaitingPod
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.state.cache import ClusterCache
 
@@ -103,6 +104,25 @@ class Engine:
         if self.journal is not None:
             self.journal.record(Scheduled(now, budget, tuple(self._choices), tuple(answer)))
         return answer
+
+    def pre_bind(self, uid: str, plugin: str) -> Coroutine[Any, Any, Status] | None:
+        """The work that ``RunPreBind`` asks for, one plugin at a time; the shell awaits it.
+
+        It changes nothing the engine knows; its outcome is told by ``PreBindFinished``.
+
+        Args:
+            uid: Of the pod.
+            plugin: One of the instruction's plugins.
+
+        Returns:
+            None if the pod is not being pre-bound any more.
+        """
+        cycle = self._machine.bindings.get(uid)
+        return None if cycle is None else cycle.run_pre_bind(plugin)
+
+    def waiting_pods(self) -> Sequence[WaitingPod]:
+        """The pods that wait at Permit."""
+        return commitments.waiting_pods(self._machine)
 
     def next_deadline(self) -> float | None:
         """When `handle` or `schedule` should be called even if nothing arrives."""

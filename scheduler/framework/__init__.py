@@ -1,7 +1,8 @@
 """Room ``framework``: the contract between the scheduler and its policies.
 
 Purpose: say what a plugin may be asked (`extension_points`), build the plugins a profile names
-(`registry`, `profile`) and run them (`runner` and the ``*_run`` modules, one per topic).
+(`registry`, `profile`) and run them (`runner` and the ``*_run`` modules, one per topic). Authors
+of plugins outside this package import from `authoring`; `adapted_plugin` completes what they wrote.
 
 How it is fast: a Filter or Score plugin answers for many nodes in one call, and declares what its
 answer depends on (`Reads`). Answers about nodes and their usage are kept per pod class
@@ -21,9 +22,10 @@ It does not know the queue, which receives order, gates and hints as callables.
 
 Rejected: keeping every plugin's masks per class (five times the memory for answers that are only
 needed when a pod is unschedulable); one node at a time as the native form (a thousand times
-slower; `scalar` adapts such plugins).
+slower; `scalar` asks such plugins).
 """
 
+from scheduler.framework.adapted_plugin import AdaptedPlugin, plugin_factory
 from scheduler.framework.binding_run import PermitOutcome, PreBindPlan
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis, diagnose_filter, diagnose_pre_filter
@@ -35,6 +37,7 @@ from scheduler.framework.extension_points import (
 )
 from scheduler.framework.failure import PluginFailed
 from scheduler.framework.filter_result import FilterResult
+from scheduler.framework.handle import Handle, WaitingPod
 from scheduler.framework.node_verdicts import NodeVerdicts, PluginVerdict
 from scheduler.framework.post_filter_run import PostFilterOutcome
 from scheduler.framework.pre_filter_run import PreFilterOutcome
@@ -44,15 +47,16 @@ from scheduler.framework.profile import (
     build_profile,
     default_plugins,
 )
-from scheduler.framework.registry import NoArgs, PluginFactory, Registry
+from scheduler.framework.registry import NoArgs, PluginFactory, PluginUnusable, Registry
 from scheduler.framework.runner import Framework
-from scheduler.framework.scalar import NodeInfo, adapt_scalar_filter, adapt_scalar_score
+from scheduler.framework.scalar import NodeInfo
 from scheduler.framework.score_run import PluginScores, ScoreResult
 from scheduler.framework.scores import default_normalize_score
 from scheduler.framework.verdict import ACCEPT_ALL, FilterVerdict, Rejection
 
 __all__ = [
     "ACCEPT_ALL",
+    "AdaptedPlugin",
     "CycleState",
     "Diagnosis",
     "EventRegistration",
@@ -60,6 +64,7 @@ __all__ = [
     "FilterResult",
     "FilterVerdict",
     "Framework",
+    "Handle",
     "NoArgs",
     "NodeInfo",
     "NodeVerdicts",
@@ -68,6 +73,7 @@ __all__ = [
     "PluginFactory",
     "PluginFailed",
     "PluginScores",
+    "PluginUnusable",
     "PluginVerdict",
     "PostFilterOutcome",
     "PreBindPlan",
@@ -78,11 +84,11 @@ __all__ = [
     "Registry",
     "Rejection",
     "ScoreResult",
-    "adapt_scalar_filter",
-    "adapt_scalar_score",
+    "WaitingPod",
     "build_profile",
     "default_normalize_score",
     "default_plugins",
     "diagnose_filter",
     "diagnose_pre_filter",
+    "plugin_factory",
 ]

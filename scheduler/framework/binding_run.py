@@ -45,8 +45,7 @@ def run_reserve_plugins(
     for plugin in plugins:
         status = _reserve(plugin, state, pod, node_name)
         if not status.is_success:
-            run_unreserve_plugins(plugins, state, pod, node_name)
-            return status
+            return _give_back(plugins, state, pod, node_name, status)
     return SUCCESS
 
 
@@ -160,6 +159,21 @@ def run_post_bind_plugins(
             failure = failed(f'running PostBind plugin "{plugin.name}"', plugin.name, problem)
     if failure is not None:
         raise failure
+
+
+def _give_back(
+    plugins: Sequence[ReservePlugin],
+    state: CycleState,
+    pod: PodInfo,
+    node_name: str,
+    status: Status,
+) -> Status:
+    """Unreserve after `status`; a failure of that is added to it."""
+    try:
+        run_unreserve_plugins(plugins, state, pod, node_name)
+    except PluginFailed as failure:
+        return Status(Code.ERROR, (*status.reasons, *failure.status.reasons), status.plugin)
+    return status
 
 
 def _reserve(plugin: ReservePlugin, state: CycleState, pod: PodInfo, node_name: str) -> Status:

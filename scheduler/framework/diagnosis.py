@@ -93,8 +93,15 @@ def diagnose_filter(outcome: PreFilterOutcome, filtered: FilterResult, num_nodes
         plugins.add(status.plugin)
     absent = num_nodes - filtered.num_evaluated
     if absent and outcome.node_names is not None:
-        counts[f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(outcome.plugins))}]"] += absent
+        counts[absent_nodes_reason(outcome)] += absent
     return Diagnosis(num_nodes, counts, outcome.plugins | plugins, filtered=filtered)
+
+
+def absent_nodes_reason(outcome: PreFilterOutcome) -> str:
+    """Why a node that no Filter plugin judged is out; empty where PreFilter left all nodes."""
+    if outcome.node_names is None:
+        return ""
+    return f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(outcome.plugins))}]"
 
 
 def _was_asked(filtered: FilterResult, row: int) -> bool:

@@ -22,7 +22,7 @@ class FilterResult:
         feasible: ``bool[rows]``; not to be written.
         asked: The nodes that were filtered: all, or those PreFilter left.
         judge: Gives every plugin's answer about `asked`.
-        overruled: Rows that were judged with nominated pods and what came of it.
+        overruled: Rows that were judged with nominated pods, or by extenders, and what came of it.
         rows: The feasible rows, if known already.
     """
 
@@ -68,11 +68,12 @@ class FilterResult:
         return self._verdicts
 
     def with_overruled(self, overruled: dict[int, Status]) -> FilterResult:
-        """The same, but for rows where nominated pods made a difference."""
+        """The same, but for rows where nominated pods or extenders made a difference."""
         feasible = self.feasible.copy()
         for row, status in overruled.items():
             feasible[row] = status.is_success
-        return FilterResult(feasible, self.asked, lambda: self.verdicts, overruled)
+        merged = {**self.overruled, **overruled}
+        return FilterResult(feasible, self.asked, lambda: self.verdicts, merged)
 
     def status(self, row: int) -> Status:
         """The deciding status of a row among those asked."""

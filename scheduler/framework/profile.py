@@ -36,7 +36,7 @@ from scheduler.framework.extension_points import (
     ReservePlugin,
     ScorePlugin,
 )
-from scheduler.framework.registry import Registry
+from scheduler.framework.registry import PluginUnusable, Registry
 
 ALL = "*"
 _TYPE_META = ("apiVersion", "kind")
@@ -213,7 +213,10 @@ def _check_set(path: str, plugins: PluginSet, registry: Registry) -> Iterator[Co
     seen = set()
     for index, setting in enumerate(plugins.enabled):
         where = f"{path}.enabled[{index}]"
-        if setting.name not in registry:
+        if setting.name in registry.faults:
+            expectation = f"a plugin that works, but {registry.faults[setting.name]}"
+            yield ConfigError(f"{where}.name", setting.name, expectation)
+        elif setting.name not in registry:
             yield ConfigError(f"{where}.name", setting.name, "the name of a known plugin")
         if setting.name in seen:
             yield ConfigError(f"{where}.name", setting.name, "a plugin not enabled here already")
@@ -232,9 +235,23 @@ def _construct(
     instances: dict[str, Plugin] = {}
     for name in dict.fromkeys(names):
         factory = registry.get(name)
-        if factory is not None:
+        if factory is None:
+            continue
+        try:
             instances[name] = factory.construct(args.get(name) or factory.args())
+        except PluginUnusable as fault:
+            merged.wrong(_where_enabled(config, name), name, f"a plugin that works, but {fault}")
     return instances
+
+
+def _where_enabled(config: KubeSchedulerProfile, name: str) -> str:
+    """The path of the entry that enables a plugin; of all entries if it is on by default."""
+    for fields in msgspec.structs.fields(config.plugins):
+        plugins: PluginSet = getattr(config.plugins, fields.name)
+        for index, setting in enumerate(plugins.enabled):
+            if setting.name == name:
+                return f"plugins.{fields.encode_name}.enabled[{index}].name"
+    return "plugins"
 
 
 def _decode_all(
@@ -244,8 +261,9 @@ def _decode_all(
     for index, entry in enumerate(config.plugin_config):
         factory = registry.get(entry.name)
         if factory is None:
-            expectation = "the name of a known plugin"
-            merged.wrong(f"pluginConfig[{index}].name", entry.name, expectation)
+            if entry.name not in registry.faults:
+                expectation = "the name of a known plugin"
+                merged.wrong(f"pluginConfig[{index}].name", entry.name, expectation)
             continue
         path = f"{merged.path}.pluginConfig[{index}].args"
         args, errors = decode_args(factory.args, entry.args, path)

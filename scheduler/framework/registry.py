@@ -11,6 +11,10 @@ import msgspec
 from scheduler.framework.extension_points import Plugin
 
 
+class PluginUnusable(ValueError):  # noqa: N818 - it names the finding
+    """A plugin that cannot be made or run; the text goes on "it ..." and says what is wrong."""
+
+
 class NoArgs(msgspec.Struct, frozen=True):
     """Arguments of a plugin that takes none."""
 
@@ -35,22 +39,31 @@ class PluginFactory:
 class Registry(Mapping[str, PluginFactory]):
     """Plugin factories by name.
 
+    Args:
+        factories: The plugins there are.
+        faults: Name -> what is wrong with a plugin of that name, which therefore cannot be had. A
+            profile that names it is refused with this text; one that does not is no worse off.
+
     Raises:
         ValueError: Two factories have the same name.
     """
 
-    def __init__(self, *factories: PluginFactory) -> None:
+    def __init__(self, *factories: PluginFactory, faults: Mapping[str, str] | None = None) -> None:
+        self.faults: Mapping[str, str] = dict(faults or {})
         self._factories: dict[str, PluginFactory] = {}
         for factory in factories:
             self._add(factory)
 
-    def merged_with(self, *factories: PluginFactory) -> Registry:
+    def merged_with(
+        self, *factories: PluginFactory, faults: Mapping[str, str] | None = None
+    ) -> Registry:
         """A registry with these plugins besides: out-of-tree ones.
 
         Raises:
             ValueError: A plugin of that name exists.
         """
-        return Registry(*self._factories.values(), *factories)
+        known = {**self.faults, **(faults or {})}
+        return Registry(*self._factories.values(), *factories, faults=known)
 
     def _add(self, factory: PluginFactory) -> None:
         if factory.name in self._factories:

@@ -1,23 +1,23 @@
-"""Plugins that look at one node at a time, made into native ones.
+"""Plugins that look at one node at a time, asked for all nodes of a view.
 
-For policies where ten lines of Python per node are enough. The class cache keeps their cost down:
-a plugin that reads nodes or their usage is asked for changed nodes only.
+For policies where ten lines of Python per node are enough. A plugin that declares what it reads
+is asked for changed nodes only; see `Reads`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from operator import index
+from typing import TypeAlias
 
 import numpy as np
 
 from scheduler.api.node import Node
-from scheduler.api.status import Code, Status
-from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.extension_points import Reads
+from scheduler.api.status import SUCCESS, Code, Status, unschedulable
 from scheduler.framework.verdict import ACCEPT_ALL, BoolArray, FilterVerdict, Int64Array, Rejection
 from scheduler.state.pod_info import PodInfo
+from scheduler.state.resource_index import ResourceIndex
 from scheduler.state.snapshot import NodeView
 
 
@@ -48,109 +48,49 @@ class NodeInfo:
         return self.node.metadata.labels
 
 
-class ScalarFilter(Protocol):
-    """A Filter that judges one node."""
-
-    @property
-    def name(self) -> str:
-        """The plugin's name."""
-        ...
-
-    @property
-    def filter_reads(self) -> Reads:
-        """What the answer depends on."""
-        ...
-
-    def filter_node(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        """Success, or a rejection with its reasons."""
-        ...
+#: Judges one node: None lets the pod in, text is the reason why not, a `Status` says either.
+FilterNode: TypeAlias = Callable[[PodInfo, NodeInfo], Status | str | None]
+#: Rates one node: 0..100, or anything if the plugin normalises.
+ScoreNode: TypeAlias = Callable[[PodInfo, NodeInfo], int]
 
 
-class ScalarScore(Protocol):
-    """A Score that rates one node."""
+def filter_each(filter_node: FilterNode, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
+    """What a filter of single nodes says of all of `nodes`.
 
-    @property
-    def name(self) -> str:
-        """The plugin's name."""
-        ...
-
-    @property
-    def score_reads(self) -> Reads:
-        """What the answer depends on."""
-        ...
-
-    def score_node(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """0..100."""
-        ...
-
-
-class _AdaptedFilter:
-    """A `ScalarFilter` behind the native interface."""
-
-    def __init__(self, scalar: ScalarFilter) -> None:
-        self._scalar = scalar
-
-    @property
-    def name(self) -> str:
-        return self._scalar.name
-
-    @property
-    def filter_reads(self) -> Reads:
-        return self._scalar.filter_reads
-
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
-        masks: dict[tuple[str, bool], BoolArray] = {}
-        for position, node in _node_infos(nodes):
-            status = self._scalar.filter_node(state, pod, node)
-            if status.is_success:
-                continue
-            if not status.is_rejected:
-                raise ValueError(status.message)
-            unresolvable = status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
-            for reason in status.reasons:
-                key = (reason, unresolvable)
-                if key not in masks:
-                    masks[key] = np.zeros(len(nodes), dtype=np.bool_)
-                masks[key][position] = True
-        if not masks:
-            return ACCEPT_ALL
-        return FilterVerdict(
-            tuple(
-                Rejection(reason, mask, unresolvable)
-                for (reason, unresolvable), mask in masks.items()
-            )
+    Raises:
+        TypeError: It answered something that is no verdict.
+        ValueError: It answered an Error, or a rejection without a reason.
+    """
+    masks: dict[tuple[str, bool], BoolArray] = {}
+    for position, node in _node_infos(nodes):
+        status = _as_status(filter_node(pod, node), node.name)
+        if status.is_success:
+            continue
+        unresolvable = status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+        for reason in status.reasons:
+            key = (reason, unresolvable)
+            if key not in masks:
+                masks[key] = np.zeros(len(nodes), dtype=np.bool_)
+            masks[key][position] = True
+    if not masks:
+        return ACCEPT_ALL
+    return FilterVerdict(
+        tuple(
+            Rejection(reason, mask, unresolvable) for (reason, unresolvable), mask in masks.items()
         )
+    )
 
 
-class _AdaptedScore:
-    """A `ScalarScore` behind the native interface."""
+def score_each(score_node: ScoreNode, pod: PodInfo, nodes: NodeView) -> Int64Array:
+    """What a rating of single nodes gives each of `nodes`; 0 where a row has no node.
 
-    def __init__(self, scalar: ScalarScore) -> None:
-        self._scalar = scalar
-
-    @property
-    def name(self) -> str:
-        return self._scalar.name
-
-    @property
-    def score_reads(self) -> Reads:
-        return self._scalar.score_reads
-
-    def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
-        scores = np.zeros(len(nodes), dtype=np.int64)
-        for position, node in _node_infos(nodes):
-            scores[position] = self._scalar.score_node(state, pod, node)
-        return scores
-
-
-def adapt_scalar_filter(scalar: ScalarFilter) -> _AdaptedFilter:
-    """Make a filter of single nodes into a `FilterPlugin`; give reasons with every rejection."""
-    return _AdaptedFilter(scalar)
-
-
-def adapt_scalar_score(scalar: ScalarScore) -> _AdaptedScore:
-    """Make a rating of single nodes into a `ScorePlugin`."""
-    return _AdaptedScore(scalar)
+    Raises:
+        TypeError: It answered something that is no whole number.
+    """
+    scores = np.zeros(len(nodes), dtype=np.int64)
+    for position, node in _node_infos(nodes):
+        scores[position] = index(score_node(pod, node))
+    return scores
 
 
 def node_info(nodes: NodeView, position: int) -> NodeInfo | None:
@@ -160,15 +100,51 @@ def node_info(nodes: NodeView, position: int) -> NodeInfo | None:
     node = snapshot.node(row)
     if node is None:
         return None
-    names = snapshot.resources.names
     return NodeInfo(
         node,
-        dict(zip(names, snapshot.allocatable[row].tolist(), strict=False)),
-        dict(zip(names, snapshot.requested[row].tolist(), strict=False)),
+        _NamedAmounts(snapshot.resources, snapshot.allocatable[row]),
+        _NamedAmounts(snapshot.resources, snapshot.requested[row]),
         snapshot.pods_on(node.metadata.name),
     )
 
 
-def _node_infos(nodes: NodeView) -> list[tuple[int, NodeInfo]]:
-    infos = ((position, node_info(nodes, position)) for position in range(len(nodes)))
-    return [(position, info) for position, info in infos if info is not None]
+class _NamedAmounts(Mapping[str, int]):
+    """A row of amounts by resource name; looked up when asked, most plugins ask for one or none."""
+
+    __slots__ = ("_amounts", "_resources")
+
+    def __init__(self, resources: ResourceIndex, amounts: Int64Array) -> None:
+        self._resources = resources
+        self._amounts = amounts
+
+    def __getitem__(self, name: str) -> int:
+        column = self._resources.index_of(name)
+        if column is None or column >= len(self._amounts):
+            raise KeyError(name)
+        return int(self._amounts[column])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._resources.names[: len(self._amounts)])
+
+    def __len__(self) -> int:
+        return len(self._amounts)
+
+
+def _as_status(answer: Status | str | None, node_name: str) -> Status:
+    if answer is None:
+        return SUCCESS
+    if isinstance(answer, str) and answer:
+        return unschedulable(answer)
+    if not isinstance(answer, Status):
+        text = f"filter_node answered {answer!r} for node {node_name}"
+        raise TypeError(f"{text}, expected None, the reason as text, or a Status")
+    if answer.is_success or (answer.is_rejected and answer.reasons):
+        return answer
+    raise ValueError(answer.message or f"no reason given for {answer.code.title} on {node_name}")
+
+
+def _node_infos(nodes: NodeView) -> Iterator[tuple[int, NodeInfo]]:
+    for position in range(len(nodes)):
+        node = node_info(nodes, position)
+        if node is not None:
+            yield position, node

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scheduler.api.extenders import EXTENDER_PLUGIN
 from scheduler.framework.class_cache import Changes, ClassCache, RawScores, ScoreAnswers, Seen
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.extension_points import Reads, ScorePlugin
@@ -64,6 +65,14 @@ class ScoreResult:
         if self._per_plugin is None:
             self._per_plugin = self._explain()
         return self._per_plugin
+
+    def with_extender_scores(self, scores: Int64Array) -> ScoreResult:
+        """The same with what extenders add, ``int64[rows]``, listed last among the plugins."""
+
+        def explain() -> tuple[PluginScores, ...]:
+            return (*self.per_plugin(), PluginScores(EXTENDER_PLUGIN, 1, scores, scores))
+
+        return ScoreResult(self.rows, self.total + scores, explain)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

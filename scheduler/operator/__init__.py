@@ -1,6 +1,6 @@
 """The shell: the only place with asyncio, Kopf, HTTP, logs, metrics, clock and randomness.
 
-    Kopf (pending pods) ----+                                      +-> Binder           POST
+    Kopf (pending pods) ----+                                      +-> PreBinder, Binder   POST
                             +-> Inbox -> SchedulingLoop/Engine -> Dispatcher -> PodStatusWriter
     Reflectors (the rest) --+     ^                                +-> EventRecorder    PATCH, POST
                                   +---- BindSucceeded, BindFailed -+

@@ -18,7 +18,7 @@ from scheduler.operator import clock
 from scheduler.operator.api_client import ApiClient
 from scheduler.operator.binder import Binder
 from scheduler.operator.connection import Connection, connect
-from scheduler.operator.dispatcher import Dispatcher, PreBindRunner, Writers
+from scheduler.operator.dispatcher import Dispatcher, Writers
 from scheduler.operator.engine_protocol import EngineFactory, EngineParts
 from scheduler.operator.event_recorder import EventClock, EventRecorder
 from scheduler.operator.inbox import Inbox
@@ -33,6 +33,7 @@ from scheduler.operator.metrics import Metrics
 from scheduler.operator.pending_pods import PendingPods
 from scheduler.operator.pod_reader import PodReader
 from scheduler.operator.pod_status import PodStatusWriter
+from scheduler.operator.pre_binder import PreBinder
 from scheduler.operator.reflected import ALL_REFLECTED
 from scheduler.operator.reflector import Reflector
 from scheduler.operator.serving import Checks, Server, ServingOptions
@@ -56,7 +57,7 @@ class RunOptions:
         serving: None serves nothing.
         leader_election: None schedules without a lease.
         configz: What /configz shows; JSON-able.
-        pre_bind: Runs PreBind plugins; None if the profiles have none.
+        pre_bind_limit_s: How long one PreBind plugin may take for one pod.
         loop: How the loop shares its time.
         shutdown_grace_s: How long bindings in flight may take after the signal to end.
         stop: Ends the process when set; SIGTERM and SIGINT set it too.
@@ -71,7 +72,7 @@ class RunOptions:
     serving: ServingOptions | None = field(default_factory=ServingOptions)
     leader_election: LeaderElectionOptions | None = None
     configz: Callable[[], object] = dict
-    pre_bind: PreBindRunner | None = None
+    pre_bind_limit_s: float = 600.0
     loop: LoopOptions = field(default_factory=LoopOptions)
     shutdown_grace_s: float = 5.0
     stop: asyncio.Event | None = None
@@ -116,10 +117,10 @@ class Process:
             for kind in ALL_REFLECTED
         ]
         self._pending_pods = PendingPods(self._inbox, options.scheduler_names)
-        self._dispatcher = self._make_dispatcher()
         self._engine = options.engine_factory(
-            EngineParts(clock.choose, clock.timer, clock.monotonic())
+            EngineParts(clock.choose, clock.timer, clock.monotonic(), self._inbox.put)
         )
+        self._dispatcher = self._make_dispatcher()
         self._metrics.observe_engine(self._engine, lambda: self._events.num_dropped)
         self._loop = SchedulingLoop(
             self._engine,
@@ -222,6 +223,7 @@ class Process:
         return Dispatcher(
             self._inbox,
             Writers(
+                pre_binder=PreBinder(self._engine.pre_bind, self._options.pre_bind_limit_s),
                 binder=Binder(client, self._may_write, clock.jitter, sleep),
                 pod_reader=PodReader(client, clock.jitter, sleep),
                 pod_status=PodStatusWriter(
@@ -230,7 +232,6 @@ class Process:
                 events=self._events,
             ),
             self._metrics,
-            self._options.pre_bind,
         )
 
     def _checks(self) -> Checks:

@@ -9,6 +9,7 @@ from ssl import SSLContext
 from typing import Any
 
 import aiohttp
+import structlog
 from kubernetes.aio import config as kubernetes_config_module
 from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.client.rest import RESTClientObject
@@ -21,6 +22,8 @@ CREDENTIALS_CHECK_S = 60.0
 """How often credentials are looked at; `kubernetes.aio.config` knows which have run out."""
 
 READ_BUFFER_BYTES = 2**18
+
+log = structlog.get_logger("scheduler.operator.connection")
 
 
 class Connection:
@@ -49,8 +52,10 @@ class Connection:
             ConfigException: no usable kubeconfig, and not running in a cluster.
         """
         await self._load()
-        rest = RESTClientObject(self._configuration)
-        tls: SSLContext = rest.ssl_context
+        tls: SSLContext | bool = True
+        if self.server.startswith("https"):
+            # Made the way the library makes it: CA, client certificate, verification.
+            tls = RESTClientObject(self._configuration).ssl_context
         self._connector = aiohttp.TCPConnector(limit=0, ssl=tls, keepalive_timeout=60)
         self._session = self.new_session()
 
@@ -77,6 +82,9 @@ class Connection:
         """Another session over the same connector; closing it leaves the connector open."""
         # Drop the sessions their users have closed: Kopf asks for a new one with each login.
         self._sessions = [session for session in self._sessions if not session.closed]
+        server_name = self._configuration.tls_server_name
+        if server_name:
+            middlewares = (*middlewares, _expecting(server_name))
         session = aiohttp.ClientSession(
             connector=self._connector,
             connector_owner=False,
@@ -98,21 +106,25 @@ class Connection:
                 self._generation += 1
 
     async def keep_fresh(self) -> None:
-        """Renew tokens before they run out; runs until cancelled."""
-        renewing: asyncio.Task[None] | None = None
+        """Renew tokens before they run out; runs until cancelled.
+
+        A kubeconfig's loader runs an exec plugin or asks an OIDC provider only when their answer
+        is about to expire, and rereads a token file each time; in a cluster the token file is
+        reread each minute.
+        """
+        while True:
+            await asyncio.sleep(CREDENTIALS_CHECK_S)
+            try:
+                await self.renew()
+            except Exception as error:
+                # Plugins fail in ways of their own; what we have may still be good for a while.
+                log.warning("credentials not renewed", error=repr(error))
+
+    async def renew(self) -> None:
+        """Look at the credentials once, renewing what is about to run out."""
         if self._loader is not None:
-            renewing = asyncio.create_task(
-                kubernetes_config.refresh_token(
-                    self._loader, self._configuration, interval=CREDENTIALS_CHECK_S
-                )
-            )
-        try:
-            while True:
-                await asyncio.sleep(CREDENTIALS_CHECK_S)
-                await self._apply_credentials()
-        finally:
-            if renewing is not None:
-                renewing.cancel()
+            await self._loader.load_and_set(self._configuration)
+        await self._apply_credentials()
 
     async def close(self) -> None:
         """Close every session and the connector."""
@@ -143,6 +155,18 @@ class Connection:
         self._headers["Authorization"] = token
         for session in self._sessions:
             session.headers["Authorization"] = token
+
+
+def _expecting(server_name: str) -> aiohttp.ClientMiddlewareType:
+    """Have the server's certificate checked against the kubeconfig's ``tls-server-name``."""
+
+    async def expect(
+        request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+    ) -> aiohttp.ClientResponse:
+        request.server_hostname = server_name
+        return await handler(request)
+
+    return expect
 
 
 def _default_kubeconfig_exists() -> bool:

@@ -6,13 +6,13 @@ before a binding.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import structlog
 
-from scheduler.api.events import BindFailed, PreBindFinished
+from scheduler.api.events import BindFailed
 from scheduler.api.instructions import (
     AttemptResult,
     BindPod,
@@ -24,8 +24,8 @@ from scheduler.api.instructions import (
     ReadPod,
     ReportProblem,
     RunPreBind,
+    StopPreBind,
 )
-from scheduler.api.status import Code
 from scheduler.operator.binder import Binder
 from scheduler.operator.event_recorder import EventRecorder
 from scheduler.operator.inbox import Inbox
@@ -33,6 +33,7 @@ from scheduler.operator.lane import Lane
 from scheduler.operator.metrics import Metrics
 from scheduler.operator.pod_reader import PodReader
 from scheduler.operator.pod_status import PodStatusWriter
+from scheduler.operator.pre_binder import PreBinder
 
 MAX_BINDINGS_IN_FLIGHT = 64
 MAX_PRE_BINDS_IN_FLIGHT = 64
@@ -40,13 +41,11 @@ MAX_READS_IN_FLIGHT = 8
 
 log = structlog.get_logger("scheduler")
 
-PreBindRunner = Callable[[RunPreBind], Awaitable[PreBindFinished]]
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Writers:
     """Who carries out which kind of instruction."""
 
+    pre_binder: PreBinder
     binder: Binder
     pod_reader: PodReader
     pod_status: PodStatusWriter
@@ -59,17 +58,10 @@ class Dispatcher:
     `dispatch` never waits.
     """
 
-    def __init__(
-        self,
-        inbox: Inbox,
-        writers: Writers,
-        metrics: Metrics,
-        pre_bind: PreBindRunner | None = None,
-    ) -> None:
+    def __init__(self, inbox: Inbox, writers: Writers, metrics: Metrics) -> None:
         self._inbox = inbox
         self._writers = writers
         self._metrics = metrics
-        self._pre_bind = pre_bind or run_no_pre_bind
         self._bindings: Lane[BindPod] = Lane("bindings", MAX_BINDINGS_IN_FLIGHT, self._bind)
         self._pre_binds: Lane[RunPreBind] = Lane(
             "pre-binds", MAX_PRE_BINDS_IN_FLIGHT, self._run_pre_bind
@@ -78,6 +70,7 @@ class Dispatcher:
         self._carriers: dict[type[Any], Callable[[Any], None]] = {
             BindPod: self._bindings.add,
             RunPreBind: self._pre_binds.add,
+            StopPreBind: lambda instruction: writers.pre_binder.stop(instruction.pod),
             ReadPod: lambda instruction: self._reads.add(instruction.pod),
             EmitEvent: writers.events.emit,
             PatchPodStatus: writers.pod_status.patch,
@@ -124,19 +117,12 @@ class Dispatcher:
         self._inbox.put(outcome)
 
     async def _run_pre_bind(self, instruction: RunPreBind) -> None:
-        self._inbox.put(await self._pre_bind(instruction))
+        outcome = await self._writers.pre_binder.run(instruction)
+        if outcome is not None:
+            self._inbox.put(outcome)
 
     async def _read(self, pod: PodReference) -> None:
         self._inbox.put(await self._writers.pod_reader.read(pod))
-
-
-async def run_no_pre_bind(instruction: RunPreBind) -> PreBindFinished:
-    """Answer for a composition without PreBind plugins: success if none is asked for."""
-    if not instruction.plugins:
-        return PreBindFinished(instruction.pod.uid, Code.SUCCESS)
-    plugin = instruction.plugins[0]
-    reason = f"no PreBind plugin {plugin} is known to this process"
-    return PreBindFinished(instruction.pod.uid, Code.ERROR, (reason,), plugin)
 
 
 def _log_problem(problem: ReportProblem) -> None:

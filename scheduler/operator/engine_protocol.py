@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from scheduler.api.events import Event
 from scheduler.api.instructions import Instruction
+from scheduler.api.status import Status
 
 
 class Engine(Protocol):
@@ -19,6 +20,10 @@ class Engine(Protocol):
 
     def schedule(self, now: float, budget: int) -> list[Instruction]:
         """Try at most `budget` pods."""
+        ...
+
+    def pre_bind(self, uid: str, plugin: str) -> Coroutine[Any, Any, Status] | None:
+        """The work of a PreBind plugin, to be awaited; None if the pod is gone."""
         ...
 
     def next_deadline(self) -> float | None:
@@ -50,11 +55,13 @@ class EngineParts:
         choose: A random index below n.
         timer: Seconds, for measuring durations.
         now: The shell's clock when it started.
+        post: Puts an event before the engine; plugins allow and reject waiting pods with it.
     """
 
     choose: Callable[[int], int]
     timer: Callable[[], float]
     now: float
+    post: Callable[[Event], None]
 
 
 EngineFactory: TypeAlias = Callable[[EngineParts], Engine]

@@ -13,6 +13,9 @@ from scheduler.operator.inbox import Inbox
 MAX_EVENTS_AT_ONCE = 1_000
 """A first list may bring 150,000 events; in between, I/O gets its turn."""
 
+GATHER_S = 0.001
+"""Kopf delivers pod by pod: what comes within this of the first is taken in at one go."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LoopOptions:
@@ -66,6 +69,7 @@ class SchedulingLoop:
                 await asyncio.sleep(0)
             else:
                 await self._inbox.wait(self._idle_s())
+                await asyncio.sleep(GATHER_S)
 
     def stop(self) -> None:
         """Pop no more pods; `run` returns soon."""

@@ -279,6 +279,9 @@ async def test_unknown_paths_are_told_apart(api: ApiClient) -> None:
     assert (root.status, root.text.strip()) == (404, "404 page not found")
     resource = await api.get("/api/v1/nosuches")
     assert (resource.status, resource.body["kind"]) == (404, "Status")
+    assert resource.body["message"] == "the server could not find the requested resource"
+    group = await api.get("/apis/nosuch.example.com/v1/things")
+    assert (group.status, group.text.strip()) == (404, "404 page not found")
 
 
 async def test_errors_name_the_plural_with_its_group_or_the_kind(api: ApiClient) -> None:

@@ -361,6 +361,21 @@ async def test_generated_names_are_unique_and_objects_are_numbered(api: ApiClien
     assert first["metadata"]["uid"] != second["metadata"]["uid"]
 
 
+async def test_null_is_the_same_as_not_set(api: ApiClient) -> None:
+    posted = pod(nodeName=None, tolerations=None)
+    posted["metadata"] |= {"annotations": None, "creationTimestamp": None}
+    created = await api.create(PODS, posted)
+    assert "annotations" not in created["metadata"]
+    assert "nodeName" not in created["spec"]
+
+
+async def test_an_eviction_for_another_uid_changes_nothing(api: ApiClient) -> None:
+    created = await api.create(PODS, pod())
+    body = {**eviction("a"), "deleteOptions": {"preconditions": {"uid": "0-0"}}}
+    assert (await api.post(f"{PODS}/a/eviction", body)).status == 409
+    assert (await api.get(f"{PODS}/a")).body["status"] == created["status"]
+
+
 @pytest.mark.parametrize("token", ["", "wrong"])
 async def test_a_request_without_the_token_is_unauthorized(
     api_server: Any, api: ApiClient, token: str

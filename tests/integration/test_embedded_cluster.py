@@ -5,11 +5,18 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import kubernetes.aio as kubernetes
 import pytest
 from kubernetes.aio.config import load_kube_config
 
-from scheduler.cluster import ClusterOptions, EmbeddedCluster, KubeletOptions, make_node
+from scheduler.cluster import (
+    ClusterOptions,
+    EmbeddedCluster,
+    KubeletOptions,
+    make_node,
+    run_cluster,
+)
 from tests.integration.api_client import (
     BUDGETS,
     NODES,
@@ -265,6 +272,95 @@ async def test_the_kubeconfig_carries_token_and_authority(tmp_path: Path) -> Non
     assert "kube-system" in names
 
 
+async def test_running_until_cancelled_writes_a_kubeconfig_first(tmp_path: Path) -> None:
+    ready: asyncio.Future[EmbeddedCluster] = asyncio.get_running_loop().create_future()
+    kubeconfig = tmp_path / "deep" / "kubeconfig"
+    running = asyncio.create_task(
+        run_cluster([node("n")], ClusterOptions(), kubeconfig, ready.set_result)
+    )
+    cluster = await ready
+    assert cluster.url in kubeconfig.read_text()
+    async with ApiClient(cluster.url, "") as client:
+        assert (await client.get(f"{NODES}/n")).status == 200
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        with pytest.raises(aiohttp.ClientError):
+            await client.get(NODES)
+
+
+async def test_a_taken_address_is_an_error(cluster: EmbeddedCluster) -> None:
+    taken = cluster.url.removeprefix("http://")
+    with pytest.raises(OSError, match="address already in use"):
+        await EmbeddedCluster(options=ClusterOptions(listen=taken)).start()
+
+
 def test_an_address_that_is_no_address_is_refused() -> None:
     with pytest.raises(ValueError, match="'nowhere' is not HOST:PORT"):
         EmbeddedCluster(options=ClusterOptions(listen="nowhere"))
+
+
+CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
+VOLUMES = "/api/v1/persistentvolumes"
+STORAGE_CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
+
+
+def storage_class(provisioner: str, mode: str) -> Json:
+    return {"metadata": {"name": "fast"}, "provisioner": provisioner, "volumeBindingMode": mode}
+
+
+def volume(name: str, size: str) -> Json:
+    spec = {
+        "capacity": {"storage": size},
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "fast",
+        "hostPath": {"path": "/data"},
+    }
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def claim(size: str) -> Json:
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "fast",
+        "resources": {"requests": {"storage": size}},
+    }
+    return {"metadata": {"name": "c"}, "spec": spec}
+
+
+async def test_a_claim_is_bound_to_the_smallest_volume_that_fits(api: ApiClient) -> None:
+    await api.create(STORAGE_CLASSES, storage_class("kubernetes.io/no-provisioner", "Immediate"))
+    for name, size in (("small", "1Gi"), ("large", "100Gi"), ("right", "10Gi")):
+        await api.create(VOLUMES, volume(name, size))
+    await api.create(CLAIMS, claim("5Gi"))
+    bound_claim = await until(api, CLAIMS, "c", has_phase("Bound"))
+    assert bound_claim["spec"]["volumeName"] == "right"
+    assert (await api.get(f"{VOLUMES}/right")).body["spec"]["claimRef"]["name"] == "c"
+    await until(api, VOLUMES, "small", has_phase("Available"))
+    await api.delete(f"{CLAIMS}/c")
+    await until(api, VOLUMES, "right", has_phase("Released"))
+
+
+async def test_a_claim_that_waits_is_bound_to_what_the_scheduler_chose(api: ApiClient) -> None:
+    waiting = storage_class("kubernetes.io/no-provisioner", "WaitForFirstConsumer")
+    await api.create(STORAGE_CLASSES, waiting)
+    await api.create(VOLUMES, volume("one", "10Gi"))
+    await api.create(CLAIMS, claim("5Gi"))
+    reference = {"claimRef": {"namespace": "default", "name": "c"}}
+    await api.patch(f"{VOLUMES}/one", {"spec": reference})
+    bound_claim = await until(api, CLAIMS, "c", has_phase("Bound"))
+    assert bound_claim["spec"]["volumeName"] == "one"
+
+
+async def test_a_claim_with_a_selected_node_is_provisioned_there(api: ApiClient) -> None:
+    await api.create(STORAGE_CLASSES, storage_class("example.com/disk", "WaitForFirstConsumer"))
+    created = await api.create(CLAIMS, claim("5Gi"))
+    selected = {"volume.kubernetes.io/selected-node": "n"}
+    await api.patch(f"{CLAIMS}/c", {"metadata": {"annotations": selected}})
+    bound_claim = await until(api, CLAIMS, "c", has_phase("Bound"))
+    assert bound_claim["spec"]["volumeName"] == f"pvc-{created['metadata']['uid']}"
+    made = (await api.get(f"{VOLUMES}/{bound_claim['spec']['volumeName']}")).body
+    (term,) = made["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"]
+    assert term["matchExpressions"][0]["values"] == ["n"]
+    async with expect_gone(api, VOLUMES, made["metadata"]["name"]):
+        await api.delete(f"{CLAIMS}/c")

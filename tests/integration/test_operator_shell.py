@@ -218,3 +218,42 @@ async def _has_seen(shell: _Shell, kind: type[PendingPodSeen | PendingPodGone], 
         if isinstance(event, kind) and found == uid:
             return True
     return False
+
+
+async def test_kopf_is_started_again_when_it_gives_up(
+    embedded: EmbeddedCluster, api_server: ApiServerUnderTest, api: ApiClient
+) -> None:
+    await api.post(NODES, _node("n1"))
+    embedded.faults.add(FaultRule("GET", "/api/v1/pods.*schedulerName", times=1, status=404))
+    async with _running(api_server, api) as shell:
+        await shell.create("a")
+        await shell.all_bound("a")
+
+
+async def test_a_leader_that_lost_its_lease_ends_with_an_error(
+    api_server: ApiServerUnderTest, api: ApiClient
+) -> None:
+    election = LeaderElectionOptions(identity="me", retry_period_s=0.1)
+    options = RunOptions(
+        engine_factory=lambda _parts: RoundRobinEngine(),
+        scheduler_names=("stowage",),
+        kubeconfig=str(api_server.kubeconfig),
+        serving=None,
+        leader_election=election,
+        owns_process=False,
+    )
+    process = asyncio.create_task(run(options))
+    path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/stowage"
+
+    async def is_leader() -> bool:
+        answer = await api.get(path)
+        return answer.status == 200 and answer.body["spec"]["holderIdentity"] == "me"
+
+    async def lease_taken() -> bool:
+        lease = (await api.get(path)).body
+        lease["spec"] |= {"holderIdentity": "usurper", "leaseDurationSeconds": 60}
+        return (await api.put(path, lease)).status == 200
+
+    await _eventually(is_leader)
+    await _eventually(lease_taken)
+    assert await asyncio.wait_for(process, PATIENCE_S) == 1

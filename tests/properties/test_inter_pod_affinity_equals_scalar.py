@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.api.node import Node
 from scheduler.api.pod import Pod
-from scheduler.framework.cycle_state import CycleState
+from scheduler.framework import CycleState
 from scheduler.plugins.inter_pod_affinity import InterPodAffinity, InterPodAffinityArgs
 from scheduler.state.pod_info import PodInfo
 from scheduler.state.snapshot import Snapshot
-from tests.support.cluster_strategies import Change, changes, nodes, pods
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes, verdicts_by_node
+from tests.support.random_cluster import RandomCluster
 from tests.support.scalar import inter_pod_affinity as twin
 from tests.support.scalar.cluster import PlainCluster
 
-Step = tuple[list[Change], Pod]
-
-steps = st.tuples(st.lists(changes(affinity=True), min_size=1, max_size=6), pods(affinity=True))
 arguments = st.builds(
     InterPodAffinityArgs,
     hard_pod_affinity_weight=st.sampled_from((0, 1, 1, 100)),
@@ -29,21 +24,19 @@ arguments = st.builds(
 )
 
 
-@settings(max_examples=50, deadline=None)
-@given(st.lists(nodes(), max_size=6), st.lists(steps, min_size=1, max_size=4), arguments)
-def test_verdicts_and_scores_equal_the_twins(
-    first_nodes: list[Node], history: Sequence[Step], args: InterPodAffinityArgs
-) -> None:
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 2**32 - 1), arguments)
+def test_verdicts_and_scores_equal_the_twins(seed: int, args: InterPodAffinityArgs) -> None:
     """One plugin and one cache live through all changes; the twin starts afresh each time."""
-    cluster = MirroredCluster(first_nodes)
-    plugin = InterPodAffinity(args)
-    for happened, pod in history:
-        for change in happened:
-            change(cluster)
-        _check_filter(cluster.plain, cluster.snapshot(), plugin, (pod, cluster.info(pod)))
-        _check_what_if(cluster, plugin, pod)
-        for subset in (0b111111, 0b010101):
-            _check_score(cluster, plugin, pod, subset)
+    world = RandomCluster(seed, affinity=True)
+    plugin, cluster = InterPodAffinity(args), world.cluster
+    pending = [world.pending_pod(f"pending-{index}") for index in range(3)]
+    for _ in range(6):
+        for pod in pending:
+            _check_filter(cluster.plain, cluster.snapshot(), plugin, (pod, cluster.info(pod)))
+            _check_score(cluster, plugin, pod, world.random.choice((0b1111111, 0b0101010)))
+        _check_what_if(cluster, plugin, pending[0])
+        world.happen()
 
 
 def _check_what_if(cluster: MirroredCluster, plugin: InterPodAffinity, pod: Pod) -> None:

@@ -105,6 +105,9 @@ class RoundRobinEngine:
             EmitEvent(pod, "Warning", "FailedScheduling", "Scheduling", message, name),
         ]
 
+    def pre_bind(self, uid: str, plugin: str) -> None:
+        """It has no plugins."""
+
     def next_deadline(self) -> float | None:
         return self.deadline
 

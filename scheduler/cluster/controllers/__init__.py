@@ -8,6 +8,7 @@ from scheduler.cluster.controllers.namespace import NamespaceController
 from scheduler.cluster.controllers.node_lifecycle import NodeLifecycleController
 from scheduler.cluster.controllers.reconciler import Reconciler
 from scheduler.cluster.controllers.replica_set import ReplicaSetController
+from scheduler.cluster.controllers.volume import VolumeController
 
 CONTROLLERS: tuple[type[Reconciler], ...] = (
     DeploymentController,
@@ -17,6 +18,7 @@ CONTROLLERS: tuple[type[Reconciler], ...] = (
     NamespaceController,
     NodeLifecycleController,
     DisruptionController,
+    VolumeController,
 )
 
 __all__ = ["CONTROLLERS", "Reconciler"]

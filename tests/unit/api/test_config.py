@@ -180,10 +180,6 @@ def test_a_single_profile_needs_no_name_but_several_do() -> None:
             'profiles[0].plugins.queueSort.enabled: "A, B" (expected one plugin)',
         ),
         (
-            {"extenders": [{"urlPrefix": "http://extender", "filterVerb": "filter"}]},
-            'extenders: ["http://extender"] (expected none: extenders are not called yet)',
-        ),
-        (
             {"delayCacheUntilActive": True},
             (
                 "delayCacheUntilActive: true "

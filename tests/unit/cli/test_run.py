@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from scheduler.api.config import InvalidConfiguration, KubeSchedulerConfiguration
+from scheduler.api.events import Event
 from scheduler.cli import composition
 from scheduler.cli.composition import run_options, serving_options
 from scheduler.cli.main import app
@@ -139,13 +140,15 @@ def test_a_scheduler_name_beside_a_file_is_refused(tmp_path: Path) -> None:
 
 def test_the_engine_has_a_framework_for_each_profile() -> None:
     builtins: dict[str, Any] = {"leader_elect": False}
+    posted: list[Event] = []
     options = run_options(
         effective_configuration(None, "mine", builtins),
         None,
         serving_options("127.0.0.1", 0, None, None),
         max_in_unschedulable_s=60.0,
     )
-    engine = options.engine_factory(EngineParts(choose=lambda n: n - 1, timer=lambda: 0.0, now=0.0))
+    parts = EngineParts(choose=lambda n: n - 1, timer=lambda: 0.0, now=0.0, post=posted.append)
+    engine = options.engine_factory(parts)
     assert engine.has_ready_pods() is False
     assert engine.cache_counts()["nodes"] == 0
     shown = options.configz()

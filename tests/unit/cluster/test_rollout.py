@@ -51,7 +51,6 @@ def test_recreate_waits_until_the_old_is_gone() -> None:
 @pytest.mark.parametrize("replicas", [1, 3, 7])
 def test_every_rollout_ends(replicas: int) -> None:
     spec, current, old = rolling(replicas), SetSize(0, 0), SetSize(replicas, replicas)
-    surge = scaled_value("25%", replicas, round_up=True)
     for _ in range(4 * replicas + 2):
         plan = plan_rollout(spec, current, [old])
         available = min(current.available, plan.current) + min(old.available, plan.older[0])

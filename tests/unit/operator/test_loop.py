@@ -13,6 +13,7 @@ from scheduler.operator.loop import LoopOptions, SchedulingLoop
 from scheduler.operator.metrics import Metrics
 from scheduler.operator.pod_reader import PodReader
 from scheduler.operator.pod_status import PodStatusWriter
+from scheduler.operator.pre_binder import PreBinder
 from tests.support.builders import make_node, make_pod
 from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
 from tests.support.round_robin_engine import RoundRobinEngine
@@ -30,6 +31,7 @@ class _Shell:
         time, client = self.time, self.client
         clock = EventClock(time.monotonic, time.timestamp, time.nanoseconds)
         writers = Writers(
+            pre_binder=PreBinder(self.engine.pre_bind, 600.0),
             binder=Binder(client, lambda: True, no_jitter, time.sleep),
             pod_reader=PodReader(client, no_jitter, time.sleep),
             pod_status=PodStatusWriter(client, lambda: True, time.timestamp, no_jitter, time.sleep),

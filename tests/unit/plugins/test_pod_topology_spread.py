@@ -343,6 +343,30 @@ def test_built_in_defaults_rate_nodes_without_a_zone_by_their_hostname() -> None
     }
 
 
+def test_built_in_defaults_take_having_no_zone_and_an_empty_zone_for_the_same() -> None:
+    nodes = [make_node("bare"), make_node("empty", zone=""), make_node("b1", zone="b")]
+    cluster = MirroredCluster(nodes, placed("bare"))
+    cluster.workload_seen("Service", "default", "web", WEB)
+    # zones "" and "b": the pod on "bare" is in zone "": 1 * log(2 + 2) = 1.39, + 4, + 2;
+    # "bare" itself has only its hostname: 1 * log(3 + 2) = 1.61, + 2
+    scores = scored(cluster, web("p"))
+    assert scores == {"bare": (4, 100), "empty": (7, 57), "b1": (6, 71)}
+
+
+def test_a_service_that_comes_and_goes_changes_the_defaults_of_the_next_pod() -> None:
+    plugin, cluster = PodTopologySpread(), MirroredCluster(zones(), placed("a1"))
+    info = cluster.info(web("p"))
+
+    def is_skipped() -> bool:
+        return plugin.pre_score(CycleState(), info, existing_nodes(cluster.snapshot())).is_skip
+
+    assert is_skipped()
+    cluster.workload_seen("Service", "default", "web", WEB)
+    assert not is_skipped()
+    cluster.workload_gone("Service", "default", "web")
+    assert is_skipped()
+
+
 def test_services_and_owner_select_together() -> None:
     cluster = MirroredCluster(
         zones(), [*placed("a1", "a1"), web("other", "b1", labels={"app": "web", "v": "1"})]

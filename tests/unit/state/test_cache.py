@@ -183,6 +183,17 @@ def test_a_heartbeat_of_the_kubelet_changes_no_column(cache: ClusterCache) -> No
     assert snapshot.node(row) == beat
 
 
+def test_a_new_annotation_is_a_change_of_the_node(cache: ClusterCache) -> None:
+    before = cache.snapshot().node_changes.generation
+    node = make_node("n1")
+    metadata = msgspec.structs.replace(node.metadata, annotations={"a": "b"})
+    change = cache.node_seen(msgspec.structs.replace(node, metadata=metadata))
+    assert change.actions == ActionType.UPDATE_NODE_ANNOTATION
+    changed = cache.snapshot().node_changes.since(before)
+    assert changed is not None
+    assert changed.tolist() == [cache.snapshot().row_of("n1")]
+
+
 def test_a_node_older_than_what_is_known_is_ignored(cache: ClusterCache) -> None:
     cache.node_seen(make_node("n1", cpu="8", resource_version="10"))
     assert cache.node_seen(make_node("n1", cpu="4", resource_version="9")).ignored

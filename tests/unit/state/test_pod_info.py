@@ -104,6 +104,14 @@ def test_what_scheduling_reads_splits_classes(classes: PodClasses, changes: dict
     assert class_of(plain, classes) is not class_of(other, classes)
 
 
+def test_owners_of_one_name_are_told_apart(classes: PodClasses) -> None:
+    made_anew = OwnerReference("ReplicaSet", "rs-1", "u2", controller=True)
+    first, second = (class_of(make_pod(owner=each), classes) for each in (REPLICA_SET, made_anew))
+    assert first is not second
+    assert (first.controller_uid, second.controller_uid) == ("u1", "u2")
+    assert class_of(make_pod(), classes).controller_uid == ""
+
+
 def test_pods_with_ephemeral_volumes_have_claims_of_their_own(classes: PodClasses) -> None:
     volumes = (Volume("scratch", ephemeral=EphemeralVolumeSource()),)
     one, two = make_pod("p1", volumes=volumes), make_pod("p2", volumes=volumes)

@@ -1,0 +1,44 @@
+"""What extenders have been asked about a pod, and what they said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from scheduler.api.status import Status
+
+
+@dataclass(frozen=True, slots=True)
+class Consulted:
+    """The state of a pod's consultation; empty before the extenders have been asked.
+
+    Attributes:
+        any_filters: Whether one of the extenders may reject nodes.
+        asked: The nodes they were asked about.
+        passed: The nodes that none of them rejected.
+        rejected: Node -> why not, for those that were given a reason.
+        scores: Node -> what they add to its total.
+    """
+
+    any_filters: bool
+    asked: frozenset[str] = frozenset()
+    passed: frozenset[str] = frozenset()
+    rejected: Mapping[str, Status] = field(default_factory=dict)
+    scores: Mapping[str, int] = field(default_factory=dict)
+
+    def has_rejected(self, node_name: str) -> bool:
+        """Whether the node was asked about in vain."""
+        return node_name in self.asked and node_name not in self.passed
+
+
+@dataclass(frozen=True, slots=True)
+class ConsultationNeeded:
+    """The plugins are done; the extenders have not been asked about any node that is left.
+
+    Attributes:
+        node_names: The nodes to ask about.
+        evaluated_nodes: Nodes that were filtered.
+    """
+
+    node_names: tuple[str, ...]
+    evaluated_nodes: int

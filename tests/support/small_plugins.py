@@ -1,0 +1,127 @@
+"""Plugins of a few lines, to show what the framework does with their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from scheduler.api.config import KubeSchedulerProfile, PluginSet, PluginSets, PluginSetting
+from scheduler.api.status import SUCCESS, Status
+from scheduler.framework import (
+    CycleState,
+    Diagnosis,
+    FilterVerdict,
+    Framework,
+    PluginFactory,
+    PreFilterResult,
+    Reads,
+    Registry,
+    Rejection,
+    build_profile,
+)
+from scheduler.framework.extension_points import BindPlugin, Plugin
+from scheduler.framework.registry import NoArgs
+from scheduler.framework.verdict import Int64Array
+from scheduler.plugins.default_binder import DefaultBinder
+from scheduler.plugins.priority_sort import PrioritySort
+from scheduler.state import NodeView, PodInfo, Snapshot
+
+
+@dataclass
+class Refuses:
+    """A filter that refuses the nodes named, for one reason; counts the nodes it was asked."""
+
+    name: str
+    nodes: Collection[str]
+    reason: str = "not here"
+    unresolvable: bool = False
+    filter_reads: Reads = Reads.CLUSTER
+    asked: list[int] = field(default_factory=list)
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
+        self.asked.append(len(nodes))
+        mask = np.array([name in self.nodes for name in nodes.names], dtype=np.bool_)
+        return FilterVerdict((Rejection(self.reason, mask, self.unresolvable),))
+
+
+@dataclass
+class Raises:
+    """Raises wherever it is asked."""
+
+    name: str = "Raises"
+    filter_reads: Reads = Reads.CLUSTER
+    score_reads: Reads = Reads.CLUSTER
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
+        raise RuntimeError("the disk is on fire")
+
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
+        raise RuntimeError("the disk is on fire")
+
+
+@dataclass
+class Rates:
+    """A score by node name; other nodes get 0."""
+
+    name: str
+    scores: Mapping[str, int]
+    score_reads: Reads = Reads.CLUSTER
+    asked: list[int] = field(default_factory=list)
+
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
+        self.asked.append(len(nodes))
+        return np.array([self.scores.get(name, 0) for name in nodes.names], dtype=np.int64)
+
+
+@dataclass
+class Narrows:
+    """A PreFilter with a fixed answer."""
+
+    name: str
+    result: PreFilterResult = field(default_factory=PreFilterResult)
+    asked: int = 0
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
+        self.asked += 1
+        return self.result
+
+
+@dataclass
+class MakesRoom:
+    """A PostFilter with a fixed answer."""
+
+    name: str
+    status: Status = SUCCESS
+    node_name: str | None = None
+
+    def post_filter(
+        self, state: CycleState, pod: PodInfo, snapshot: Snapshot, diagnosis: Diagnosis
+    ) -> tuple[Status, str | None]:
+        return self.status, self.node_name
+
+
+def framework_of(
+    *plugins: Plugin, weights: Mapping[str, int] | None = None, class_cache_size: int = 16
+) -> Framework:
+    """A framework of these plugins only, in this order."""
+    factories = [_factory(plugin) for plugin in plugins]
+    registry = Registry(
+        PluginFactory("PrioritySort", PrioritySort),
+        PluginFactory("DefaultBinder", DefaultBinder),
+        *factories,
+    )
+    settings = [PluginSetting(plugin.name, (weights or {}).get(plugin.name)) for plugin in plugins]
+    binds = any(isinstance(plugin, BindPlugin) for plugin in plugins)
+    disabled = (PluginSetting("DefaultBinder"),) if binds else ()
+    sets = PluginSets(multi_point=PluginSet(enabled=tuple(settings), disabled=disabled))
+    profile = build_profile(KubeSchedulerProfile(scheduler_name="test", plugins=sets), registry)
+    return Framework(profile, class_cache_size=class_cache_size)
+
+
+def _factory(plugin: Plugin) -> PluginFactory:
+    def construct(args: NoArgs) -> Plugin:
+        return plugin
+
+    return PluginFactory(plugin.name, construct)

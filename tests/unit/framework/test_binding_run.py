@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+import pytest
+
+from scheduler.api.instructions import BindPod
+from scheduler.api.status import SKIP, SUCCESS, Code, Status, error, unschedulable
+from scheduler.framework import CycleState, PluginFailed
+from scheduler.framework.binding_run import MAX_PERMIT_WAIT_S
+from scheduler.state import ClusterCache, PodInfo, make_pod_info
+from tests.support.builders import make_pod
+from tests.support.small_plugins import framework_of
+
+WAIT = Status(Code.WAIT)
+STATE = CycleState()
+
+
+@dataclass
+class Book:
+    """Takes part in everything after the decision and keeps a log."""
+
+    name: str
+    log: list[str] = field(default_factory=list)
+    status: Status = SUCCESS
+    timeout_s: float = 0.0
+    binds: bool = True
+    breaks: bool = False
+
+    def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+        self._note("reserve")
+        return self.status
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        self._note("unreserve")
+
+    def permit(self, state: CycleState, pod: PodInfo, node_name: str) -> tuple[Status, float]:
+        self._note("permit")
+        return self.status, self.timeout_s
+
+    def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+        self._note("pre-flight")
+        return self.status
+
+    async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+        self._note("pre-bind")
+        return self.status
+
+    def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> BindPod | None:
+        return BindPod(pod.reference, f"{node_name} by {self.name}") if self.binds else None
+
+    def post_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        self._note("post-bind")
+
+    def _note(self, what: str) -> None:
+        self.log.append(f"{what} {self.name}")
+        if self.breaks:
+            raise RuntimeError("out of ink")
+
+
+@pytest.fixture
+def pod() -> PodInfo:
+    return make_pod_info(make_pod("p"), ClusterCache().classes)
+
+
+def test_a_failed_reserve_gives_everything_back_in_reverse_order(pod: PodInfo) -> None:
+    log: list[str] = []
+    plugins = [Book("A", log), Book("B", log, unschedulable("taken")), Book("C", log)]
+    status = framework_of(*plugins).run_reserve(STATE, pod, "n0")
+    assert (status.plugin, status.message) == ("B", "taken")
+    assert log == ["reserve A", "reserve B", "unreserve C", "unreserve B", "unreserve A"]
+
+
+def test_a_plugin_that_raises_in_unreserve_does_not_stop_the_others(pod: PodInfo) -> None:
+    log: list[str] = []
+    framework = framework_of(Book("A", log), Book("B", log, breaks=True))
+    with pytest.raises(PluginFailed, match='running Unreserve plugin "B": out of ink'):
+        framework.run_unreserve(STATE, pod, "n0")
+    assert log == ["unreserve B", "unreserve A"]
+
+
+def test_permit_waits_for_all_that_ask_for_it_but_not_for_ever(pod: PodInfo) -> None:
+    framework = framework_of(
+        Book("A", status=WAIT, timeout_s=3), Book("B"), Book("C", status=WAIT, timeout_s=10**6)
+    )
+    outcome = framework.run_permit(STATE, pod, "n0")
+    assert outcome.status.code is Code.WAIT
+    assert outcome.timeouts == {"A": 3, "C": MAX_PERMIT_WAIT_S}
+
+
+def test_a_rejection_by_permit_wins_over_waiting(pod: PodInfo) -> None:
+    framework = framework_of(
+        Book("A", status=WAIT, timeout_s=3), Book("B", status=unschedulable("no"))
+    )
+    outcome = framework.run_permit(STATE, pod, "n0")
+    assert (outcome.status.plugin, outcome.status.message) == ("B", "no")
+    assert outcome.timeouts == {}
+
+
+def test_errors_after_the_decision_are_worded_as_kube_scheduler_does(pod: PodInfo) -> None:
+    broken = framework_of(Book("A", breaks=True))
+    failing = framework_of(Book("A", status=error("lost")))
+    assert broken.run_reserve(STATE, pod, "n0").reasons == (
+        'running Reserve plugin "A": out of ink',
+        'running Unreserve plugin "A": out of ink',
+    )
+    assert failing.run_permit(STATE, pod, "n0").status.message == 'running Permit plugin "A": lost'
+    plan = failing.plan_pre_bind(STATE, pod, "n0")
+    assert plan.status.message == 'running PreBindPreFlight "A": lost'
+
+
+def test_only_plugins_with_work_to_do_run_before_binding(pod: PodInfo) -> None:
+    log: list[str] = []
+    framework = framework_of(Book("A", log, SKIP), Book("B", log))
+    plan = framework.plan_pre_bind(STATE, pod, "n0")
+    assert plan.plugins == ("B",)
+    log.clear()
+    status = asyncio.run(framework.run_pre_bind(STATE, pod, "n0", plan.plugins))
+    assert status.is_success
+    assert log == ["pre-bind B"]
+
+
+def test_pre_bind_stops_at_the_first_that_does_not_succeed(pod: PodInfo) -> None:
+    log: list[str] = []
+    framework = framework_of(Book("A", log, unschedulable("no volume")), Book("B", log))
+    status = asyncio.run(framework.run_pre_bind(STATE, pod, "n0", ("A", "B")))
+    assert (status.plugin, status.message, log) == ("A", "no volume", ["pre-bind A"])
+
+
+def test_the_first_plugin_that_takes_the_pod_binds_it(pod: PodInfo) -> None:
+    framework = framework_of(Book("A", binds=False), Book("B"))
+    assert framework.run_bind(STATE, pod, "n0") == BindPod(pod.reference, "n0 by B")
+
+
+def test_a_pod_that_no_plugin_binds_is_an_error(pod: PodInfo) -> None:
+    framework = framework_of(Book("A", binds=False))
+    with pytest.raises(PluginFailed, match="no bind plugin takes the pod"):
+        framework.run_bind(STATE, pod, "n0")
+
+
+def test_everybody_is_told_of_the_binding_even_if_somebody_raises(pod: PodInfo) -> None:
+    log: list[str] = []
+    framework = framework_of(Book("A", log, breaks=True), Book("B", log))
+    with pytest.raises(PluginFailed, match='running PostBind plugin "A": out of ink'):
+        framework.run_post_bind(STATE, pod, "n0")
+    assert log == ["post-bind A", "post-bind B"]

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from scheduler.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
+from scheduler.api.status import SUCCESS, Code, Status, unresolvable
+from scheduler.framework import EventRegistration, Framework
+from scheduler.state import ClusterCache, PodInfo, make_pod_info
+from tests.support.builders import make_pod
+from tests.support.small_plugins import Rates, Refuses, framework_of
+
+NODE_ADD = ClusterEvent(EventResource.NODE, ActionType.ADD)
+NODE_LABEL = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_LABEL)
+
+
+@dataclass
+class Gate:
+    """A PreEnqueue plugin with a fixed answer and registrations."""
+
+    name: str
+    status: Status = SUCCESS
+    registrations: Sequence[EventRegistration] = field(default_factory=tuple)
+
+    def pre_enqueue(self, pod: PodInfo) -> Status:
+        if self.status.code is Code.WAIT:
+            raise RuntimeError("stuck")
+        return self.status
+
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        return self.registrations
+
+
+@pytest.fixture
+def pod() -> PodInfo:
+    return make_pod_info(make_pod("p", priority=7), ClusterCache().classes)
+
+
+def test_the_first_gate_that_is_shut_is_named(pod: PodInfo) -> None:
+    framework = framework_of(Gate("A"), Gate("B", unresolvable("shut")), Gate("C"))
+    status = framework.run_pre_enqueue(pod)
+    assert (status.plugin, status.message) == ("B", "shut")
+    assert framework_of(Gate("A")).run_pre_enqueue(pod).is_success
+
+
+def test_a_gate_that_raises_keeps_the_pod_out_with_its_words(pod: PodInfo) -> None:
+    status = framework_of(Gate("A", Status(Code.WAIT))).run_pre_enqueue(pod)
+    assert (status.code, status.message) == (Code.ERROR, 'running PreEnqueue plugin "A": stuck')
+
+
+def test_the_order_of_the_queue_is_the_queue_sort_plugins(pod: PodInfo) -> None:
+    assert framework_of().sort_key(pod, 3.5) == (-7, 3.5)
+
+
+def test_a_plugin_that_registers_nothing_hears_of_everything_if_it_can_reject() -> None:
+    framework = framework_of(Refuses("Filter", ()), Rates("Score", {}))
+    (registration,) = framework.events_by_plugin["Filter"]
+    assert registration.event.matches(NODE_LABEL)
+    assert "Score" not in framework.events_by_plugin
+    assert "DefaultBinder" not in framework.events_by_plugin
+
+
+def test_who_waits_for_nodes_hears_of_taints_too() -> None:
+    framework = framework_of(Gate("A", registrations=(EventRegistration(NODE_ADD),)))
+    (registration,) = framework.events_by_plugin["A"]
+    assert registration.event.action == ActionType.ADD | ActionType.UPDATE_NODE_TAINT
+
+
+def _with_hint(answer: QueueingHint | None) -> Framework:
+    def hint(pod: PodInfo, old: Any, new: Any) -> QueueingHint:
+        if answer is None:
+            raise RuntimeError("no idea")
+        return answer
+
+    return framework_of(Gate("A", registrations=(EventRegistration(NODE_ADD, hint),)))
+
+
+@pytest.mark.parametrize(
+    ("answer", "want"),
+    [
+        (QueueingHint.SKIP, QueueingHint.SKIP),
+        (QueueingHint.QUEUE, QueueingHint.QUEUE),
+        (None, QueueingHint.QUEUE),
+    ],
+)
+def test_a_hint_decides_and_one_that_fails_counts_as_queue(
+    pod: PodInfo, answer: QueueingHint | None, want: QueueingHint
+) -> None:
+    assert _with_hint(answer).hint("A", NODE_ADD, pod, None, None) is want
+
+
+def test_an_event_nobody_registered_for_does_not_help(pod: PodInfo) -> None:
+    framework = _with_hint(QueueingHint.QUEUE)
+    assert framework.hint("A", NODE_LABEL, pod, None, None) is QueueingHint.SKIP
+
+
+def test_a_registration_without_a_hint_always_helps(pod: PodInfo) -> None:
+    framework = framework_of(Gate("A", registrations=(EventRegistration(NODE_LABEL),)))
+    assert framework.hint("A", NODE_LABEL, pod, None, None) is QueueingHint.QUEUE

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scheduler.api.config import KubeSchedulerProfile
+from scheduler.api.status import Code
+from scheduler.framework import (
+    CycleState,
+    FilterVerdict,
+    Framework,
+    PluginFailed,
+    PreFilterOutcome,
+    Reads,
+    Rejection,
+    build_profile,
+    diagnose_filter,
+)
+from scheduler.framework.verdict import Int64Array
+from scheduler.plugins import in_tree_registry
+from scheduler.state import NodeView, PodInfo
+from tests.support.builders import make_node, make_pod
+from tests.support.mirrored_cluster import MirroredCluster
+from tests.support.small_plugins import Raises, Refuses, framework_of
+
+NODES = ("n0", "n1", "n2", "n3")
+
+
+@pytest.fixture
+def cluster() -> MirroredCluster:
+    return MirroredCluster([make_node(name) for name in NODES])
+
+
+@pytest.fixture
+def pod(cluster: MirroredCluster) -> PodInfo:
+    return cluster.info(make_pod("p"))
+
+
+def _names(cluster: MirroredCluster, rows: Int64Array) -> list[str]:
+    return [cluster.snapshot().node_names[row] for row in rows.tolist()]
+
+
+def test_a_node_is_feasible_if_no_plugin_refuses_it(cluster: MirroredCluster, pod: PodInfo) -> None:
+    framework = framework_of(Refuses("A", {"n1"}), Refuses("B", {"n2"}, filter_reads=Reads.NODE))
+    result = framework.run_filter(CycleState(), pod, cluster.snapshot())
+    assert _names(cluster, result.rows) == ["n0", "n3"]
+    assert result.num_evaluated == 4
+
+
+def test_the_first_plugin_that_refuses_a_node_gives_its_status(
+    cluster: MirroredCluster, pod: PodInfo
+) -> None:
+    framework = framework_of(
+        Refuses("A", {"n1"}, "by A"), Refuses("B", {"n1", "n2"}, "by B", unresolvable=True)
+    )
+    snapshot = cluster.snapshot()
+    result = framework.run_filter(CycleState(), pod, snapshot)
+    statuses = {name: result.status(snapshot.row_of(name) or 0) for name in NODES}
+    assert statuses["n0"].is_success
+    assert (statuses["n1"].plugin, statuses["n1"].reasons) == ("A", ("by A",))
+    assert statuses["n1"].code is Code.UNSCHEDULABLE
+    assert statuses["n2"].plugin == "B"
+    assert statuses["n2"].code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+
+
+def test_the_diagnosis_counts_each_node_for_its_first_refusal(
+    cluster: MirroredCluster, pod: PodInfo
+) -> None:
+    framework = framework_of(
+        Refuses("A", {"n0", "n1"}, "by A"),
+        Refuses("B", {"n1", "n2", "n3"}, "by B", unresolvable=True),
+        Refuses("C", set(NODES), "by C"),
+    )
+    snapshot = cluster.snapshot()
+    result = framework.run_filter(CycleState(), pod, snapshot)
+    diagnosis = diagnose_filter(PreFilterOutcome(), result, snapshot.num_nodes)
+    assert diagnosis.reason_counts == {"by A": 2, "by B": 2}
+    assert diagnosis.unschedulable_plugins == {"A", "B"}
+    assert _names(cluster, np.flatnonzero(diagnosis.resolvable())) == ["n0", "n1"]
+
+
+def test_only_the_nodes_named_by_pre_filter_are_asked(
+    cluster: MirroredCluster, pod: PodInfo
+) -> None:
+    plugin = Refuses("A", {"n1"}, "by A")
+    framework = framework_of(plugin)
+    snapshot = cluster.snapshot()
+    names = frozenset({"n1", "gone"})
+    result = framework.run_filter(CycleState(), pod, snapshot, names)
+    assert plugin.asked == [1]
+    outcome = PreFilterOutcome(node_names=names, plugins=frozenset({"Pin"}))
+    diagnosis = diagnose_filter(outcome, result, snapshot.num_nodes)
+    assert diagnosis.reason_counts == {
+        "by A": 1,
+        "node(s) didn't satisfy plugin(s) [Pin]": 3,
+    }
+    assert diagnosis.unschedulable_plugins == {"A", "Pin"}
+    assert diagnosis.status(snapshot.row_of("n0") or 0).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+
+
+def test_a_second_pod_of_the_class_asks_only_about_changed_nodes(pod: PodInfo) -> None:
+    cluster = MirroredCluster([make_node(f"n{index}") for index in range(60)])
+    reads_nodes = Refuses("Node", {"n3"}, filter_reads=Reads.NODE)
+    reads_usage = Refuses("Usage", {"n4"}, filter_reads=Reads.USAGE)
+    framework = framework_of(reads_nodes, reads_usage)
+    first, second = (cluster.info(make_pod(name)) for name in ("p", "q"))
+    framework.run_filter(CycleState(), first, cluster.snapshot())
+    cluster.bind(make_pod("other", cpu="1"), "n7")
+    framework.run_filter(CycleState(), second, cluster.snapshot())
+    rows = cluster.snapshot().num_rows
+    assert reads_nodes.asked == [rows]
+    assert reads_usage.asked == [rows, 1]
+    cluster.node_seen(make_node("n8", labels={"new": "label"}))
+    result = framework.run_filter(CycleState(), first, cluster.snapshot())
+    assert reads_nodes.asked == [rows, 1]
+    assert reads_usage.asked == [rows, 1, 1]
+    assert len(result.rows) == 58
+
+
+def test_a_what_if_snapshot_neither_uses_nor_feeds_the_cache(
+    cluster: MirroredCluster, pod: PodInfo
+) -> None:
+    plugin = Refuses("Usage", {"n1"}, filter_reads=Reads.USAGE)
+    framework = framework_of(plugin)
+    framework.run_filter(CycleState(), pod, cluster.snapshot())
+    what_if = cluster.snapshot().with_pods([(cluster.info(make_pod("q", cpu="1")), "n0")])
+    framework.run_filter(CycleState(), pod, what_if)
+    framework.run_filter(CycleState(), pod, cluster.snapshot())
+    assert plugin.asked == [what_if.num_rows] * 2
+
+
+def test_another_cluster_does_not_get_this_ones_answers(
+    cluster: MirroredCluster, pod: PodInfo
+) -> None:
+    framework = framework_of(Refuses("A", {"n1"}, filter_reads=Reads.NODE))
+    framework.run_filter(CycleState(), pod, cluster.snapshot())
+    other = MirroredCluster([make_node("n1")])
+    result = framework.run_filter(CycleState(), other.info(make_pod("p")), other.snapshot())
+    assert result.rows.tolist() == []
+
+
+def test_a_skipped_plugin_is_not_asked(cluster: MirroredCluster, pod: PodInfo) -> None:
+    plugin = Refuses("A", set(NODES))
+    state = CycleState()
+    state.skip_filter.add("A")
+    assert len(framework_of(plugin).run_filter(state, pod, cluster.snapshot()).rows) == 4
+    assert plugin.asked == []
+
+
+@pytest.mark.parametrize("reads", list(Reads))
+def test_a_plugin_that_raises_is_named_with_its_words(
+    cluster: MirroredCluster, pod: PodInfo, reads: Reads
+) -> None:
+    framework = framework_of(Raises(filter_reads=reads))
+    with pytest.raises(PluginFailed) as caught:
+        framework.run_filter(CycleState(), pod, cluster.snapshot())
+    status = caught.value.status
+    assert (status.code, status.plugin) == (Code.ERROR, "Raises")
+    assert status.message == 'running "Raises" filter plugin: the disk is on fire'
+
+
+def test_masks_of_a_wrong_length_are_the_plugins_fault(
+    cluster: MirroredCluster, pod: PodInfo
+) -> None:
+    class TooShort:
+        name = "TooShort"
+        filter_reads = Reads.CLUSTER
+
+        def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
+            return FilterVerdict((Rejection("why", np.ones(1, dtype=np.bool_)),))
+
+    with pytest.raises(PluginFailed, match=r"mask of 'why' is bool\(1,\), expected bool\(64,\)"):
+        framework_of(TooShort()).run_filter(CycleState(), pod, cluster.snapshot())
+
+
+def test_a_node_must_fit_with_and_without_the_pods_nominated_to_it() -> None:
+    cluster = MirroredCluster([make_node("n0", cpu="2"), make_node("n1", cpu="2")])
+    framework = _default_framework()
+    pod = cluster.info(make_pod("p", cpu="1500m", priority=5))
+    nominated = [
+        (cluster.info(make_pod("higher", cpu="1", priority=9)), "n0"),
+        (cluster.info(make_pod("lower", cpu="1", priority=1)), "n1"),
+    ]
+    state, snapshot = CycleState(), cluster.snapshot()
+    framework.run_pre_filter(state, pod, snapshot)
+    result = framework.run_filter(state, pod, snapshot, nominated=nominated)
+    assert _names(cluster, result.rows) == ["n1"]
+    status = result.status(snapshot.row_of("n0") or 0)
+    assert (status.plugin, status.reasons) == ("NodeResourcesFit", ("Insufficient cpu",))
+
+
+def test_a_pods_own_nomination_does_not_stand_in_its_way() -> None:
+    cluster = MirroredCluster([make_node("n0", cpu="2")])
+    framework = _default_framework()
+    pod = cluster.info(make_pod("p", cpu="1500m"))
+    state, snapshot = CycleState(), cluster.snapshot()
+    framework.run_pre_filter(state, pod, snapshot)
+    result = framework.run_filter(state, pod, snapshot, nominated=[(pod, "n0"), (pod, "gone")])
+    assert _names(cluster, result.rows) == ["n0"]
+
+
+def _default_framework() -> Framework:
+    return Framework(build_profile(KubeSchedulerProfile(), in_tree_registry()))

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from scheduler.api.status import SUCCESS, Code, error, unresolvable, unschedulable
+from scheduler.framework import CycleState, Diagnosis, PostFilterOutcome
+from tests.support.builders import make_node, make_pod
+from tests.support.mirrored_cluster import MirroredCluster
+from tests.support.small_plugins import MakesRoom, framework_of
+
+
+def _run(*plugins: MakesRoom) -> PostFilterOutcome:
+    cluster = MirroredCluster([make_node("n0")])
+    pod = cluster.info(make_pod("p"))
+    return framework_of(*plugins).run_post_filter(
+        CycleState(), pod, cluster.snapshot(), Diagnosis(1)
+    )
+
+
+def test_reasons_of_rejections_add_up_under_the_first_plugins_name() -> None:
+    outcome = _run(
+        MakesRoom("A", unschedulable("no claims")), MakesRoom("B", unschedulable("no victims"), "")
+    )
+    assert outcome.status.code is Code.UNSCHEDULABLE
+    assert (outcome.status.plugin, outcome.status.message) == ("A", "no claims, no victims")
+    assert outcome.nominated_node_name == ""
+
+
+def test_the_first_success_ends_the_run() -> None:
+    outcome = _run(
+        MakesRoom("A", unschedulable("no")), MakesRoom("B", SUCCESS, "n0"), MakesRoom("C", error())
+    )
+    assert (outcome.status.is_success, outcome.nominated_node_name) == (True, "n0")
+
+
+def test_a_pod_beyond_help_ends_the_run() -> None:
+    outcome = _run(MakesRoom("A", unresolvable("never")), MakesRoom("B", SUCCESS, "n0"))
+    assert (outcome.status.plugin, outcome.status.message) == ("A", "never")
+
+
+def test_an_error_ends_the_run_and_leaves_the_nomination_alone() -> None:
+    outcome = _run(MakesRoom("A", error("not found")), MakesRoom("B", SUCCESS, "n0"))
+    assert (outcome.status.code, outcome.status.message) == (Code.ERROR, "not found")
+    assert outcome.nominated_node_name is None
+
+
+def test_without_plugins_nothing_is_achieved() -> None:
+    assert _run().status.code is Code.UNSCHEDULABLE

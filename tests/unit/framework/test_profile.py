@@ -1,0 +1,223 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler.api.config import ConfigError, InvalidConfiguration, KubeSchedulerProfile
+from scheduler.api.strict_decoding import decode_struct
+from scheduler.framework import ExtensionPoint, Profile, Registry, build_profile
+from scheduler.framework.profile import DEFAULT_MULTI_POINT
+from scheduler.plugins import in_tree_registry
+
+
+def _profile(registry: Registry | None = None, **fields: Any) -> Profile:
+    errors: list[ConfigError] = []
+    config = decode_struct(fields, KubeSchedulerProfile, "", errors)
+    assert not errors
+    return build_profile(config, registry or in_tree_registry())
+
+
+def _names(profile: Profile, point: ExtensionPoint) -> list[str]:
+    return [plugin.name for plugin in profile.plugins[point]]
+
+
+def _errors(**fields: Any) -> list[str]:
+    with pytest.raises(InvalidConfiguration) as caught:
+        _profile(**fields)
+    return [str(error) for error in caught.value.errors]
+
+
+def test_an_empty_profile_has_the_default_plugins_in_order() -> None:
+    profile = _profile()
+    known = [name for name, _ in DEFAULT_MULTI_POINT if name in in_tree_registry()]
+    assert list(profile.instances) == known
+    filters = _names(profile, ExtensionPoint.FILTER)
+    assert filters == [name for name in known if name in filters]
+    assert filters[:3] == ["NodeUnschedulable", "NodeName", "TaintToleration"]
+    assert filters[-1] == "NodeDeclaredFeatures"
+    assert _names(profile, ExtensionPoint.QUEUE_SORT) == ["PrioritySort"]
+    assert _names(profile, ExtensionPoint.BIND) == ["DefaultBinder"]
+
+
+def test_default_weights_are_those_of_kube_scheduler() -> None:
+    weights = _profile().weights
+    want = {
+        "TaintToleration": 3,
+        "NodeAffinity": 2,
+        "NodeResourcesFit": 1,
+        "PodTopologySpread": 2,
+        "InterPodAffinity": 2,
+        "DynamicResources": 2,
+        "NodeResourcesBalancedAllocation": 1,
+        "ImageLocality": 1,
+    }
+    assert weights == {name: weight for name, weight in want.items() if name in weights}
+    assert len(weights) >= 6
+
+
+def test_a_plugin_disabled_at_all_points_is_not_even_made() -> None:
+    profile = _profile(plugins={"multiPoint": {"disabled": [{"name": "TaintToleration"}]}})
+    assert "TaintToleration" not in profile.instances
+    assert "TaintToleration" not in _names(profile, ExtensionPoint.FILTER)
+
+
+def test_a_plugin_disabled_at_one_point_stays_at_the_others() -> None:
+    profile = _profile(plugins={"score": {"disabled": [{"name": "TaintToleration"}]}})
+    assert "TaintToleration" in _names(profile, ExtensionPoint.FILTER)
+    assert "TaintToleration" not in _names(profile, ExtensionPoint.SCORE)
+
+
+def test_a_star_disables_all_defaults_of_a_point() -> None:
+    score = {"disabled": [{"name": "*"}], "enabled": [{"name": "ImageLocality", "weight": 9}]}
+    profile = _profile(plugins={"score": score})
+    assert _names(profile, ExtensionPoint.SCORE) == ["ImageLocality"]
+    assert profile.weights == {"ImageLocality": 9}
+    assert "TaintToleration" in _names(profile, ExtensionPoint.FILTER)
+
+
+def test_a_star_at_multi_point_leaves_only_what_is_enabled() -> None:
+    enabled = [{"name": "PrioritySort"}, {"name": "DefaultBinder"}, {"name": "NodeName"}]
+    profile = _profile(plugins={"multiPoint": {"disabled": [{"name": "*"}], "enabled": enabled}})
+    assert list(profile.instances) == ["PrioritySort", "DefaultBinder", "NodeName"]
+
+
+def test_a_weight_given_at_score_wins_and_the_plugin_goes_first() -> None:
+    profile = _profile(plugins={"score": {"enabled": [{"name": "NodeAffinity", "weight": 10}]}})
+    assert _names(profile, ExtensionPoint.SCORE)[0] == "NodeAffinity"
+    assert profile.weights["NodeAffinity"] == 10
+
+
+def test_a_plugin_disabled_and_enabled_at_a_point_goes_last() -> None:
+    entry = [{"name": "NodeAffinity", "weight": 10}]
+    profile = _profile(
+        plugins={"score": {"disabled": [{"name": "NodeAffinity"}], "enabled": entry}}
+    )
+    assert _names(profile, ExtensionPoint.SCORE)[-1] == "NodeAffinity"
+    assert profile.weights["NodeAffinity"] == 10
+
+
+def test_a_default_enabled_again_at_multi_point_keeps_its_place_and_takes_the_weight() -> None:
+    profile = _profile(
+        plugins={"multiPoint": {"enabled": [{"name": "TaintToleration", "weight": 7}]}}
+    )
+    assert profile.weights["TaintToleration"] == 7
+    assert _names(profile, ExtensionPoint.FILTER)[2] == "TaintToleration"
+
+
+def test_a_weight_of_zero_counts_as_one() -> None:
+    profile = _profile(plugins={"multiPoint": {"enabled": [{"name": "TaintToleration"}]}})
+    assert profile.weights["TaintToleration"] == 1
+
+
+def test_arguments_reach_the_plugin() -> None:
+    args = {"apiVersion": "v1", "kind": "X", "ignoredResources": ["example.com/foo"]}
+    profile = _profile(pluginConfig=[{"name": "NodeResourcesFit", "args": args}])
+    fit: Any = profile.instances["NodeResourcesFit"]
+    assert fit._ignored == frozenset({"example.com/foo"})
+
+
+def test_all_mistakes_are_reported_at_once_with_path_value_and_expectation() -> None:
+    errors = _errors(
+        plugins={
+            "score": {"enabled": [{"name": "Nobody"}, {"name": "NodeName"}]},
+            "filter": {"enabled": [{"name": "NodeName"}, {"name": "NodeName"}]},
+        },
+        pluginConfig=[
+            {"name": "Stranger", "args": {}},
+            {
+                "name": "NodeResourcesFit",
+                "args": {
+                    "scoringStrategy": {
+                        "type": "Best",
+                        "resources": [{"name": "cpu", "weight": 101}],
+                    }
+                },
+            },
+            {"name": "NodeAffinity", "args": {"addedAfinity": {}}},
+            {"name": "VolumeBinding", "args": {"bindTimeoutSeconds": -1}},
+        ],
+    )
+    strategy = "profiles[0].pluginConfig[1].args.scoringStrategy"
+    for want in (
+        'profiles[0].plugins.score.enabled[0].name: "Nobody" (expected the name of a known plugin)',
+        (
+            'profiles[0].plugins.score.enabled: "NodeName" '
+            "(expected a plugin that takes part in score)"
+        ),
+        (
+            'profiles[0].plugins.filter.enabled[1].name: "NodeName" '
+            "(expected a plugin not enabled here already)"
+        ),
+        'profiles[0].pluginConfig[0].name: "Stranger" (expected the name of a known plugin)',
+        (
+            f'{strategy}.type: "Best" '
+            "(expected one of LeastAllocated, MostAllocated, RequestedToCapacityRatio)"
+        ),
+        f"{strategy}.resources[0].weight: 101 (expected 1 to 100)",
+        "profiles[0].pluginConfig[3].args.bindTimeoutSeconds: -1 (expected 0 or more)",
+    ):
+        assert want in errors
+    assert any(
+        "addedAfinity" in error and "did you mean addedAffinity" in error for error in errors
+    )
+
+
+def test_without_a_bind_plugin_or_a_queue_sort_plugin_there_is_no_profile() -> None:
+    errors = _errors(plugins={"multiPoint": {"disabled": [{"name": "*"}]}})
+    assert errors == [
+        "profiles[0].plugins.queueSort: [] (expected exactly one queue sort plugin)",
+        "profiles[0].plugins.bind: [] (expected at least one bind plugin)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("shape", "want"),
+    [
+        ([], "requestedToCapacityRatio.shape: [] (expected at least one point)"),
+        (
+            [{"utilization": 101, "score": 1}],
+            "requestedToCapacityRatio.shape[0].utilization: 101 (expected 0 to 100)",
+        ),
+        (
+            [{"utilization": 50, "score": 1}, {"utilization": 50, "score": 2}],
+            (
+                "requestedToCapacityRatio.shape[1].utilization: 50 "
+                "(expected more than 50, the utilization of the point before)"
+            ),
+        ),
+        (
+            [{"utilization": 0, "score": 11}],
+            "requestedToCapacityRatio.shape[0].score: 11 (expected 0 to 10)",
+        ),
+    ],
+)
+def test_a_shape_must_rise_within_its_bounds(shape: list[dict[str, int]], want: str) -> None:
+    strategy = {
+        "type": "RequestedToCapacityRatio",
+        "requestedToCapacityRatio": {"shape": shape},
+    }
+    config = [{"name": "NodeResourcesFit", "args": {"scoringStrategy": strategy}}]
+    prefix = "profiles[0].pluginConfig[0].args.scoringStrategy."
+    assert _errors(pluginConfig=config) == [prefix + want]
+
+
+def test_balanced_allocation_takes_no_weights_and_no_resource_twice() -> None:
+    resources = [{"name": "cpu", "weight": 2}, {"name": "cpu"}]
+    config = [{"name": "NodeResourcesBalancedAllocation", "args": {"resources": resources}}]
+    assert _errors(pluginConfig=config) == [
+        (
+            "profiles[0].pluginConfig[0].args.resources[0].weight: 2 "
+            "(expected 1: weights have no effect)"
+        ),
+        (
+            'profiles[0].pluginConfig[0].args.resources[1].name: "cpu" '
+            "(expected a resource not listed already)"
+        ),
+    ]
+
+
+def test_a_registry_refuses_a_second_plugin_of_a_name() -> None:
+    registry = in_tree_registry()
+    with pytest.raises(ValueError, match="a plugin named NodeName already exists"):
+        registry.merged_with(registry["NodeName"])

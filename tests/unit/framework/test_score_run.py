@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from scheduler.api.status import Code
+from scheduler.framework import (
+    CycleState,
+    Framework,
+    PluginFailed,
+    Reads,
+    ScoreResult,
+    default_normalize_score,
+)
+from scheduler.framework.verdict import Int64Array
+from scheduler.state import NodeView, PodInfo
+from tests.support.builders import make_node, make_pod
+from tests.support.mirrored_cluster import MirroredCluster
+from tests.support.small_plugins import Raises, Rates, framework_of
+
+NODES = ("n0", "n1", "n2")
+
+
+@dataclass
+class Normalized(Rates):
+    """Brings its scores to 0..100."""
+
+    def normalize_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeView, scores: Int64Array
+    ) -> Int64Array:
+        return default_normalize_score(scores)
+
+
+@pytest.fixture
+def cluster() -> MirroredCluster:
+    return MirroredCluster([make_node(name) for name in NODES])
+
+
+def _score(framework: Framework, cluster: MirroredCluster, *names: str) -> ScoreResult:
+    snapshot = cluster.snapshot()
+    rows = sorted(row for name in names or NODES if (row := snapshot.row_of(name)) is not None)
+    pod = cluster.info(make_pod("p"))
+    return framework.run_score(CycleState(), pod, snapshot, np.array(rows, dtype=np.int64))
+
+
+@pytest.mark.parametrize("reads", list(Reads))
+@pytest.mark.parametrize("cache_size", [0, 16])
+def test_totals_are_weighted_sums_of_normalised_scores(
+    cluster: MirroredCluster, reads: Reads, cache_size: int
+) -> None:
+    plain = Rates("Plain", {"n0": 100, "n1": 40}, reads)
+    wide = Normalized("Wide", {"n1": 500, "n2": 1000}, reads)
+    framework = framework_of(
+        plain, wide, weights={"Plain": 2, "Wide": 3}, class_cache_size=cache_size
+    )
+    result = _score(framework, cluster)
+    assert result.total.tolist() == [200, 80 + 150, 300]
+    by_name = {scores.plugin: scores for scores in result.per_plugin()}
+    assert by_name["Wide"].raw.tolist() == [0, 500, 1000]
+    assert by_name["Wide"].normalized.tolist() == [0, 50, 100]
+    assert by_name["Wide"].weighted.tolist() == [0, 150, 300]
+
+
+def test_scores_are_normalised_over_the_feasible_nodes_only() -> None:
+    cluster = MirroredCluster([make_node(f"n{index}") for index in range(60)])
+    scores = {f"n{index}": index for index in range(60)}
+    framework = framework_of(Normalized("A", scores, Reads.NODE))
+    names = [f"n{index}" for index in range(51)]
+    total = _score(framework, cluster, *names).total
+    assert (total[25], total[50]) == (50, 100)
+
+
+def test_equal_raw_scores_of_all_nodes_are_normalised_once(cluster: MirroredCluster) -> None:
+    framework = framework_of(Normalized("A", dict.fromkeys(NODES, 7), Reads.NODE))
+    assert _score(framework, cluster).total.tolist() == [100, 100, 100]
+
+
+def test_a_second_pod_of_the_class_asks_only_about_changed_nodes() -> None:
+    cluster = MirroredCluster([make_node(f"n{index}") for index in range(60)])
+    names = [f"n{index}" for index in range(60)]
+    node, usage = Rates("Node", {}, Reads.NODE), Rates("Usage", {"n3": 5}, Reads.USAGE)
+    every = Rates("Nodes", {}, Reads.NODES)
+    framework = framework_of(node, usage, every)
+    first = cluster.info(make_pod("p"))  # keeps the class alive
+    _score(framework, cluster, *names)
+    rows = cluster.snapshot().num_rows
+    cluster.bind(make_pod("other", cpu="1"), "n7")
+    result = _score(framework, cluster, *names)
+    assert (node.asked, usage.asked, every.asked) == ([rows], [rows, 1], [rows])
+    assert result.total.sum() == 5
+    cluster.node_seen(make_node("n8", labels={"new": "label"}))
+    _score(framework, cluster, *names)
+    assert first.pod_class is cluster.info(make_pod("q")).pod_class
+    assert node.asked == [rows, rows], "a plugin that reads all nodes makes all be scored anew"
+
+
+@pytest.mark.parametrize("reads", list(Reads))
+@pytest.mark.parametrize("score", [-1, 101])
+def test_a_score_out_of_range_is_an_error(
+    cluster: MirroredCluster, reads: Reads, score: int
+) -> None:
+    framework = framework_of(Rates("Wild", {"n1": score}, reads))
+    with pytest.raises(PluginFailed, match="plugin returned an invalid score") as caught:
+        _score(framework, cluster)
+    assert (caught.value.status.code, caught.value.status.plugin) == (Code.ERROR, "Wild")
+
+
+def test_a_wild_score_of_an_infeasible_node_harms_nobody() -> None:
+    cluster = MirroredCluster([make_node(f"n{index}") for index in range(60)])
+    framework = framework_of(Rates("Wild", {"n59": 1000}, Reads.USAGE))
+    names = [f"n{index}" for index in range(59)]
+    assert _score(framework, cluster, *names).total.tolist() == [0] * 59
+
+
+@pytest.mark.parametrize("reads", list(Reads))
+def test_a_plugin_that_raises_is_named_with_its_words(
+    cluster: MirroredCluster, reads: Reads
+) -> None:
+    with pytest.raises(PluginFailed) as caught:
+        _score(framework_of(Raises(score_reads=reads)), cluster)
+    assert caught.value.status.message == 'plugin "Raises" failed with: the disk is on fire'
+
+
+def test_scores_of_a_wrong_type_are_the_plugins_fault(cluster: MirroredCluster) -> None:
+    class Fractions:
+        name = "Fractions"
+        score_reads = Reads.CLUSTER
+
+        def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
+            return np.zeros(len(nodes))  # type: ignore[return-value]
+
+    with pytest.raises(PluginFailed, match=r"scores are float64\(3,\), expected int64\(3,\)"):
+        _score(framework_of(Fractions()), cluster)

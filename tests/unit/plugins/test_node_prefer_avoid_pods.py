@@ -1,0 +1,140 @@
+"""NodePreferAvoidPods: nodes that ask to be spared the pods of some controller."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+
+from scheduler.api.meta import OwnerReference
+from scheduler.api.node import Node
+from scheduler.api.pod import Pod
+from scheduler.framework import CycleState, NoArgs
+from scheduler.plugins.node_prefer_avoid_pods import (
+    ANNOTATION,
+    AvoidanceRequests,
+    NodePreferAvoidPods,
+)
+from tests.support.builders import make_node, make_pod
+from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
+
+WEB = ("ReplicaSet", "web-uid")
+OLD_WEB = ("ReplicationController", "web-uid")
+DB = ("StatefulSet", "db-uid")
+
+
+def avoiding(*controllers: tuple[str, str]) -> str:
+    entries = [
+        {
+            "podSignature": {
+                "podController": {
+                    "apiVersion": "apps/v1",
+                    "kind": kind,
+                    "name": "any",
+                    "uid": uid,
+                    "controller": True,
+                }
+            },
+            "evictionTime": "2026-01-01T00:00:00Z",
+            "reason": "some reason",
+            "message": "some message",
+        }
+        for kind, uid in controllers
+    ]
+    return json.dumps({"preferAvoidPods": entries})
+
+
+def annotated(name: str, annotation: str | None) -> Node:
+    node = make_node(name)
+    annotations = {} if annotation is None else {ANNOTATION: annotation}
+    metadata = msgspec.structs.replace(node.metadata, annotations=annotations)
+    return msgspec.structs.replace(node, metadata=metadata)
+
+
+def owned(kind: str, uid: str, *, controller: bool = True) -> Pod:
+    return make_pod("p", owner=OwnerReference(kind, "any", uid, controller=controller))
+
+
+def scores(cluster: MirroredCluster, plugin: NodePreferAvoidPods, pod: Pod) -> list[int]:
+    nodes = existing_nodes(cluster.snapshot())
+    found: list[int] = plugin.score(CycleState(), cluster.info(pod), nodes).tolist()
+    return found
+
+
+# What the first node says, the pod, and the first node's score; a second node says nothing.
+CASES: dict[str, tuple[str | None, Pod, int]] = {
+    "a node that asks to be spared the ReplicaSet's pods gets 0 of 10 points": (
+        avoiding(WEB),
+        owned(*WEB),
+        0,
+    ),
+    "so does one that names the ReplicaSet among others": (avoiding(DB, WEB), owned(*WEB), 0),
+    "pods of a ReplicationController can be avoided too": (avoiding(OLD_WEB), owned(*OLD_WEB), 0),
+    "kind and UID must both be the controller's": (avoiding(OLD_WEB), owned(*WEB), 100),
+    "another UID is another controller": (avoiding(("ReplicaSet", "x")), owned(*WEB), 100),
+    "pods of a StatefulSet cannot be avoided": (avoiding(DB), owned(*DB), 100),
+    "an owner that is not the controller does not count": (
+        avoiding(WEB),
+        owned(*WEB, controller=False),
+        100,
+    ),
+    "a pod without an owner cannot be avoided": (avoiding(WEB), make_pod("p"), 100),
+    "no annotation, nobody is avoided": (None, owned(*WEB), 100),
+    "an empty annotation avoids nobody": ("", owned(*WEB), 100),
+    "an annotation that is no JSON avoids nobody": ("{", owned(*WEB), 100),
+    "nor does one of another shape": ('{"preferAvoidPods": "web"}', owned(*WEB), 100),
+    "nor does one nested without end": ('{"x":' + "[" * 100_000, owned(*WEB), 100),
+    "nulls are absent fields": (
+        '{"preferAvoidPods": [null, {"podSignature": null}, {"podSignature": {}}]}',
+        owned(*WEB),
+        100,
+    ),
+}
+
+
+@pytest.mark.parametrize(("annotation", "pod", "want"), CASES.values(), ids=CASES.keys())
+def test_score(annotation: str | None, pod: Pod, want: int) -> None:
+    cluster = MirroredCluster([annotated("n1", annotation), annotated("n2", None)])
+    assert scores(cluster, NodePreferAvoidPods(NoArgs()), pod) == [want, 100]
+
+
+def test_a_node_is_asked_again_only_when_it_changed() -> None:
+    cluster = MirroredCluster([annotated("n1", None), annotated("n2", avoiding(WEB))])
+    plugin = NodePreferAvoidPods(NoArgs())
+    assert scores(cluster, plugin, owned(*WEB)) == [100, 0]
+    cluster.node_seen(annotated("n1", avoiding(WEB)))
+    assert scores(cluster, plugin, owned(*WEB)) == [0, 0]
+    cluster.node_seen(annotated("n2", avoiding(OLD_WEB)))
+    assert scores(cluster, plugin, owned(*WEB)) == [0, 100]
+    cluster.node_gone("n1")
+    assert scores(cluster, plugin, owned(*WEB)) == [100]
+
+
+def test_the_row_of_a_deleted_node_says_nothing_about_the_next_one() -> None:
+    cluster = MirroredCluster([annotated("n1", avoiding(WEB))])
+    plugin = NodePreferAvoidPods(NoArgs())
+    assert scores(cluster, plugin, owned(*WEB)) == [0]
+    cluster.node_gone("n1")
+    cluster.node_seen(annotated("n2", None))
+    assert scores(cluster, plugin, owned(*WEB)) == [100]
+
+
+def test_nodes_beyond_the_memory_of_the_change_log_are_all_read_again() -> None:
+    cluster = MirroredCluster([annotated("n1", avoiding(WEB)), annotated("n2", None)])
+    requests = AvoidanceRequests()
+    assert requests.rows_avoiding(WEB, cluster.snapshot()) == {cluster.snapshot().row_of("n1")}
+    cluster.node_seen(annotated("n1", None))
+    for index in range(10_000):
+        cluster.node_seen(annotated("n2", avoiding(("ReplicaSet", str(index)))))
+    assert requests.rows_avoiding(WEB, cluster.snapshot()) == set()
+    assert len(requests.rows_avoiding(("ReplicaSet", "9999"), cluster.snapshot())) == 1
+
+
+def test_snapshots_of_another_cluster_start_afresh() -> None:
+    plugin = NodePreferAvoidPods(NoArgs())
+    one = MirroredCluster([annotated("n1", avoiding(WEB))])
+    other = MirroredCluster([annotated("n1", None)])
+    assert scores(one, plugin, owned(*WEB)) == [0]
+    assert scores(other, plugin, owned(*WEB)) == [100]
+    assert scores(one, plugin, owned(*WEB)) == [0]

@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scheduler.api.config import ConfigError
+from scheduler.api.pod import ResourceRequirements
+from scheduler.api.strict_decoding import decode_struct
+from scheduler.framework import CycleState
+from scheduler.framework.node_verdicts import PluginVerdict
+from scheduler.plugins.node_resources import (
+    BalancedAllocation,
+    NodeResourcesBalancedAllocationArgs,
+    NodeResourcesFit,
+    NodeResourcesFitArgs,
+)
+from scheduler.plugins.node_resources.args import UtilizationShapePoint
+from scheduler.plugins.node_resources.balanced_allocation import balanced_allocation_score
+from scheduler.plugins.node_resources.least_allocated import least_allocated_score
+from scheduler.plugins.node_resources.most_allocated import most_allocated_score
+from scheduler.plugins.node_resources.requested_to_capacity_ratio import (
+    requested_to_capacity_ratio_score,
+    utilization_scores,
+)
+from tests.support.builders import make_node, make_pod
+from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
+
+GPU = "example.com/gpu"
+
+
+def _fit(**args: Any) -> NodeResourcesFit:
+    errors: list[ConfigError] = []
+    decoded = decode_struct(args, NodeResourcesFitArgs, "", errors)
+    assert not errors
+    return NodeResourcesFit(decoded)
+
+
+def _reasons(
+    plugin: NodeResourcesFit, cluster: MirroredCluster, **pod: Any
+) -> dict[str, tuple[str, ...]]:
+    nodes = existing_nodes(cluster.snapshot())
+    verdict = PluginVerdict(
+        "", plugin.filter(CycleState(), cluster.info(make_pod("p", **pod)), nodes)
+    )
+    return {name: verdict.status(index).reasons for index, name in enumerate(nodes.names)}
+
+
+def test_a_pod_fits_where_its_requests_are_left() -> None:
+    cluster = MirroredCluster([make_node("n0", cpu="2"), make_node("n1", cpu="2")])
+    cluster.bind(make_pod("a", cpu="1500m"), "n0")
+    assert _reasons(_fit(), cluster, cpu="500m") == {"n0": (), "n1": ()}
+    assert _reasons(_fit(), cluster, cpu="501m") == {"n0": ("Insufficient cpu",), "n1": ()}
+
+
+def test_every_lacking_resource_is_named() -> None:
+    cluster = MirroredCluster([make_node("n0", cpu="1", memory="1Gi", pods=0)])
+    wanted = {"cpu": "2", "memory": "2Gi", "ephemeral-storage": "1", GPU: 1, "hugepages-2Mi": "2Mi"}
+    assert _reasons(_fit(), cluster, requests=wanted)["n0"] == (
+        "Too many pods",
+        "Insufficient cpu",
+        "Insufficient memory",
+        "Insufficient ephemeral-storage",
+        f"Insufficient {GPU}",
+        "Insufficient hugepages-2Mi",
+    )
+
+
+def test_a_request_beyond_the_whole_node_is_unresolvable() -> None:
+    cluster = MirroredCluster([make_node("n0", cpu="2"), make_node("n1", cpu="4")])
+    cluster.bind(make_pod("a", cpu="3"), "n1")
+    nodes = existing_nodes(cluster.snapshot())
+    pod = cluster.info(make_pod("p", cpu="3"))
+    verdict = _fit().filter(CycleState(), pod, nodes)
+    assert verdict.unresolvable(2).tolist() == [True, False]
+    assert verdict.rejected(2).tolist() == [True, True]
+
+
+def test_what_the_pod_does_not_request_may_be_overcommitted() -> None:
+    cluster = MirroredCluster([make_node("n0", cpu="1", memory="1Gi")])
+    cluster.bind(make_pod("a", cpu="3"), "n0")
+    assert _reasons(_fit(), cluster, memory="512Mi", cpu="0") == {"n0": ()}
+
+
+def test_ignored_resources_and_groups_are_left_to_others() -> None:
+    cluster = MirroredCluster([make_node("n0")])
+    wanted = {GPU: 1, "vendor.io/nic": 1, "cpu": "1"}
+    assert len(_reasons(_fit(), cluster, requests=wanted)["n0"]) == 2
+    assert _reasons(_fit(ignoredResources=[GPU]), cluster, requests=wanted)["n0"] == (
+        "Insufficient vendor.io/nic",
+    )
+    groups = _fit(ignoredResourceGroups=["example.com", "vendor.io"])
+    assert _reasons(groups, cluster, requests=wanted)["n0"] == ()
+
+
+def test_kubernetes_own_resources_cannot_be_ignored() -> None:
+    cluster = MirroredCluster([make_node("n0", cpu="1")])
+    assert _reasons(_fit(ignoredResources=["cpu"]), cluster, cpu="2")["n0"] == ("Insufficient cpu",)
+
+
+def test_requests_of_the_pod_as_a_whole_are_filtered_by_but_not_scored_by() -> None:
+    cluster = MirroredCluster([make_node("n0", cpu="4", memory="8Gi")])
+    whole = ResourceRequirements(requests={"memory": "16Gi"})
+    small = {"cpu": "1", "memory": "1Gi"}
+    assert _reasons(_fit(), cluster, requests=small, resources=whole)["n0"] == (
+        "Insufficient memory",
+    )
+    nodes = existing_nodes(cluster.snapshot())
+    with_whole = cluster.info(make_pod("p", requests=small, resources=whole))
+    without = cluster.info(make_pod("q", requests=small))
+    scores = [_fit().score(CycleState(), pod, nodes).tolist() for pod in (with_whole, without)]
+    assert scores[0] == scores[1]
+
+
+def test_a_container_without_requests_counts_with_defaults_for_scores_only() -> None:
+    """(1000 - 100) * 100 / 1000 = 90 and (1000 - 200) * 100 / 1000 = 80, in the mean 85."""
+    cluster = MirroredCluster([make_node("n0", cpu="1", memory="1000Mi")])
+    nodes = existing_nodes(cluster.snapshot())
+    assert _fit().score(CycleState(), cluster.info(make_pod("p")), nodes).tolist() == [85]
+
+
+def test_an_extended_resource_counts_only_for_pods_that_request_it() -> None:
+    strategy = {
+        "type": "MostAllocated",
+        "resources": [{"name": "cpu", "weight": 1}, {"name": GPU, "weight": 3}],
+    }
+    fit = _fit(scoringStrategy=strategy)
+    cluster = MirroredCluster([make_node("n0", cpu="4", allocatable={GPU: 2})])
+    nodes = existing_nodes(cluster.snapshot())
+    plain = cluster.info(make_pod("p", cpu="1"))
+    wanting = cluster.info(make_pod("q", requests={"cpu": "1", GPU: 1}))
+    assert fit.score(CycleState(), plain, nodes).tolist() == [25]
+    assert fit.score(CycleState(), wanting, nodes).tolist() == [(25 + 3 * 50) // 4]
+
+
+@pytest.mark.parametrize(
+    ("requested", "allocatable", "weights", "least", "most"),
+    [
+        ([3000, 5000], [4000, 10000], [1, 1], 37, 62),
+        ([3000, 5000], [6000, 10000], [1, 1], 50, 50),
+        ([5000, 5000], [4000, 10000], [1, 1], 25, 75),
+        ([5000, 5000], [4000, 10000], [1, 3], 37, 62),
+        ([3000, 5000], [4000, 0], [1, 9], 25, 75),
+        ([3000, 5000], [0, 0], [1, 1], 0, 0),
+    ],
+)
+def test_least_and_most_allocated_are_weighted_means(
+    requested: list[int], allocatable: list[int], weights: list[int], least: int, most: int
+) -> None:
+    arguments = (np.array([requested]), np.array([allocatable]), np.array(weights))
+    assert least_allocated_score(*arguments).tolist() == [least]
+    assert most_allocated_score(*arguments).tolist() == [most]
+
+
+def test_a_shape_is_linear_between_its_points_and_level_outside() -> None:
+    shape = [
+        UtilizationShapePoint(10, 2),
+        UtilizationShapePoint(40, 5),
+        UtilizationShapePoint(90, 9),
+    ]
+    table = utilization_scores(shape)
+    assert table[[0, 10, 25, 40, 41, 90, 100]].tolist() == [20, 20, 35, 50, 50, 90, 90]
+    falling = utilization_scores([UtilizationShapePoint(0, 10), UtilizationShapePoint(30, 0)])
+    assert falling[[1, 2, 29, 30]].tolist() == [97, 94, 4, 0]
+
+
+def test_a_ratio_of_zero_keeps_its_resource_out_of_the_mean() -> None:
+    table = utilization_scores([UtilizationShapePoint(0, 0), UtilizationShapePoint(100, 10)])
+    requested, allocatable = np.array([[50, 0], [50, 25], [200, 1]]), np.array([[100, 100]] * 3)
+    scores = requested_to_capacity_ratio_score(requested, allocatable, np.array([1, 1]), table)
+    assert scores.tolist() == [50, 38, 51]
+
+
+@pytest.mark.parametrize(
+    ("requested", "allocated", "allocatable", "want"),
+    [
+        ([500, 500], [0, 0], [1000, 1000], 75),
+        ([750, 250], [0, 0], [1000, 1000], 62),
+        ([500, 500], [500, 0], [1000, 1000], 87),
+        ([2000, 0], [1000, 0], [1000, 1000], 75),
+        ([500, 100], [0, 0], [1000, 0], 75),
+        ([900, 300, 0], [0, 0, 0], [1000, 1000, 1000], 56),
+    ],
+)
+def test_balance_is_compared_with_and_without_the_pod(
+    requested: list[int], allocated: list[int], allocatable: list[int], want: int
+) -> None:
+    cases = np.array([[requested], [allocated]])
+    assert balanced_allocation_score(cases, np.array([allocatable])).tolist() == [want]
+
+
+def test_a_pod_that_requests_nothing_is_not_balanced() -> None:
+    cluster = MirroredCluster([make_node("n0")])
+    plugin = BalancedAllocation(NodeResourcesBalancedAllocationArgs())
+    nodes = existing_nodes(cluster.snapshot())
+    assert plugin.pre_score(CycleState(), cluster.info(make_pod("p")), nodes).is_skip
+    assert plugin.pre_score(CycleState(), cluster.info(make_pod("p", cpu="1")), nodes).is_success
