@@ -237,6 +237,28 @@ class WaitingPodRejected(msgspec.Struct, frozen=True, tag=True):
     message: str
 
 
+class ExtendersAnswered(msgspec.Struct, frozen=True, tag=True):
+    """The extenders said what they think of a pod's nodes, or one of them failed.
+
+    Attributes:
+        uid: Of the pod.
+        number: Of the consultation; an answer to an earlier one is of no use.
+        passed: The nodes that no extender rejected.
+        failed: Node -> why not, where removing pods may help.
+        failed_and_unresolvable: Node -> why not, where it may not; counts before `failed`.
+        scores: Node -> what to add to its total, weighted and scaled.
+        error: Why there is no answer; empty if there is one.
+    """
+
+    uid: str
+    number: int
+    passed: tuple[str, ...] = ()
+    failed: dict[str, str] = msgspec.field(default_factory=dict)
+    failed_and_unresolvable: dict[str, str] = msgspec.field(default_factory=dict)
+    scores: dict[str, int] = msgspec.field(default_factory=dict)
+    error: str = ""
+
+
 Event: TypeAlias = (
     PendingPodSeen
     | PendingPodGone
@@ -254,4 +276,5 @@ Event: TypeAlias = (
     | BindFailed
     | WaitingPodAllowed
     | WaitingPodRejected
+    | ExtendersAnswered
 )

@@ -42,6 +42,32 @@ class BindPod(msgspec.Struct, frozen=True, tag=True):
     node_name: str
 
 
+class BindByExtender(msgspec.Struct, frozen=True, tag=True):
+    """Have an extender bind the pod, then answer with ``BindSucceeded`` or ``BindFailed``.
+
+    `extender` is its index in the configuration. `fallback` is what to do if it fails; None if its
+    failure may not be ignored.
+    """
+
+    pod: PodReference
+    node_name: str
+    extender: int
+    fallback: BindPod | None = None
+
+
+class ConsultExtenders(msgspec.Struct, frozen=True, tag=True):
+    """Ask extenders about nodes for a pod, then answer with ``ExtendersAnswered``.
+
+    `extenders` are indices in the configuration, in the order in which to ask; `number` belongs
+    into the answer.
+    """
+
+    pod: PodReference
+    number: int
+    node_names: tuple[str, ...]
+    extenders: tuple[int, ...]
+
+
 class ReadPod(msgspec.Struct, frozen=True, tag=True):
     """Read a pod back whose binding the watch has not confirmed.
 
@@ -130,6 +156,8 @@ Instruction: TypeAlias = (
     RunPreBind
     | StopPreBind
     | BindPod
+    | BindByExtender
+    | ConsultExtenders
     | ReadPod
     | PatchPodStatus
     | EmitEvent

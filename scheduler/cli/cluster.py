@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
+import structlog
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from scheduler.cli.bench.workloads import bench_node
 
@@ -104,6 +107,7 @@ def cluster(
         with_kubelet=kubelet,
         with_controllers=controllers,
     )
+    _set_up_logging()
     console = Console(stderr=True, highlight=False)
     announce = _announcement(console, nodes, write_kubeconfig)
     try:
@@ -111,8 +115,19 @@ def cluster(
     except KeyboardInterrupt:
         console.print("stopped")
     except (OSError, ValueError) as error:
-        console.print(f"[red]cannot start the cluster:[/red] {error}")
+        console.print(f"[red]cannot start the cluster:[/red] {escape(str(error))}")
         raise typer.Exit(1) from error
+
+
+def _set_up_logging() -> None:
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),
+        ],
+        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
+    )
 
 
 def _bench_nodes(count: int) -> list[dict[str, object]]:

@@ -24,6 +24,7 @@ from scheduler.cli.run_flags import LoggingFormat
 from scheduler.engine import Engine, make_engine
 from scheduler.framework import Framework, Handle
 from scheduler.operator import (
+    EngineFactory,
     EngineParts,
     LeaderElectionOptions,
     RunOptions,
@@ -50,19 +51,14 @@ def run_options(
         InvalidConfiguration: see `make_frameworks`.
     """
     handle = Handle()
-    registry = discover_plugins(handle)
-    for plugin, fault in registry.faults.items():
-        log.warning("plugin not loaded", plugin=plugin, fault=fault)
-    frameworks = make_frameworks(configuration, registry)
+    frameworks = _frameworks(configuration, handle)
     if configuration.client_connection.qps > 0:
         qps = configuration.client_connection.qps
         log.warning("clientConnection.qps is not enforced, requests are not limited", qps=qps)
     path = str(kubeconfig) if kubeconfig else configuration.client_connection.kubeconfig or None
     election = configuration.leader_election
     return RunOptions(
-        engine_factory=lambda parts: _engine(
-            frameworks, configuration, max_in_unschedulable_s, parts
-        ),
+        engine_factory=_engine_factory(frameworks, handle, configuration, max_in_unschedulable_s),
         scheduler_names=tuple(profile.scheduler_name for profile in configuration.profiles),
         kubeconfig=path,
         serving=serving,
@@ -71,23 +67,36 @@ def run_options(
     )
 
 
-def _engine(
+def _frameworks(configuration: KubeSchedulerConfiguration, handle: Handle) -> list[Framework]:
+    registry = discover_plugins(handle)
+    for plugin, fault in registry.faults.items():
+        log.warning("plugin not loaded", plugin=plugin, fault=fault)
+    return make_frameworks(configuration, registry)
+
+
+def _engine_factory(
     frameworks: Sequence[Framework],
+    handle: Handle,
     configuration: KubeSchedulerConfiguration,
     max_in_unschedulable_s: float,
-    parts: EngineParts,
-) -> Engine:
+) -> EngineFactory:
     queue_settings: Mapping[str, float] = {
         "initial_backoff_s": configuration.pod_initial_backoff_seconds,
         "max_backoff_s": configuration.pod_max_backoff_seconds,
         "max_in_unschedulable_s": max_in_unschedulable_s,
     }
-    return make_engine(
-        frameworks,
-        parts.choose,
-        queue_settings=queue_settings,
-        timer=parts.timer,
-    )
+
+    def make(parts: EngineParts) -> Engine:
+        engine = make_engine(
+            frameworks,
+            parts.choose,
+            queue_settings=queue_settings,
+            timer=parts.timer,
+        )
+        handle.connect(parts.post, engine.waiting_pods)
+        return engine
+
+    return make
 
 
 def _leader_election(election: LeaderElectionConfiguration) -> LeaderElectionOptions:

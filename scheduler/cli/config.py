@@ -28,7 +28,7 @@ def check(
     """Say whether a file would be accepted, or everything that is wrong with it."""
     configuration = _accepted(file)
     names = ", ".join(profile.scheduler_name for profile in configuration.profiles)
-    Console(highlight=False).print(f"[green]ok:[/green] {file} (profiles: {names})")
+    Console(highlight=False).print(f"[green]ok:[/green] {escape(str(file))} (profiles: {names})")
 
 
 @app.command()

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import yaml
 from rich.console import Console
-from rich.table import Table
+from rich.markup import escape
+from rich.table import Column, Table
 
 from scheduler.api.config import (
     ConfigError,
@@ -44,7 +45,8 @@ def read_configuration(path: Path | None) -> KubeSchedulerConfiguration:
 
 def print_mistakes(console: Console, invalid: InvalidConfiguration) -> None:
     """Show all mistakes of a configuration, one a row."""
-    table = Table("field", "is", "expected", title="configuration refused", title_justify="left")
+    columns = [Column(heading, overflow="fold") for heading in ("field", "is", "expected")]
+    table = Table(*columns, title="configuration refused", title_justify="left")
     for error in invalid.errors:
-        table.add_row(error.path, error.shown_value, error.expectation)
+        table.add_row(*map(escape, (error.path, error.shown_value, error.expectation)))
     console.print(table)

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from scheduler.api.config import (
     ConfigError,
@@ -83,7 +84,7 @@ def _failures_reported(cannot_start: tuple[type[Exception], ...]) -> Iterator[No
         print_mistakes(console, invalid)
         raise typer.Exit(1) from invalid
     except cannot_start as error:
-        console.print(f"[red]cannot run:[/red] {error}")
+        console.print(f"[red]cannot run:[/red] {escape(str(error))}")
         raise typer.Exit(1) from error
 
 

@@ -23,9 +23,12 @@ Invariants.
   wait; one that falls behind by ``max_pending_frames`` is closed, as a real API server closes it.
 - Controllers and the kubelet react to changes; none of them polls.
 
-Behaviour was compared with kube-apiserver v1.36. Not served: server-side apply (415), protobuf
-answers (406), field validation beyond what scheduling needs, custom resources, and the finalizers
-that protect volumes in use.
+Behaviour follows what was observed on kube-apiserver v1.36. The tests of those facts
+(``tests/integration/test_api_facts.py`` and ``test_api_write_facts.py``) are written to run against
+a real API server too.
+
+Not served: server-side apply (415), protobuf answers (406), field validation beyond what scheduling
+needs, custom resources, NoExecute eviction, and the finalizers that protect volumes in use.
 
 Rejected: etcd and kube-apiserver as child processes (binaries a user may not have, though the tests
 run against them where they are at hand), and an in-process fake client (it would leave the HTTP

@@ -17,6 +17,7 @@ from scheduler.cluster.store import Collection, HistoryLostError, Store, Stored,
 Json = dict[str, Any]
 
 FUTURE_REVISION_WAIT_S = 3.0
+_REVISION_CHECK_S = 0.05
 _CONTINUE_EXPIRED = (
     "The provided continue parameter is too old to display a consistent list result. You can "
     "start a new list without the continue parameter."
@@ -91,9 +92,11 @@ async def wait_for_revision(store: Store, text: str) -> None:
     """
     if not text or (asked := parse_revision(text)) <= store.revision:
         return
-    await asyncio.sleep(FUTURE_REVISION_WAIT_S)
-    if asked > store.revision:
-        raise errors.too_large_resource_version(asked, store.revision)
+    deadline = asyncio.get_running_loop().time() + FUTURE_REVISION_WAIT_S
+    while asked > store.revision:
+        if asyncio.get_running_loop().time() >= deadline:
+            raise errors.too_large_resource_version(asked, store.revision)
+        await asyncio.sleep(_REVISION_CHECK_S)
 
 
 class Page:

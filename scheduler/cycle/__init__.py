@@ -2,7 +2,8 @@
 
 Purpose: `schedule_pod` runs a pod through PreFilter, Filter, PreScore and Score and returns the
 node it goes to, or why it goes nowhere. `feasibility` finds the nodes it may go to, `ranking`
-picks one of them, `diagnosis` words the refusal as kube-scheduler does.
+picks one of them, `diagnosis` words the refusal as kube-scheduler does. `step_pod` does the same for pods
+that extenders have a say about: it ends where they have to be asked (`extenders`).
 
 Invariants:
     - It changes nothing: not the snapshot, not the cache; plugins write to the cycle state only.
@@ -16,6 +17,7 @@ Judging all nodes at once costs no more than judging some, and finds the best on
 sets ``percentageOfNodesToScore`` gets what it asks for.
 """
 
+from scheduler.cycle.consulted import ConsultationNeeded, Consulted
 from scheduler.cycle.diagnosis import NO_NODES_AVAILABLE, fit_error_message
 from scheduler.cycle.feasibility import NodeSearch, num_feasible_nodes_to_find
 from scheduler.cycle.ranking import pick_node
@@ -23,19 +25,25 @@ from scheduler.cycle.scheduling_cycle import (
     Failed,
     Scheduled,
     SchedulingResult,
+    SchedulingStep,
     Unschedulable,
     schedule_pod,
+    step_pod,
 )
 
 __all__ = [
     "NO_NODES_AVAILABLE",
+    "ConsultationNeeded",
+    "Consulted",
     "Failed",
     "NodeSearch",
     "Scheduled",
     "SchedulingResult",
+    "SchedulingStep",
     "Unschedulable",
     "fit_error_message",
     "num_feasible_nodes_to_find",
     "pick_node",
     "schedule_pod",
+    "step_pod",
 ]

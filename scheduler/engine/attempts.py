@@ -2,44 +2,98 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from msgspec.structs import replace
 
 from scheduler.api.instructions import AttemptResult, EmitEvent
 from scheduler.api.status import error
 from scheduler.binding import BindingCycle
-from scheduler.cycle import Failed, NodeSearch, Scheduled, Unschedulable, schedule_pod
+from scheduler.cycle import (
+    ConsultationNeeded,
+    Consulted,
+    Failed,
+    NodeSearch,
+    Scheduled,
+    SchedulingResult,
+    SchedulingStep,
+    Unschedulable,
+    step_pod,
+)
 from scheduler.engine.commitments import start_binding
+from scheduler.engine.consultations import Consultation
+from scheduler.engine.extenders import consulted, not_consulted, start_consultation
 from scheduler.engine.failure import Failure, give_back_to_queue
 from scheduler.engine.machine import Machine
-from scheduler.framework import CycleState, Framework
+from scheduler.framework import CycleState
 from scheduler.queue.queued_pod import QueuedPod
 from scheduler.state.pod_info import PodInfo
 
 
 def attempt_pod(machine: Machine, queued: QueuedPod, now: float) -> None:
     """Run one scheduling cycle for a pod in flight; ``scheduleOnePod`` of v1.36."""
-    info = queued.info
-    framework = machine.frameworks.get(info.scheduler_name)
-    if framework is None or _skip(machine, info):
-        machine.queue.done(info.uid)
+    if not _skip(machine, queued.info):
+        started = machine.timer()
+        state = CycleState()
+        step = _decide(machine, state, queued.info, not_consulted(machine, queued.info))
+        _go_on(machine, _Attempt(queued, queued.info, state, started), step, now)
+
+
+def resume_pod(machine: Machine, consultation: Consultation, now: float) -> None:
+    """Run the cycle again for a pod that the extenders have answered, or now have a place for."""
+    queued, info, answer = consultation.queued, consultation.info, consultation.answer
+    if _skip(machine, info):
         return
-    started = machine.timer()
+    started = machine.timer() if answer is None else consultation.started
     state = CycleState()
-    outcome = _decide(machine, framework, state, info)
-    duration = machine.timer() - started
-    machine.emit(_attempt_result(queued, outcome, duration))
-    if isinstance(outcome, Scheduled):
-        cycle = BindingCycle(queued, info, outcome.node_name, framework, state)
-        machine.cache.assume_pod(info, outcome.node_name)
+    step: SchedulingStep
+    if answer is not None and answer.error:
+        step = Failed(error(answer.error))
+    else:
+        step = _decide(machine, state, info, consulted(machine, consultation))
+    _go_on(machine, _Attempt(queued, info, state, started), step, now)
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """A pod being attempted; `info` may be newer than the queue's, `started` is timer seconds."""
+
+    queued: QueuedPod
+    info: PodInfo
+    state: CycleState
+    started: float
+
+
+def _go_on(machine: Machine, attempt: _Attempt, step: SchedulingStep, now: float) -> None:
+    """Do what follows from the cycle: consult extenders, bind, or give back."""
+    queued, info = attempt.queued, attempt.info
+    if isinstance(step, ConsultationNeeded):
+        start_consultation(machine, queued, info, step, attempt.started)
+        return
+    machine.emit(_attempt_result(queued, step, machine.timer() - attempt.started))
+    if isinstance(step, Scheduled):
+        framework = machine.frameworks[info.scheduler_name]
+        binder = machine.extenders.binder_of(info.spec)
+        cycle = BindingCycle(
+            queued, info, step.node_name, framework, attempt.state, extender=binder
+        )
+        machine.cache.assume_pod(info, step.node_name)
         machine.queue.nominator.remove(info.uid)
         start_binding(machine, cycle, now)
     else:
-        give_back_to_queue(machine, queued, info, _failure(outcome), now)
+        give_back_to_queue(machine, queued, info, _failure(step), now)
 
 
 def _skip(machine: Machine, info: PodInfo) -> bool:
-    """Whether there is nothing to decide: the pod is being deleted, or has a node already."""
-    if info.terminating:
+    """Whether there is nothing to decide; the pod is done then.
+
+    It is being deleted, has a node already, or names a scheduler that is not ours.
+    """
+    is_placed = machine.cache.get_pod(info.uid) is not None
+    is_ours = info.scheduler_name in machine.frameworks
+    if is_ours and not is_placed and not info.terminating:
+        return False
+    if is_ours and info.terminating:
         note = f"skip schedule deleting pod: {info.key}"
         machine.emit(
             EmitEvent(
@@ -51,14 +105,15 @@ def _skip(machine: Machine, info: PodInfo) -> bool:
                 info.scheduler_name,
             )
         )
-        return True
-    return machine.cache.get_pod(info.uid) is not None
+    machine.queue.done(info.uid)
+    return True
 
 
 def _decide(
-    machine: Machine, framework: Framework, state: CycleState, info: PodInfo
-) -> Scheduled | Unschedulable | Failed:
+    machine: Machine, state: CycleState, info: PodInfo, said: Consulted | None
+) -> SchedulingStep:
     """The cycle's answer; a fault in it is an error of this pod and of no other."""
+    framework = machine.frameworks[info.scheduler_name]
     nominator = machine.queue.nominator
     search = NodeSearch(
         nominated=tuple(
@@ -67,17 +122,18 @@ def _decide(
             for nominated in nominator.pods_on(node_name)
         ),
         percentage=framework.profile.percentage_of_nodes_to_score,
+        consulted=said,
     )
     snapshot = machine.cache.snapshot()
     try:
-        return schedule_pod(framework, snapshot, info, state, machine.choose, search)
+        return step_pod(framework, snapshot, info, state, machine.choose, search)
     except Exception as fault:
         machine.problem(f"Pod {info.key}", f"scheduling cycle: {fault!r}")
         return Failed(error(f"scheduling cycle: {fault!r}"))
 
 
 def _attempt_result(
-    queued: QueuedPod, outcome: Scheduled | Unschedulable | Failed, duration_s: float
+    queued: QueuedPod, outcome: SchedulingResult, duration_s: float
 ) -> AttemptResult:
     """What the shell logs and counts."""
     base = AttemptResult(

@@ -39,6 +39,10 @@ def dump_machine(machine: Machine) -> dict[str, Any]:
             cycle.info.key: {"node": cycle.node_name, "phase": cycle.phase.value}
             for cycle in machine.bindings.values()
         },
+        "consultations": {
+            consultation.info.key: "with extenders" if consultation.is_out else "waiting"
+            for consultation in machine.consultations
+        },
         "unconfirmed": [reference.key for reference, _ in machine.unconfirmed.values()],
     }
 

@@ -10,8 +10,8 @@ from scheduler.api import events
 from scheduler.api.events import Event
 from scheduler.api.instructions import Instruction
 from scheduler.api.status import Status
-from scheduler.engine import commitments, observation
-from scheduler.engine.attempts import attempt_pod
+from scheduler.engine import commitments, extenders, observation
+from scheduler.engine.attempts import attempt_pod, resume_pod
 from scheduler.engine.dump import dump_machine
 from scheduler.engine.invariants import check_invariants
 from scheduler.engine.journal import Handled, Journal, Scheduled
@@ -40,6 +40,7 @@ _HANDLERS: Mapping[type[Any], Handler] = {
     events.BindFailed: commitments.bind_failed,
     events.WaitingPodAllowed: commitments.waiting_pod_allowed,
     events.WaitingPodRejected: commitments.waiting_pod_rejected,
+    events.ExtendersAnswered: extenders.extenders_answered,
 }
 
 
@@ -96,10 +97,8 @@ class Engine:
         self._choices.clear()
         self._advance_time(now)
         for _ in range(budget):
-            queued = self._machine.queue.pop(now)
-            if queued is None:
+            if not self._try_one(now):
                 break
-            attempt_pod(self._machine, queued, now)
         answer = self._machine.take_outbox()
         if self.journal is not None:
             self.journal.record(Scheduled(now, budget, tuple(self._choices), tuple(answer)))
@@ -134,7 +133,7 @@ class Engine:
 
     def has_ready_pods(self) -> bool:
         """Whether `schedule` would find a pod to try."""
-        return self._machine.queue.has_ready_pods()
+        return self._machine.consultations.has_ready or self._machine.queue.has_ready_pods()
 
     def in_flight(self) -> int:
         """How many pods have a node and are not known to be bound."""
@@ -163,6 +162,17 @@ class Engine:
             InvariantViolation: Naming what is wrong.
         """
         check_invariants(self._machine)
+
+    def _try_one(self, now: float) -> bool:
+        """Try the next pod; those that extenders have answered go first. False if there is none."""
+        consultation = self._machine.consultations.take_ready()
+        if consultation is not None:
+            resume_pod(self._machine, consultation, now)
+            return True
+        queued = self._machine.queue.pop(now)
+        if queued is not None:
+            attempt_pod(self._machine, queued, now)
+        return queued is not None
 
     def _advance_time(self, now: float) -> None:
         self._machine.queue.flush(now)

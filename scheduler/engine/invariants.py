@@ -21,9 +21,11 @@ def check_invariants(machine: Machine) -> None:
         if machine.cache.get_pod(uid) is None and not cycle.was_deleted:
             raise InvariantViolation(f"pod {cycle.info.key} being bound", "in the cache", "absent")
     in_flight = sorted(machine.queue.in_flight())
-    being_bound = sorted(machine.bindings)
-    if in_flight != being_bound:
-        raise InvariantViolation("pods in flight", being_bound, in_flight)
+    accounted = sorted((*machine.bindings, *machine.consultations.uids))
+    if in_flight != accounted:
+        raise InvariantViolation("pods in flight", accounted, in_flight)
+    for problem in machine.consultations.problems():
+        raise InvariantViolation("consultations", "consistent", problem)
     both = sorted(machine.unconfirmed.keys() & machine.bindings.keys())
     if both:
         raise InvariantViolation("pods bound and yet being bound", [], both)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from scheduler.api.extenders import NO_EXTENDERS, Extenders
 from scheduler.api.instructions import Instruction, PodReference, ReportProblem
 from scheduler.binding import BindingCycle, WaitingPods
+from scheduler.engine.consultations import Consultations
 from scheduler.framework.runner import Framework
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.state.cache import ClusterCache
@@ -18,7 +20,9 @@ class Machine:
 
     Attributes:
         frameworks: One per profile, by scheduler name.
+        extenders: Who has a say besides the plugins.
         bindings: Pods that have a node and are not bound yet, by UID.
+        consultations: Pods that wait for extenders, by UID.
         unconfirmed: Pods the API server has bound and the watch has not shown yet, by UID, with
             the time of the answer; in order of that time.
         reported: The PodScheduled condition last written for a pending pod, by UID, so that an
@@ -31,11 +35,16 @@ class Machine:
     queue: SchedulingQueue
     choose: Callable[[int], int]
     timer: Callable[[], float]
+    extenders: Extenders = NO_EXTENDERS
     bindings: dict[str, BindingCycle] = field(default_factory=dict)
+    consultations: Consultations = field(init=False)
     waiting: WaitingPods = field(default_factory=WaitingPods)
     unconfirmed: dict[str, tuple[PodReference, float]] = field(default_factory=dict)
     reported: dict[str, tuple[str, str]] = field(default_factory=dict)
     outbox: list[Instruction] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.consultations = Consultations(self.extenders.max_consultations)
 
     def emit(self, instruction: Instruction) -> None:
         """Add to the answer of the call in progress."""

@@ -22,6 +22,7 @@ from scheduler.api.events import (
 from scheduler.api.instructions import EmitEvent, PodReference
 from scheduler.api.pod import Pod
 from scheduler.engine.commitments import ASSIGNED_POD_DELETE, pending_pod_gone
+from scheduler.engine.extenders import drop_consultation
 from scheduler.engine.machine import Machine
 from scheduler.state.pod_info import PodInfo, make_pod_info
 
@@ -40,6 +41,7 @@ def pending_pod_seen(machine: Machine, event: PendingPodSeen, now: float) -> Non
     """Queue a new pod, or update it where it is: queued, in flight, or being bound."""
     info = _pod_info(machine, event.pod)
     if info is None:
+        drop_consultation(machine, event.pod.metadata.uid)
         machine.queue.delete(event.pod.metadata.uid)
         return
     if info.scheduler_name not in machine.frameworks:
@@ -55,12 +57,16 @@ def pending_pod_seen(machine: Machine, event: PendingPodSeen, now: float) -> Non
         machine.queue.add(info, now)
     else:
         machine.queue.update(info, now)
+        consultation = machine.consultations.get(info.uid)
+        if consultation is not None:
+            consultation.info = info
 
 
 def pending_pod_left(machine: Machine, event: PendingPodGone, now: float) -> None:
     """Take a pod out of the queue; its binding cycle, if any, has its own say."""
     if pending_pod_gone(machine, event.uid, now):
         return
+    drop_consultation(machine, event.uid)
     machine.queue.delete(event.uid)
     machine.reported.pop(event.uid, None)
 
@@ -71,6 +77,7 @@ def assigned_pod_seen(machine: Machine, event: AssignedPodSeen, now: float) -> N
     if info is None:
         return
     if info.uid not in machine.bindings:
+        drop_consultation(machine, info.uid)
         machine.queue.delete(info.uid)
         machine.reported.pop(info.uid, None)
     change = machine.cache.pod_seen(info)
@@ -148,6 +155,7 @@ def object_invalid(machine: Machine, event: ObjectInvalid, _now: float) -> None:
     text = f'{event.field}: "{event.value}" (expected {event.expectation})'
     machine.problem(f"{event.kind} {name}", text)
     if event.kind == "Pod" and event.uid:
+        drop_consultation(machine, event.uid)
         machine.queue.delete(event.uid)
         _tell_owner(machine, PodReference(event.namespace, event.name, event.uid), text)
 

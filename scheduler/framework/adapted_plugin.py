@@ -48,7 +48,7 @@ _COMPANIONS = (
 )
 
 
-class PluginArgs(msgspec.Struct, frozen=True, rename="camel"):
+class PluginArgs(msgspec.Struct, rename="camel"):
     """Base of a plugin's ``Args``: fields in snake_case here, in camelCase in the configuration.
 
     Every field has a default. A method ``validate()`` may yield a `ConfigError` for each value

@@ -41,6 +41,7 @@ MAX_READS_IN_FLIGHT = 8
 
 log = structlog.get_logger("scheduler")
 
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Writers:
     """Who carries out which kind of instruction."""

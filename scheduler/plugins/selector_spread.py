@@ -97,7 +97,7 @@ def spread_score(counts: Int64Array, zones: Int64Array) -> Int64Array:
         ``int64[nodes]``, multiples of 10 in 0..100.
 
     Examples:
-        Zone 0 has 3 pods and zone 1 has 1. The second node: 10 * 1/2 of a third, 10 * 0/3 of two.
+        Zone 0 has 3 pods, zone 1 has 1. Points of the third node: 10 * 1/2 / 3 + 10 * 2/3 * 2/3.
 
         >>> spread_score(np.array([2, 1, 1]), np.array([0, 0, 1])).tolist()
         [0, 10, 60]
@@ -225,7 +225,7 @@ def _has(labels: Mapping[str, str], selector: LabelSelector) -> bool:
 def _compiled(written: LabelSelector) -> Selector | None:
     """None for a selector that says nothing, or something that cannot be understood.
 
-    The API server admits neither; as in kube-scheduler, the pod is spread without it.
+    The API server admits neither; the pod is spread by the others.
     """
     try:
         selector = compile_label_selector(written)

@@ -137,10 +137,12 @@ class ApiClient:
         return version
 
     @asynccontextmanager
-    async def watch(self, path: str, query: str = "") -> AsyncIterator[Watch]:
+    async def watch(
+        self, path: str, query: str = "", accept: str = "application/json"
+    ) -> AsyncIterator[Watch]:
         """Open a watch."""
         url = f"{path}?watch=1&{query}"
-        async with self._session.get(url, headers={"Accept": "application/json"}) as response:
+        async with self._session.get(url, headers={"Accept": accept}) as response:
             yield Watch(response)
 
 

@@ -251,16 +251,28 @@ async def test_a_faulty_selector_is_a_bad_request(api: ApiClient) -> None:
     assert [reply.status for reply in replies] == [400, 400]
 
 
-async def test_a_table_watch_defines_its_columns_once(api: ApiClient) -> None:
-    table = "application/json;as=Table;v=v1;g=meta.k8s.io"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+
+async def test_a_list_can_be_had_as_a_table(api: ApiClient) -> None:
     await api.create(PODS, pod())
-    listed = (await api.get(PODS, accept=table)).body
+    listed = (await api.get(PODS, accept=TABLE)).body
     assert [column["name"] for column in listed["columnDefinitions"]] == [
         "Name", "Ready", "Status", "Restarts", "Age", "IP", "Node", "Nominated Node",
         "Readiness Gates",
     ]  # fmt: skip
     assert listed["rows"][0]["cells"][:4] == ["a", "0/1", "Pending", "0"]
     assert listed["rows"][0]["object"]["kind"] == "PartialObjectMetadata"
+
+
+async def test_a_table_watch_defines_its_columns_once(api: ApiClient) -> None:
+    for name in "ab":
+        await api.create(PODS, pod(name))
+    async with api.watch(PODS, accept=TABLE) as watch:
+        first, second = await watch.take(2)
+    assert [event["object"]["kind"] for event in (first, second)] == ["Table", "Table"]
+    assert first["object"]["columnDefinitions"]
+    assert not second["object"]["columnDefinitions"]
 
 
 async def test_a_finalizer_holds_an_object_until_it_is_removed(api: ApiClient) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 from rich.console import Console
+from rich.markup import escape
 
 from scheduler.cli.apply import create_all
 from scheduler.cli.audit import read_cluster
@@ -130,7 +131,7 @@ def run_drain(options: DrainOptions, console: Console, as_json: bool) -> int:
         try:
             result = asyncio.run(Drain(options, processes, Path(name)).run())
         except FAILURES as error:
-            console.print(f"[red]failed:[/red] {error}")
+            console.print(f"[red]failed:[/red] {escape(str(error))}")
             return 1
     if as_json:
         console.out(msgspec.json.encode(result).decode())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from scheduler.cli.bench.drain_result import DrainResult
@@ -35,4 +36,4 @@ def print_drain_result(console: Console, result: DrainResult) -> None:
     """Print the table, and below it what must not be."""
     console.print(drain_table(result))
     for problem in result.problems:
-        console.print(f"[red]failed:[/red] {problem}")
+        console.print(f"[red]failed:[/red] {escape(problem)}")

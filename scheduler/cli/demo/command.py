@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from scheduler.cli.processes import ChildProcesses
 
@@ -35,6 +36,6 @@ def demo(
     ):
         problems = run_demo(Demo(console, processes, Path(directory)), keep)
     for problem in problems[:_MAX_PROBLEMS_SHOWN]:
-        console.print(f"[red]failed:[/red] {problem}", highlight=False)
+        console.print(f"[red]failed:[/red] {escape(problem)}", highlight=False)
     if problems:
         raise typer.Exit(1)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from scheduler.api.node import Node
@@ -41,7 +42,7 @@ def placement_table(outcome: Outcome) -> Table:
             *_counts([nodes[name] for name in on], SIZE, sizes),
             len(set(on)),
         ]
-        table.add_row(workload, *map(str, counts))
+        table.add_row(escape(workload), *map(str, counts))
     return table
 
 
@@ -52,7 +53,8 @@ def pending_table(outcome: Outcome) -> Table:
     table.add_column("PodScheduled is False because", overflow="fold")
     for placement in outcome.placements:
         if placement.bound_at is None:
-            table.add_row(placement.pod.metadata.namespaced_name, pending_reason(placement))
+            name = placement.pod.metadata.namespaced_name
+            table.add_row(name, escape(pending_reason(placement)))
     return table
 
 

@@ -15,7 +15,7 @@ from scheduler.cli.demo.sample import EXPECT_ANNOTATION, PENDING
 from scheduler.cli.placements import Placement
 from tests.support.builders import make_node, make_pod
 
-REASON = "0/1 nodes are available: 1 Insufficient cpu."
+REASON = "0/1 nodes are available: 1 node(s) did not satisfy plugin(s) [/A B]."
 SIZE = "node.kubernetes.io/instance-type"
 
 

@@ -1,0 +1,73 @@
+"""Asking extenders and hearing from them, as far as the engine has a part in it."""
+
+from __future__ import annotations
+
+from scheduler.api.events import ExtendersAnswered
+from scheduler.api.extenders import EXTENDER_PLUGIN
+from scheduler.api.instructions import ConsultExtenders
+from scheduler.api.status import Status, unresolvable, unschedulable
+from scheduler.cycle import ConsultationNeeded, Consulted
+from scheduler.engine.consultations import Consultation
+from scheduler.engine.machine import Machine
+from scheduler.queue.queued_pod import QueuedPod
+from scheduler.state.pod_info import PodInfo
+
+
+def extenders_answered(machine: Machine, event: ExtendersAnswered, _now: float) -> None:
+    """Let the pod go on when it is next its turn; an answer nobody waits for is dropped."""
+    machine.consultations.answer(event)
+
+
+def start_consultation(
+    machine: Machine, queued: QueuedPod, info: PodInfo, needed: ConsultationNeeded, started: float
+) -> None:
+    """Send a pod in flight to the extenders, or let it wait until they have time for it."""
+    if not machine.consultations.has_place:
+        framework = machine.frameworks[info.scheduler_name]
+        key = framework.sort_key(info, queued.queued_at)
+        machine.consultations.wait(queued, info, started, key)
+        return
+    asked = needed.node_names
+    consultation = machine.consultations.ask(queued, info, started, asked)
+    extenders = machine.extenders.to_consult(info.spec)
+    machine.emit(ConsultExtenders(info.reference, consultation.number, asked, extenders))
+
+
+def drop_consultation(machine: Machine, uid: str) -> None:
+    """The pod is gone, bound by somebody else or unusable: its attempt ends here."""
+    if machine.consultations.remove(uid):
+        machine.queue.delete(uid)
+        machine.queue.done(uid)
+
+
+def not_consulted(machine: Machine, info: PodInfo) -> Consulted | None:
+    """What is known of the extenders' opinion before they are asked; None if none has a say."""
+    extenders = machine.extenders.to_consult(info.spec) if machine.extenders else ()
+    if not extenders:
+        return None
+    return Consulted(machine.extenders.any_filters(extenders))
+
+
+def consulted(machine: Machine, consultation: Consultation) -> Consulted | None:
+    """What the extenders have said so far."""
+    known = not_consulted(machine, consultation.info)
+    answer = consultation.answer
+    if known is None or answer is None or consultation.asked is None:
+        return known
+    return Consulted(
+        known.any_filters,
+        asked=frozenset(consultation.asked),
+        passed=frozenset(answer.passed),
+        rejected=_rejected(answer),
+        scores=answer.scores,
+    )
+
+
+def _rejected(answer: ExtendersAnswered) -> dict[str, Status]:
+    statuses = {
+        name: unschedulable(reason, plugin=EXTENDER_PLUGIN)
+        for name, reason in answer.failed.items()
+    }
+    for name, reason in answer.failed_and_unresolvable.items():
+        statuses[name] = unresolvable(reason, plugin=EXTENDER_PLUGIN)
+    return statuses

@@ -1,0 +1,1 @@
+"""Plugins for Stowage, one a module."""

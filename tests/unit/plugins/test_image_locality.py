@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import pytest
+
+from scheduler.api.node import ContainerImage
+from scheduler.api.volume import ImageVolumeSource, Volume
+from scheduler.framework import CycleState, NoArgs
+from scheduler.plugins.image_locality import ImageLocality, normalized_image_name
+from tests.support.builders import make_node, make_pod
+from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
+
+MEBIBYTE = 1024 * 1024
+
+
+def _cluster() -> MirroredCluster:
+    large = ContainerImage(("registry.example/large:1",), 2046 * MEBIBYTE)
+    small = ContainerImage(("registry.example/small:latest",), 46 * MEBIBYTE)
+    return MirroredCluster([make_node("n0", images=[large]), make_node("n1", images=[small])])
+
+
+def _scores(*images: str, volumes: tuple[Volume, ...] = ()) -> list[int]:
+    cluster = _cluster()
+    pod = cluster.info(make_pod("p", images=images, volumes=volumes))
+    nodes = existing_nodes(cluster.snapshot())
+    return ImageLocality(NoArgs()).score(CycleState(), pod, nodes).tolist()
+
+
+def test_a_large_image_counts_by_its_size_times_its_spread() -> None:
+    """(2046 / 2 - 23) * 100 / (1000 - 23) is above 100, so it is cut to 100."""
+    assert _scores("registry.example/large:1") == [100, 0]
+    assert _scores("registry.example/large:1", "other") == [100 * (1023 - 23) // (2000 - 23), 0]
+
+
+def test_an_image_below_the_threshold_counts_nothing() -> None:
+    assert _scores("registry.example/small") == [0, 0]
+
+
+def test_an_image_volume_counts_as_a_container_does() -> None:
+    volume = Volume(name="v", image=ImageVolumeSource("registry.example/large:1"))
+    assert _scores("other", volumes=(volume,)) == [100 * (1023 - 23) // (2000 - 23), 0]
+
+
+@pytest.mark.parametrize(
+    ("name", "want"),
+    [
+        ("root", "root:latest"),
+        ("root:tag", "root:tag"),
+        ("gcr.io:5000/root", "gcr.io:5000/root:latest"),
+        ("root@sha256:abc", "root@sha256:abc"),
+    ],
+)
+def test_an_image_without_a_tag_is_the_latest(name: str, want: str) -> None:
+    assert normalized_image_name(name) == want

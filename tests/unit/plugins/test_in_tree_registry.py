@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import pytest
+
+from scheduler.api.config import KubeSchedulerProfile
+from scheduler.api.events import ActionType, ClusterEvent, EventResource
+from scheduler.framework import Framework, build_profile
+from scheduler.plugins import in_tree_registry
+
+NODE_ADD = ClusterEvent(EventResource.NODE, ActionType.ADD)
+NODE_LABEL = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_LABEL)
+NODE_TAINT = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_TAINT)
+NODE_ALLOCATABLE = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_ALLOCATABLE)
+POD_DELETED = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE)
+POD_SHRUNK = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.UPDATE_POD_SCALE_DOWN)
+OWN_TOLERATION = ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.UPDATE_POD_TOLERATION)
+OWN_GATES = ClusterEvent(
+    EventResource.UNSCHEDULED_POD, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
+)
+EVENTS = {
+    "NODE_ADD": NODE_ADD,
+    "NODE_LABEL": NODE_LABEL,
+    "NODE_TAINT": NODE_TAINT,
+    "NODE_ALLOCATABLE": NODE_ALLOCATABLE,
+    "POD_DELETED": POD_DELETED,
+    "POD_SHRUNK": POD_SHRUNK,
+    "OWN_TOLERATION": OWN_TOLERATION,
+    "OWN_GATES": OWN_GATES,
+}
+
+
+def test_every_plugin_is_made_under_its_own_name() -> None:
+    registry = in_tree_registry()
+    for name, factory in registry.items():
+        assert factory.construct(factory.args()).name == name
+
+
+@pytest.mark.parametrize(
+    ("plugin", "want"),
+    [
+        ("SchedulingGates", {"OWN_GATES"}),
+        ("NodeUnschedulable", {"NODE_ADD", "NODE_TAINT", "OWN_TOLERATION"}),
+        ("NodeName", {"NODE_ADD", "NODE_TAINT"}),
+        ("TaintToleration", {"NODE_ADD", "NODE_TAINT", "OWN_TOLERATION"}),
+        ("NodeAffinity", {"NODE_ADD", "NODE_TAINT", "NODE_LABEL"}),
+        ("NodePorts", {"NODE_ADD", "NODE_TAINT", "POD_DELETED"}),
+        (
+            "NodeResourcesFit",
+            {"NODE_ADD", "NODE_TAINT", "NODE_ALLOCATABLE", "POD_DELETED", "POD_SHRUNK"},
+        ),
+        ("VolumeZone", {"NODE_ADD", "NODE_TAINT", "NODE_LABEL"}),
+    ],
+)
+def test_a_plugin_hears_of_the_events_that_may_help_its_pods(plugin: str, want: set[str]) -> None:
+    framework = Framework(build_profile(KubeSchedulerProfile(), in_tree_registry()))
+    registered = framework.events_by_plugin[plugin]
+    heard = {
+        name
+        for name, event in EVENTS.items()
+        if any(registration.event.matches(event) for registration in registered)
+    }
+    assert heard == want

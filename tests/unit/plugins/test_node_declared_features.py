@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from scheduler.api.events import QueueingHint
+from scheduler.api.pod import ContainerRestartRule, Pod
+from scheduler.api.status import Code
+from scheduler.framework import NoArgs
+from scheduler.plugins.node_declared_features import NodeDeclaredFeatures, after_node_change
+from tests.support.builders import make_node, make_pod
+from tests.support.mirrored_cluster import MirroredCluster
+from tests.unit.plugins.single_filter import pre_filter, refused
+
+PLUGIN = NodeDeclaredFeatures(NoArgs())
+HOST_USERS = "UserNamespacesHostNetworkSupport"
+RESTART = "RestartAllContainersOnContainerExits"
+
+
+def _restarting(action: str) -> Pod:
+    pod = make_pod("p")
+    rules = (ContainerRestartRule(action),)
+    container = msgspec.structs.replace(pod.spec.containers[0], restart_policy_rules=rules)
+    spec = msgspec.structs.replace(pod.spec, containers=(container,))
+    return msgspec.structs.replace(pod, spec=spec)
+
+
+@pytest.fixture
+def cluster() -> MirroredCluster:
+    return MirroredCluster(
+        [
+            make_node("n0"),
+            make_node("n1", declared_features=[HOST_USERS]),
+            make_node("n2", declared_features=[RESTART, HOST_USERS]),
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        make_pod("p"),
+        make_pod("p", host_network=True),
+        make_pod("p", host_network=True, host_users=True),
+        make_pod("p", host_users=False),
+        _restarting("Restart"),
+    ],
+)
+def test_an_ordinary_pod_needs_no_feature(cluster: MirroredCluster, pod: Pod) -> None:
+    assert pre_filter(PLUGIN, cluster, pod).status.is_skip
+
+
+@pytest.mark.parametrize(
+    ("pod", "want"),
+    [
+        (make_pod("p", host_network=True, host_users=False), ["n0"]),
+        (_restarting("RestartAllContainers"), ["n0", "n1"]),
+    ],
+)
+def test_a_node_must_have_declared_what_the_pod_needs(
+    cluster: MirroredCluster, pod: Pod, want: list[str]
+) -> None:
+    found = refused(PLUGIN, cluster, pod)
+    assert sorted(found) == want
+    assert found["n0"].code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+    assert found["n0"].reasons == ("node(s) didn't match Pod's required features",)
+
+
+def test_only_a_node_that_declares_something_else_is_worth_a_try(cluster: MirroredCluster) -> None:
+    pod = cluster.info(make_pod("p"))
+    bare, featured = make_node("n0"), make_node("n0", declared_features=[RESTART])
+    assert after_node_change(pod, bare, bare) is QueueingHint.SKIP
+    assert after_node_change(pod, bare, featured) is QueueingHint.QUEUE
+    assert after_node_change(pod, None, featured) is QueueingHint.QUEUE

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from scheduler.api.instructions import BindPod
+from scheduler.api.status import Code
+from scheduler.framework import CycleState, NoArgs
+from scheduler.plugins.default_binder import DefaultBinder
+from scheduler.plugins.priority_sort import PrioritySort
+from scheduler.plugins.scheduling_gates import SchedulingGates
+from scheduler.state import ClusterCache, make_pod_info
+from tests.support.builders import make_pod
+
+
+def test_higher_priority_goes_first_then_who_came_first() -> None:
+    classes = ClusterCache().classes
+    sort = PrioritySort(NoArgs())
+    keys = {
+        name: sort.sort_key(make_pod_info(make_pod(name, priority=priority), classes), queued_at)
+        for name, priority, queued_at in (("low", None, 1.0), ("late", 5, 3.0), ("early", 5, 2.0))
+    }
+    assert sorted(keys, key=lambda name: keys[name]) == ["early", "late", "low"]
+
+
+def test_a_gated_pod_stays_out_until_its_last_gate_is_gone() -> None:
+    classes = ClusterCache().classes
+    plugin = SchedulingGates(NoArgs())
+    gated = plugin.pre_enqueue(make_pod_info(make_pod("p", gates=["b", "a"]), classes))
+    assert gated.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+    assert gated.message == "waiting for scheduling gates: [b a]"
+    assert plugin.pre_enqueue(make_pod_info(make_pod("p"), classes)).is_success
+
+
+def test_every_pod_is_bound_by_a_binding() -> None:
+    pod = make_pod_info(make_pod("p"), ClusterCache().classes)
+    instruction = DefaultBinder(NoArgs()).bind(CycleState(), pod, "n0")
+    assert instruction == BindPod(pod.reference, "n0")

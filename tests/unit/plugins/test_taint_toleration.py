@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from scheduler.api.node import Taint
+from scheduler.api.pod import Toleration
+from scheduler.api.status import Code
+from scheduler.framework import CycleState, NoArgs
+from scheduler.plugins.taint_toleration import TaintToleration
+from tests.support.builders import make_node, make_pod
+from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
+from tests.unit.plugins.single_filter import refused
+
+PLUGIN = TaintToleration(NoArgs())
+
+
+def test_a_node_is_refused_for_a_taint_that_is_not_tolerated() -> None:
+    cluster = MirroredCluster(
+        [
+            make_node("n0"),
+            make_node("n1", taints=[Taint("dedicated", "db", "NoSchedule")]),
+            make_node("n2", taints=[Taint("dedicated", "web", "NoExecute")]),
+            make_node("n3", taints=[Taint("slow", "", "PreferNoSchedule")]),
+        ]
+    )
+    found = refused(PLUGIN, cluster, make_pod("p"))
+    assert sorted(found) == ["n1", "n2"]
+    assert found["n1"].code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+    assert found["n1"].reasons == ("node(s) had untolerated taint(s)",)
+    tolerant = make_pod("p", tolerations=[Toleration(key="dedicated", value="db")])
+    assert sorted(refused(PLUGIN, cluster, tolerant)) == ["n2"]
+
+
+def test_fewest_intolerable_preferences_score_best() -> None:
+    prefer = [Taint(key, "", "PreferNoSchedule") for key in ("a", "b", "c")]
+    cluster = MirroredCluster(
+        [
+            make_node("n0"),
+            make_node("n1", taints=prefer[:1]),
+            make_node("n2", taints=prefer),
+        ]
+    )
+    nodes = existing_nodes(cluster.snapshot())
+    pod = cluster.info(make_pod("p", tolerations=[Toleration(key="c", operator="Exists")]))
+    raw = PLUGIN.score(CycleState(), pod, nodes)
+    assert raw.tolist() == [0, 1, 2]
+    assert PLUGIN.normalize_score(CycleState(), pod, nodes, raw).tolist() == [100, 50, 0]
