@@ -7,6 +7,7 @@ it. Here is only what the configuration says; asking them is the shell's.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from scheduler.api.config_types import Extender
 from scheduler.api.pod import PodSpec
@@ -30,6 +31,14 @@ def is_interested(extender: Extender, spec: PodSpec) -> bool:
         or not managed.isdisjoint(container.resources.limits)
         for container in (*spec.containers, *spec.init_containers)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class BindingExtender:
+    """An extender that binds a pod; an ignorable one may fail, the Bind plugins bind then."""
+
+    index: int
+    is_ignorable: bool
 
 
 class Extenders:
@@ -68,17 +77,12 @@ class Extenders:
         """Whether one of these may reject nodes."""
         return any(self.configured[index].filter_verb for index in indices)
 
-    def binder_of(self, spec: PodSpec) -> int | None:
+    def binder_of(self, spec: PodSpec) -> BindingExtender | None:
         """The one that binds such a pod in place of the Bind plugins."""
-        return next(
-            (
-                index
-                for index in self._order
-                if self.configured[index].bind_verb
-                if is_interested(self.configured[index], spec)
-            ),
-            None,
-        )
+        for index, extender in enumerate(self.configured):
+            if extender.bind_verb and is_interested(extender, spec):
+                return BindingExtender(index, extender.ignorable)
+        return None
 
     def ignored_resources(self) -> Iterator[str]:
         """Managed resources with ``ignoredByScheduler``: NodeResourcesFit leaves them alone."""

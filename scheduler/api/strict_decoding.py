@@ -7,7 +7,8 @@ The API server's own objects are decoded leniently and fast; what a person wrote
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, TypeVar, Union, get_args, get_origin
+from enum import Enum
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
@@ -72,9 +73,22 @@ def _decode(value: object, wanted: Any, path: str, errors: list[ConfigError]) ->
         return _decode_items(value, get_args(wanted)[0], path, errors)
     try:
         return msgspec.convert(value, wanted, dec_hook=_decode_duration)
-    except (msgspec.ValidationError, ValueError):
-        errors.append(ConfigError(path, value, _EXPECTATIONS.get(wanted, "a mapping of fields")))
+    except (msgspec.ValidationError, ValueError) as refusal:
+        errors.append(ConfigError(path, value, _expectation(wanted, refusal)))
         return None
+
+
+def _expectation(wanted: Any, refusal: Exception) -> str:
+    if wanted in _EXPECTATIONS:
+        return _EXPECTATIONS[wanted]
+    if get_origin(wanted) is Literal:
+        return f"one of {', '.join(map(str, get_args(wanted)))}"
+    if isinstance(wanted, type) and issubclass(wanted, Enum):
+        return f"one of {', '.join(str(member.value) for member in wanted)}"
+    if get_origin(wanted) is Annotated:
+        # The bounds of a msgspec.Meta, in msgspec's words: "Expected `int` >= 1".
+        return str(refusal).removeprefix("Expected ").replace("`", "")
+    return _MAPPING
 
 
 def _decode_items(value: object, item: Any, path: str, errors: list[ConfigError]) -> Any:

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias
 
-from scheduler.api.instructions import Instruction, PodReference, RunPreBind
+from scheduler.api.extenders import BindingExtender
+from scheduler.api.instructions import (
+    BindByExtender,
+    BindPod,
+    Instruction,
+    PodReference,
+    RunPreBind,
+)
 from scheduler.api.status import Code, Status
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.runner import Framework
@@ -33,6 +40,7 @@ class BindingCycle:
         left_pending: Whether the watch of pending pods has reported it gone. After the Binding
             was sent that is what success looks like; before, it means the pod was deleted.
         was_deleted: Whether the pod was seen bound and then gone, all before the answer came.
+        extender: Binds the pod in place of the Bind plugins; None if none does.
     """
 
     queued: QueuedPod
@@ -43,6 +51,7 @@ class BindingCycle:
     phase: BindingPhase = BindingPhase.PRE_BINDING
     left_pending: bool = False
     was_deleted: bool = False
+    extender: BindingExtender | None = None
 
     @property
     def reference(self) -> PodReference:
@@ -67,10 +76,20 @@ class BindingCycle:
         return self.framework.run_pre_bind(self.state, self.info, self.node_name, (plugin,))
 
     def bind(self) -> Step:
-        """PreBind is done: the first Bind plugin that does not skip says how to bind."""
-        instruction = self.framework.run_bind(self.state, self.info, self.node_name)
+        """PreBind is done: an extender, or the first Bind plugin that does not skip, binds."""
+        instruction: Instruction
+        if self.extender is None:
+            instruction = self._run_bind()
+        else:
+            fallback = self._run_bind() if self.extender.is_ignorable else None
+            instruction = BindByExtender(
+                self.reference, self.node_name, self.extender.index, fallback
+            )
         self.phase = BindingPhase.BINDING
         return Proceed([instruction])
+
+    def _run_bind(self) -> BindPod:
+        return self.framework.run_bind(self.state, self.info, self.node_name)
 
     def bound(self) -> None:
         """The API server has bound the pod: tell the PostBind plugins."""

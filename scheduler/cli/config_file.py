@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import yaml
 from rich.console import Console
@@ -26,7 +27,7 @@ def read_configuration(path: Path | None) -> KubeSchedulerConfiguration:
     if path is None:
         return load_configuration()
     try:
-        builtins = yaml.safe_load(path.read_text(encoding="utf-8"))
+        builtins = _StrictLoader(path.read_text(encoding="utf-8")).get_single_data()
     except OSError as error:
         raise InvalidConfiguration(
             [ConfigError("--config", str(path), f"a readable file; {error.strerror}")]
@@ -41,6 +42,20 @@ def read_configuration(path: Path | None) -> KubeSchedulerConfiguration:
             [ConfigError("--config", str(path), "a KubeSchedulerConfiguration; it is empty")]
         )
     return load_configuration(builtins)
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """YAML as Kubernetes reads it strictly: a field that is set twice is a mistake."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key_node, _ in node.value:
+            key = str(self.construct_object(key_node))
+            if key in seen:
+                line = key_node.start_mark.line + 1
+                raise yaml.YAMLError(f"{key} is set twice, again in line {line}")
+            seen.add(key)
+        return super().construct_mapping(node, deep)
 
 
 def print_mistakes(console: Console, invalid: InvalidConfiguration) -> None:

@@ -9,8 +9,9 @@ needs to be.
 
 What always holds between calls (`Engine.validate`):
 
-- a pod is in one place: waiting, being bound, or placed;
-- a pod popped from the queue is being bound, and only such pods are in flight;
+- a pod is in one place: waiting, with the extenders, being bound, or placed;
+- a pod popped from the queue is being bound or waits for extenders, and only such pods are in
+  flight;
 - a pod being bound is assumed on its node in the cache;
 - what the cache keeps up incrementally equals a count from scratch.
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from scheduler.api.extenders import NO_EXTENDERS, Extenders
 from scheduler.api.status import Status, error
 from scheduler.engine.engine import Engine
 from scheduler.engine.journal import Journal
 from scheduler.framework import Framework
 from scheduler.queue.scheduling_queue import SchedulingQueue
-from scheduler.state.cache import ClusterCache
 from scheduler.state.pod_info import PodInfo
 
 
@@ -21,6 +21,7 @@ def make_engine(
     queue_settings: Mapping[str, float] | None = None,
     timer: Callable[[], float] = lambda: 0.0,
     journal: Journal | None = None,
+    extenders: Extenders = NO_EXTENDERS,
 ) -> Engine:
     """Put an engine together around an empty cache.
 
@@ -30,6 +31,7 @@ def make_engine(
         queue_settings: ``initial_backoff_s``, ``max_backoff_s``, ``max_in_unschedulable_s``.
         timer: A clock for durations in results.
         journal: Where calls are recorded.
+        extenders: Who has a say besides the plugins.
     """
     by_name = {framework.scheduler_name: framework for framework in frameworks}
     queue = SchedulingQueue(
@@ -38,7 +40,7 @@ def make_engine(
         _registrations(frameworks),
         **(queue_settings or {}),
     )
-    return Engine(by_name, queue, ClusterCache(), choose, timer=timer, journal=journal)
+    return Engine(by_name, queue, choose, timer=timer, journal=journal, extenders=extenders)
 
 
 def _pre_enqueue(frameworks: Mapping[str, Framework], pod: PodInfo) -> Status:

@@ -14,6 +14,7 @@ from scheduler.api.events import (
     WaitingPodAllowed,
     WaitingPodRejected,
 )
+from scheduler.api.extenders import EXTENDER_PLUGIN
 from scheduler.api.instructions import EmitEvent, PodBound, ReadPod, StopPreBind
 from scheduler.api.status import Code, Status, unschedulable
 from scheduler.binding import BindingCycle, Proceed, begin_binding
@@ -105,9 +106,13 @@ def bind_succeeded(machine: Machine, event: BindSucceeded, now: float) -> None:
 def bind_failed(machine: Machine, event: BindFailed, now: float) -> None:
     """The pod is known not to be bound where we wanted it."""
     cycle = machine.bindings.get(event.uid)
-    if cycle is not None:
+    if cycle is None:
+        return
+    status = Status(Code.ERROR, (event.message,), EXTENDER_PLUGIN)
+    if cycle.extender is None:
         text = f'running Bind plugin "DefaultBinder": {event.message}'
-        _end_unbound(machine, cycle, Status(Code.ERROR, (text,), "DefaultBinder"), now)
+        status = Status(Code.ERROR, (text,), "DefaultBinder")
+    _end_unbound(machine, cycle, status, now)
 
 
 def pending_pod_gone(machine: Machine, uid: str, now: float) -> bool:
@@ -178,11 +183,7 @@ def _end_unbound(machine: Machine, cycle: BindingCycle, status: Status, now: flo
     cycle.give_back()
     machine.cache.forget_pod(uid)
     machine.queue.move_on_event(ASSIGNED_POD_DELETE, cycle.info, None, now)
-    if (
-        cycle.left_pending
-        or cycle.was_deleted
-        or machine.cache.get_pod(uid) is not None
-    ):
+    if cycle.left_pending or cycle.was_deleted or machine.cache.get_pod(uid) is not None:
         machine.queue.done(uid)
         machine.reported.pop(uid, None)
         return

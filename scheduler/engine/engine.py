@@ -8,11 +8,13 @@ from typing import Any, TypeAlias
 
 from scheduler.api import events
 from scheduler.api.events import Event
+from scheduler.api.extenders import NO_EXTENDERS, Extenders
 from scheduler.api.instructions import Instruction
 from scheduler.api.status import Status
-from scheduler.engine import commitments, extenders, observation
+from scheduler.engine import commitments, observation
 from scheduler.engine.attempts import attempt_pod, resume_pod
 from scheduler.engine.dump import dump_machine
+from scheduler.engine.extenders import extenders_answered
 from scheduler.engine.invariants import check_invariants
 from scheduler.engine.journal import Handled, Journal, Scheduled
 from scheduler.engine.machine import Machine
@@ -40,7 +42,7 @@ _HANDLERS: Mapping[type[Any], Handler] = {
     events.BindFailed: commitments.bind_failed,
     events.WaitingPodAllowed: commitments.waiting_pod_allowed,
     events.WaitingPodRejected: commitments.waiting_pod_rejected,
-    events.ExtendersAnswered: extenders.extenders_answered,
+    events.ExtendersAnswered: extenders_answered,
 }
 
 
@@ -54,23 +56,23 @@ class Engine:
     Args:
         frameworks: One per profile, by scheduler name.
         queue: Built with the frameworks' order, gates and hints.
-        cache: What is known of the cluster, usually nothing yet.
         choose: ``choose(n)`` gives an index below n; breaks ties between best nodes.
         timer: A clock for durations in results; the default measures nothing.
         journal: Where calls are recorded; None records nothing.
+        extenders: Who has a say besides the plugins.
     """
 
     def __init__(
         self,
         frameworks: Mapping[str, Framework],
         queue: SchedulingQueue,
-        cache: ClusterCache,
         choose: Callable[[int], int],
         *,
         timer: Callable[[], float] = lambda: 0.0,
         journal: Journal | None = None,
+        extenders: Extenders = NO_EXTENDERS,
     ) -> None:
-        self._machine = Machine(frameworks, cache, queue, self._choose, timer)
+        self._machine = Machine(frameworks, ClusterCache(), queue, self._choose, timer, extenders)
         self._choose_index = choose
         self._choices: list[int] = []
         self.journal = journal

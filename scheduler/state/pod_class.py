@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from scheduler.api.errors import InvalidObject
-from scheduler.api.meta import controller_of
+from scheduler.api.meta import ObjectMeta, OwnerReference, controller_of
 from scheduler.api.pod import Affinity, Container, ContainerStatus, Pod, PodSpec
 from scheduler.api.resources import pod_usage
 from scheduler.api.volume import Volume
@@ -30,7 +30,10 @@ HostPort = tuple[str, str, int]
 PodIdentity = tuple[str, frozenset[tuple[str, str]]]
 """(namespace, label pairs): what selectors judge."""
 
-_SELECTING_CONTROLLERS = frozenset(("ReplicationController", "ReplicaSet", "StatefulSet"))
+#: (apiVersion, kind): a StatefulSet of another group is somebody else's.
+_SELECTING_CONTROLLERS = frozenset(
+    (("v1", "ReplicationController"), ("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet"))
+)
 _RESIZE_PENDING = "PodResizePending"
 _RUNNING = "Running"
 _NO_SOURCES = msgspec.structs.astuple(Volume())[1:]
@@ -95,9 +98,7 @@ class PodClass:
         self.images = _images(spec)
         self.terms = _terms(pod)
         self.has_affinity_terms = any(self.terms.values())
-        owner = controller_of(metadata)
-        if owner is not None and owner.kind not in _SELECTING_CONTROLLERS:
-            owner = None
+        owner = _selecting_controller(metadata)
         self.controller: tuple[str, str] | None = (owner.kind, owner.name) if owner else None
         self.controller_uid: str = owner.uid if owner else ""
         self.scheduling_gates: tuple[str, ...] = tuple(gate.name for gate in spec.scheduling_gates)
@@ -182,8 +183,8 @@ def _class_key(pod: Pod, spec: PodSpec) -> bytes:
     metadata = pod.metadata
     parts: list[object] = [metadata.namespace, metadata.labels, spec]
     if metadata.owner_references:
-        owner = controller_of(metadata)
-        if owner and owner.kind in _SELECTING_CONTROLLERS:
+        owner = _selecting_controller(metadata)
+        if owner:
             parts += (owner.kind, owner.name, owner.uid)
     if spec.volumes and any(volume.ephemeral for volume in spec.volumes):
         parts.append(metadata.name)  # the claim of an ephemeral volume is named after the pod
@@ -191,6 +192,13 @@ def _class_key(pod: Pod, spec: PodSpec) -> bytes:
     if status.conditions or status.container_statuses or status.resources:
         parts += _resize_parts(pod)
     return _ENCODER.encode(parts)
+
+
+def _selecting_controller(metadata: ObjectMeta) -> OwnerReference | None:
+    owner = controller_of(metadata)
+    if owner is None or (owner.api_version, owner.kind) not in _SELECTING_CONTROLLERS:
+        return None
+    return owner
 
 
 def _resize_parts(pod: Pod) -> list[object]:

@@ -257,3 +257,18 @@ async def test_a_leader_that_lost_its_lease_ends_with_an_error(
     await _eventually(is_leader)
     await _eventually(lease_taken)
     assert await asyncio.wait_for(process, PATIENCE_S) == 1
+
+
+async def test_a_binding_in_flight_is_finished_before_the_end(
+    embedded: EmbeddedCluster, api_server: ApiServerUnderTest, api: ApiClient
+) -> None:
+    await api.post(NODES, _node("n1"))
+    embedded.faults.add(FaultRule("POST", "/binding$", delay_s=0.3))
+    async with _running(api_server, api) as shell:
+        await shell.create("a")
+
+        async def is_in_flight() -> bool:
+            return bool(shell.engine.in_flight)
+
+        await _eventually(is_in_flight)
+    assert await shell.node_of("a") == "n1"

@@ -10,7 +10,6 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.api.meta import OwnerReference
 from scheduler.api.node import Node
 from scheduler.api.pod import Pod
 from scheduler.framework import CycleState, NoArgs
@@ -18,7 +17,7 @@ from scheduler.plugins.equal_priority import EqualPriority
 from scheduler.plugins.node_prefer_avoid_pods import NodePreferAvoidPods
 from scheduler.plugins.selector_spread import SelectorSpread, spread_score
 from scheduler.state.snapshot import NodeView
-from tests.support.builders import ZONE, make_node
+from tests.support.builders import ZONE, make_node, owned_by
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
 from tests.support.random_cluster import RandomCluster
 from tests.support.scalar import equal_priority as equal_twin
@@ -94,12 +93,8 @@ def avoidance(random: Random) -> str:
 
 def owned(pod: Pod, random: Random) -> Pod:
     """The pod with at most one owner, which need not be its controller."""
-    owner = OwnerReference(
-        kind=random.choice(KINDS),
-        name="web",
-        uid=random.choice(UIDS),
-        controller=random.random() < 0.8,
-    )
+    kind, uid = random.choice(KINDS), random.choice(UIDS)
+    owner = owned_by(kind, "web", uid, controller=random.random() < 0.8)
     references = (owner,) if random.random() < 0.8 else ()
     metadata = msgspec.structs.replace(pod.metadata, owner_references=references)
     return msgspec.structs.replace(pod, metadata=metadata)

@@ -25,6 +25,13 @@ from scheduler.api.pod import (
 )
 
 HOSTNAME = "kubernetes.io/hostname"
+_API_VERSIONS = {
+    "ReplicationController": "v1",
+    "ReplicaSet": "apps/v1",
+    "StatefulSet": "apps/v1",
+    "DaemonSet": "apps/v1",
+    "Job": "batch/v1",
+}
 ZONE = "topology.kubernetes.io/zone"
 
 
@@ -125,6 +132,11 @@ def make_node(
             **status,
         ),
     )
+
+
+def owned_by(kind: str, name: str, uid: str, *, controller: bool = True) -> OwnerReference:
+    """A reference to an owner of a built-in kind."""
+    return OwnerReference(kind, name, uid, _API_VERSIONS[kind], controller)
 
 
 def make_namespace(name: str, *, labels: Mapping[str, str] | None = None) -> Namespace:

@@ -23,7 +23,7 @@ from scheduler.cli.launch import (
     start_scheduler,
     wait_until_ready,
 )
-from scheduler.cli.placements import PlacementWatch
+from scheduler.cli.placements import Placement, PlacementWatch
 from scheduler.cli.processes import ChildProcesses
 from scheduler.operator.api_client import ApiClient
 from scheduler.operator.connection import connect
@@ -85,11 +85,15 @@ class Demo:
 
 
 def _is_settled(watch: PlacementWatch, total: int) -> bool:
-    """Whether all pods are there and each has a node or a reason why not."""
+    """Whether all pods are there and each was taken by its kubelet or has a reason why not."""
     placements = watch.placements.values()
-    return len(placements) >= total and all(
-        each.bound_at is not None or each.is_unschedulable for each in placements
-    )
+    return len(placements) >= total and all(map(_has_answer, placements))
+
+
+def _has_answer(placement: Placement) -> bool:
+    if placement.bound_at is None:
+        return placement.is_unschedulable
+    return placement.pod.status.phase != "Pending"
 
 
 def run_demo(demo: Demo, keep: bool) -> list[str]:

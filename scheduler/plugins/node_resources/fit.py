@@ -79,10 +79,11 @@ class NodeResourcesFit:
         full = nodes.num_pods >= allocatable[:, PODS]
         if full.any():
             rejections.append(Rejection(TOO_MANY_PODS, full))
+        index_of = nodes.snapshot.resources.index_of
         for resource, request in pod.pod_class.requests.items():
             if request <= 0 or self._ignores(resource):
                 continue
-            column = nodes.snapshot.resources.index_of(resource)
+            column = index_of(resource)
             if column is None:
                 rejections.append(_nowhere(nodes, resource))
                 continue

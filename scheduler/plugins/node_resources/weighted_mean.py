@@ -25,7 +25,8 @@ def weighted_mean(parts: Int64Array, allocatable: Int64Array, weights: Int64Arra
     if len(weights) and allocatable.all():
         mean: Int64Array = (parts // allocatable) @ weights // weights.sum()
         return mean
-    total = (parts // np.maximum(allocatable, 1)) @ weights
-    total_weight = (allocatable > 0) @ weights
+    counted = allocatable > 0
+    total = (parts // np.maximum(allocatable, 1) * counted) @ weights
+    total_weight = counted @ weights
     some: Int64Array = total // np.maximum(total_weight, 1)
     return some

@@ -49,6 +49,8 @@ def test_the_deployed_configuration_is_accepted() -> None:
     [
         ("", "it is empty"),
         ("a: [", "a YAML document"),
+        (HEADER + "kind: KubeSchedulerConfiguration\n", "kind is set twice, again in line 3"),
+        (HEADER + "---\n" + HEADER, "a YAML document"),
         (HEADER + "parallelism: none\n", "a whole number"),
     ],
 )

@@ -96,7 +96,8 @@ def test_a_pod_that_pre_filter_rejects_is_not_filtered() -> None:
     )
     assert isinstance(result, Unschedulable)
     assert result.message == "0/3 nodes are available: never. no room"
-    assert (result.unschedulable_plugins, result.nominated_node_name) == ({"A"}, "")
+    assert result.unschedulable_plugins == {"A"}
+    assert result.nominated_node_name == ""
     assert filters.asked == []
 
 

@@ -30,7 +30,7 @@ def test_plugins_that_say_skip_are_noted() -> None:
 
 def test_node_names_of_several_plugins_are_intersected() -> None:
     outcome, _ = _run(Narrows("A", _only("n0", "n1")), Narrows("B"), Narrows("C", _only("n1")))
-    assert outcome.node_names == {"n1"}
+    assert outcome.node_names == frozenset({"n1"})
     assert outcome.plugins == {"A", "C"}
 
 

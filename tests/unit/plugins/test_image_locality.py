@@ -22,7 +22,8 @@ def _scores(*images: str, volumes: tuple[Volume, ...] = ()) -> list[int]:
     cluster = _cluster()
     pod = cluster.info(make_pod("p", images=images, volumes=volumes))
     nodes = existing_nodes(cluster.snapshot())
-    return ImageLocality(NoArgs()).score(CycleState(), pod, nodes).tolist()
+    scores: list[int] = ImageLocality(NoArgs()).score(CycleState(), pod, nodes).tolist()
+    return scores
 
 
 def test_a_large_image_counts_by_its_size_times_its_spread() -> None:

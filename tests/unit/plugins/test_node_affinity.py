@@ -62,7 +62,8 @@ def _scores(plugin: NodeAffinity, cluster: MirroredCluster, pod: Pod) -> list[in
     if plugin.pre_score(state, info, nodes).is_skip:
         return None
     raw = plugin.score(state, info, nodes)
-    return plugin.normalize_score(state, info, nodes, raw).tolist()
+    scores: list[int] = plugin.normalize_score(state, info, nodes, raw).tolist()
+    return scores
 
 
 def test_a_pod_without_rules_is_none_of_its_business(cluster: MirroredCluster) -> None:
@@ -89,7 +90,7 @@ def test_an_empty_or_faulty_term_matches_nothing(cluster: MirroredCluster) -> No
 
 def test_nodes_named_by_every_term_narrow_the_search(cluster: MirroredCluster) -> None:
     pod = _pod(_names(_in("metadata.name", "n0")), _names(_in("metadata.name", "n2")))
-    assert pre_filter(_plugin(), cluster, pod).node_names == {"n0", "n2"}
+    assert pre_filter(_plugin(), cluster, pod).node_names == frozenset({"n0", "n2"})
     mixed = _pod(_names(_in("metadata.name", "n0")), _labels(_in("zone", "b")))
     assert pre_filter(_plugin(), cluster, mixed).node_names is None
 

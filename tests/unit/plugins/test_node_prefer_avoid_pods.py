@@ -7,7 +7,6 @@ import json
 import msgspec
 import pytest
 
-from scheduler.api.meta import OwnerReference
 from scheduler.api.node import Node
 from scheduler.api.pod import Pod
 from scheduler.framework import CycleState, NoArgs
@@ -16,7 +15,7 @@ from scheduler.plugins.node_prefer_avoid_pods import (
     AvoidanceRequests,
     NodePreferAvoidPods,
 )
-from tests.support.builders import make_node, make_pod
+from tests.support.builders import make_node, make_pod, owned_by
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
 
 WEB = ("ReplicaSet", "web-uid")
@@ -53,7 +52,7 @@ def annotated(name: str, annotation: str | None) -> Node:
 
 
 def owned(kind: str, uid: str, *, controller: bool = True) -> Pod:
-    return make_pod("p", owner=OwnerReference(kind, "any", uid, controller=controller))
+    return make_pod("p", owner=owned_by(kind, "any", uid, controller=controller))
 
 
 def scores(cluster: MirroredCluster, plugin: NodePreferAvoidPods, pod: Pod) -> list[int]:

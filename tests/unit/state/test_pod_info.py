@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from scheduler.api.errors import InvalidObject
-from scheduler.api.meta import Condition, OwnerReference
+from scheduler.api.meta import Condition
 from scheduler.api.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from scheduler.api.pod import (
     Affinity,
@@ -29,9 +29,9 @@ from scheduler.api.volume import (
     Volume,
 )
 from scheduler.state import PodClass, PodClasses, make_pod_info
-from tests.support.builders import HOSTNAME, affinity_term, label_selector, make_pod
+from tests.support.builders import HOSTNAME, affinity_term, label_selector, make_pod, owned_by
 
-REPLICA_SET = OwnerReference("ReplicaSet", "rs-1", "u1", controller=True)
+REPLICA_SET = owned_by("ReplicaSet", "rs-1", "u1")
 BASE: dict[str, Any] = {"name": "p", "labels": {"app": "a"}, "cpu": "1"}
 
 
@@ -93,7 +93,7 @@ def test_who_a_pod_is_does_not_change_its_class(
         {"priority": 1},
         {"host_ports": [80]},
         {"gates": ["g"]},
-        {"owner": OwnerReference("ReplicaSet", "rs-2", "u2", controller=True)},
+        {"owner": owned_by("ReplicaSet", "rs-2", "u2")},
         {"volumes": (Volume("v", PersistentVolumeClaimVolumeSource("c")),)},
         {"scheduler_name": "other"},
     ],
@@ -105,7 +105,7 @@ def test_what_scheduling_reads_splits_classes(classes: PodClasses, changes: dict
 
 
 def test_owners_of_one_name_are_told_apart(classes: PodClasses) -> None:
-    made_anew = OwnerReference("ReplicaSet", "rs-1", "u2", controller=True)
+    made_anew = owned_by("ReplicaSet", "rs-1", "u2")
     first, second = (class_of(make_pod(owner=each), classes) for each in (REPLICA_SET, made_anew))
     assert first is not second
     assert (first.controller_uid, second.controller_uid) == ("u1", "u2")
@@ -180,7 +180,7 @@ def test_images_are_those_of_init_containers_containers_and_volumes(classes: Pod
 
 
 def test_only_controllers_with_a_selector_are_kept(classes: PodClasses) -> None:
-    job = OwnerReference("Job", "j", "u", controller=True)
+    job = owned_by("Job", "j", "u")
     assert class_of(make_pod(owner=REPLICA_SET), classes).controller == ("ReplicaSet", "rs-1")
     assert class_of(make_pod(owner=job), classes).controller is None
     assert class_of(make_pod(owner=job), classes) is class_of(make_pod(), classes)
