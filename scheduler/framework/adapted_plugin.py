@@ -7,7 +7,7 @@ is filled in here: scalar methods are asked for each node, undeclared reads coun
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -116,26 +116,25 @@ def _members(authored: Any) -> dict[str, Any]:
     """The plugin's methods by the names of the protocols, completed."""
     found = {
         method: getattr(authored, method)
-        for method in (*_STEPS, *_COMPANIONS)
+        for method in (*_SCALAR, *_STEPS, *_COMPANIONS)
         if hasattr(authored, method)
     }
-    if hasattr(authored, "filter_node"):
-        found.setdefault("filter", partial(_filter, authored.filter_node))
-    if hasattr(authored, "score_node"):
-        found.setdefault("score", partial(_score, authored.score_node))
-    if not any(step in found for step in _STEPS):
-        raise PluginUnusable(
-            "it takes part in no extension point, expected at least one of the methods "
-            f"filter_node, score_node, {', '.join(_STEPS)}"
-        )
+    _check(found)
+    for method, (vectorised, run) in _SCALAR.items():
+        if method in found:
+            found.setdefault(vectorised, partial(run, found.pop(method)))
     for method, companion, default in _DEFAULTS:
         if method in found:
             found.setdefault(companion, default)
-    _check(found)
     return found
 
 
 def _check(members: dict[str, Any]) -> None:
+    if not any(step in members for step in (*_SCALAR, *_STEPS)):
+        raise PluginUnusable(
+            "it takes part in no extension point, expected at least one of the methods "
+            f"{', '.join((*_SCALAR, *_STEPS))}"
+        )
     for member, value in members.items():
         if member in ("filter_reads", "score_reads"):
             if not isinstance(value, Reads):
@@ -205,6 +204,12 @@ def _agree(_state: CycleState, _pod: PodInfo, _node_name: str) -> Status:
 def _give_nothing_back(_state: CycleState, _pod: PodInfo, _node_name: str) -> None:
     """There is nothing to give back."""
 
+
+#: Scalar method -> the vectorised one it stands for, and how that is made of it.
+_SCALAR: Mapping[str, tuple[str, Callable[..., Any]]] = {
+    "filter_node": ("filter", _filter),
+    "score_node": ("score", _score),
+}
 
 #: (method, what its protocol wants besides, what that is if the author does not say).
 _DEFAULTS: tuple[tuple[str, str, Any], ...] = (

@@ -19,8 +19,8 @@ Invariants:
 Who may call it: `scheduler.cli`, and tests. The rest of the package does not know it exists.
 
 Rejected: ``kopf.operator()`` (ends by cancelling every task younger than itself); Kopf for
-everything (23 KiB and 0.3 ms per object); a task per request (twice the cost of a lane);
-prometheus_client's own counters on the hot path (2 µs and a lock per observation).
+everything (23 KiB and 0.3 ms per object); a task per request (22 µs against 2 µs of a lane);
+prometheus_client's own histograms on the hot path (4.7 µs per observation against 0.4 µs).
 """
 
 from scheduler.operator.app import RunOptions, run, run_blocking

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
+import msgspec
 import typer
 from rich.console import Console
 
-from scheduler.cli.bench.workloads import WORKLOADS
+from scheduler.cli.bench.workloads import CORE_SIZES, WORKLOADS
 
 app = typer.Typer(no_args_is_help=True, help="Measure what a pod costs.", rich_markup_mode="rich")
 
@@ -28,6 +29,14 @@ Workload: TypeAlias = Annotated[
 ]
 TimeoutS: TypeAlias = Annotated[
     float, typer.Option("--timeout", metavar="SECONDS", help="Give up after this long.")
+]
+Sizes: TypeAlias = Annotated[
+    list[int],
+    typer.Option("--nodes", min=100, help="Nodes, and as many running pods; may be repeated."),
+]
+SomeWorkloads: TypeAlias = Annotated[
+    list[str],
+    typer.Option("--workload", help="Shape of the pods; may be repeated. All by default."),
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one line of JSON.")]
 Kubeconfig: TypeAlias = Annotated[
@@ -66,3 +75,30 @@ def drain(
 
     options = DrainOptions(workload, nodes, init, pods, timeout_s, kubeconfig)
     raise typer.Exit(run_drain(options, Console(highlight=False), json))
+
+
+@app.command()
+def core(
+    nodes: Sizes = list(CORE_SIZES),  # noqa: B006 - typer copies the default
+    pods: Annotated[int, typer.Option(min=10, help="Pods to measure per workload.")] = 300,
+    workload: SomeWorkloads = list(WORKLOADS),  # noqa: B006
+    json: AsJson = False,
+) -> None:
+    """Run pods through the engine alone, without I/O, and measure what each costs.
+
+    CPU time of a pod's whole way: seen, scheduled, bound, confirmed. Exits 1 if a pod found no
+    node.
+    """
+    from scheduler.cli.bench.core import measure_core, measure_memory  # noqa: PLC0415
+    from scheduler.cli.bench.core_report import print_core_results  # noqa: PLC0415
+
+    results = [
+        measure_core(_known_workload(name), size, pods) for name in workload for size in nodes
+    ]
+    memory = [measure_memory(size) for size in nodes]
+    if json:
+        report = {"core": results, "memory": memory}
+        typer.echo(msgspec.json.encode(report).decode())
+    else:
+        print_core_results(Console(highlight=False), results, memory)
+    raise typer.Exit(int(any(result.unscheduled for result in results)))

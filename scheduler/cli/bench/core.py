@@ -35,7 +35,6 @@ from scheduler.cli.profiles import make_frameworks
 from scheduler.engine import Engine, make_engine
 
 SCHEDULER_NAME = DEFAULT_SCHEDULER_NAME
-SIZES = (500, 1_000, 5_000, 15_000)
 #: Pods scheduled before the clock counts: classes become known, caches warm.
 WARM_UP_PODS = 30
 

@@ -14,6 +14,8 @@ Json: TypeAlias = dict[str, Any]
 
 NAMESPACE = "default"
 NUM_ZONES = 10
+#: How many nodes `stowage bench core` measures with.
+CORE_SIZES = (500, 1_000, 5_000, 15_000)
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
 

@@ -1,0 +1,123 @@
+"""An extender over HTTP: its session, TLS and time limit; what goes wrong is named after it."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import tempfile
+from pathlib import Path
+
+import aiohttp
+
+from scheduler.api.config import Extender
+from scheduler.api.config_types import ExtenderTLSConfig
+
+DEFAULT_TIMEOUT_S = 5.0
+_HEADERS = {"Content-Type": "application/json"}
+
+
+class ExtenderError(Exception):
+    """An extender did not do what it was asked for.
+
+    Attributes:
+        may_have_acted: Whether the request may have reached it.
+    """
+
+    def __init__(self, text: str, *, may_have_acted: bool = True) -> None:
+        super().__init__(text)
+        self.may_have_acted = may_have_acted
+
+
+class ExtenderClient:
+    """Sends requests to one extender; made while the event loop runs.
+
+    Args:
+        config: Where it is and what it does.
+
+    Raises:
+        OSError: A certificate, key or CA cannot be read or used.
+    """
+
+    def __init__(self, config: Extender) -> None:
+        self.config = config
+        self._url = config.url_prefix.rstrip("/")
+        self._timeout_s = config.http_timeout or DEFAULT_TIMEOUT_S
+        self._server_name = (config.tls_config.server_name if config.tls_config else "") or None
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, ssl=tls_context(config)),
+            timeout=aiohttp.ClientTimeout(total=self._timeout_s),
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+
+    @property
+    def name(self) -> str:
+        """The configured URL, as in ``HTTPExtender.Name``."""
+        return self.config.url_prefix
+
+    async def send(self, verb: str, body: bytes) -> bytes:
+        """POST to a verb and return the answer.
+
+        Raises:
+            ExtenderError: It cannot be reached, does not answer in time or with another code than
+                200.
+        """
+        url = f"{self._url}/{verb}"
+        try:
+            async with self._session.post(
+                url, data=body, headers=_HEADERS, server_hostname=self._server_name
+            ) as response:
+                if response.status != 200:
+                    raise ExtenderError(
+                        f"failed {verb} with extender at URL {url}, code {response.status}"
+                    )
+                return await response.read()
+        except TimeoutError as error:
+            limit = self._timeout_s
+            raise ExtenderError(f'extender "{url}": no answer within {limit:g} s') from error
+        except (aiohttp.ClientError, OSError) as error:
+            reached = not isinstance(error, aiohttp.ClientConnectorError)
+            raise ExtenderError(f'extender "{url}": {error}', may_have_acted=reached) from error
+
+    async def close(self) -> None:
+        """Close the session."""
+        await self._session.close()
+
+
+def tls_context(config: Extender) -> ssl.SSLContext:
+    """The TLS settings towards an extender (``makeTransport`` of v1.36).
+
+    ``enableHTTPS`` without a CA trusts any server. Data goes before files, as in client-go.
+
+    Raises:
+        OSError: A certificate, key or CA cannot be read or used.
+    """
+    tls = config.tls_config or ExtenderTLSConfig()
+    context = ssl.create_default_context(
+        cafile=None if tls.ca_data else tls.ca_file or None,
+        cadata=tls.ca_data.decode("ascii", "replace") or None,
+    )
+    has_ca = bool(tls.ca_file or tls.ca_data)
+    if tls.insecure or (config.enable_https and not has_ca):
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if tls.cert_file or tls.cert_data:
+        _load_certificate(context, tls)
+    return context
+
+
+def _load_certificate(context: ssl.SSLContext, tls: ExtenderTLSConfig) -> None:
+    """OpenSSL wants files, so data goes through a directory only this user can read."""
+    with tempfile.TemporaryDirectory(prefix="stowage-") as directory:
+        paths = []
+        for name, data, path in (
+            ("cert", tls.cert_data, tls.cert_file),
+            ("key", tls.key_data, tls.key_file),
+        ):
+            paths.append(_write_private(Path(directory, name), data) if data else path)
+        context.load_cert_chain(*paths)
+
+
+def _write_private(path: Path, data: bytes) -> str:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(data)
+    return str(path)

@@ -1,0 +1,153 @@
+"""Pods and nodes as the API server wrote them, for extenders: they see whole objects.
+
+The engine keeps what scheduling reads; an extender may read anything. So where one is configured
+pending pods are kept as they came and, if it wants to see nodes, those too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from scheduler.api.instructions import PodReference
+from scheduler.operator.api_client import LOST_ANSWER_ERRORS, ApiClient
+from scheduler.operator.api_error import ApiError
+from scheduler.operator.backoff import Backoff, Jitter, Sleep, retry
+from scheduler.operator.extender_client import ExtenderError
+
+MAX_READ_ATTEMPTS = 3
+
+
+class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
+    name: str = ""
+    uid: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _Head(msgspec.Struct, frozen=True):
+    metadata: _Metadata = _Metadata()
+
+
+class _Page(msgspec.Struct, frozen=True):
+    metadata: _Metadata = _Metadata()
+    items: list[msgspec.Raw] | None = None
+
+
+class _WatchLine(msgspec.Struct, frozen=True):
+    type: str
+    object: msgspec.Raw
+
+
+_decode_page = msgspec.json.Decoder(_Page).decode
+_decode_line = msgspec.json.Decoder(_WatchLine).decode
+_decode_head = msgspec.json.Decoder(_Head).decode
+
+
+class RawNodes:
+    """Nodes by name, each as JSON; fed with what a reflector reads."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, bytes] = {}
+        self._listed: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def get(self, name: str) -> bytes | None:
+        """The node, if it is known."""
+        return self._nodes.get(name)
+
+    def take_page(self, body: bytes, *, is_first: bool) -> None:
+        """Take one page of a list; what no page names is gone after the last one.
+
+        Raises:
+            msgspec.DecodeError: This is no list.
+        """
+        page = _decode_page(body)
+        if is_first:
+            self._listed = set()
+        for item in page.items or ():
+            name = _decode_head(item).metadata.name
+            self._listed.add(name)
+            self._nodes[name] = bytes(item)
+        if not page.metadata.continue_:
+            for name in self._nodes.keys() - self._listed:
+                del self._nodes[name]
+
+    def take_line(self, line: bytes) -> None:
+        """Take one line of a watch.
+
+        Raises:
+            msgspec.DecodeError: This is no watch event.
+        """
+        event = _decode_line(line)
+        if event.type in ("ADDED", "MODIFIED"):
+            self._nodes[_decode_head(event.object).metadata.name] = bytes(event.object)
+        elif event.type == "DELETED":
+            self._nodes.pop(_decode_head(event.object).metadata.name, None)
+
+
+class ExtenderObjects:
+    """Finds the objects extenders are to see, in memory or at the API server.
+
+    Args:
+        client: Of the API server, for what is not in memory.
+        jitter: Random numbers in 0..1.
+        sleep: Waits that many seconds.
+
+    Attributes:
+        pods: Pending pods by UID, as Kopf delivered them.
+        nodes: All nodes.
+    """
+
+    def __init__(self, client: ApiClient, jitter: Jitter, sleep: Sleep) -> None:
+        self.pods: dict[str, dict[str, Any]] = {}
+        self.nodes = RawNodes()
+        self._client = client
+        self._jitter = jitter
+        self._sleep = sleep
+
+    async def pod(self, reference: PodReference) -> bytes:
+        """The pod as JSON.
+
+        Raises:
+            ExtenderError: It is gone, or the API server does not show it.
+        """
+        known = self.pods.get(reference.uid)
+        if known is not None:
+            return msgspec.json.encode(known)
+        path = f"/api/v1/namespaces/{reference.namespace}/pods/{reference.name}"
+        body = await self._read(path)
+        if body is None or _decode_head(body).metadata.uid != reference.uid:
+            raise ExtenderError(f"pod {reference.key} is gone", may_have_acted=False)
+        return body
+
+    async def existing_nodes(self, names: Sequence[str]) -> dict[str, bytes]:
+        """The nodes by name, each as JSON, without those that are gone.
+
+        Raises:
+            ExtenderError: The API server does not show one.
+        """
+        found = {}
+        for name in names:
+            node = self.nodes.get(name)
+            if node is None:
+                node = await self._read(f"/api/v1/nodes/{name}")
+            if node is not None:
+                found[name] = node
+        return found
+
+    async def _read(self, path: str) -> bytes | None:
+        backoff = Backoff(self._jitter, initial_s=0.1)
+        try:
+            return await retry(
+                lambda: self._client.get(path), backoff, self._sleep, MAX_READ_ATTEMPTS
+            )
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise ExtenderError(f"GET {path}: {error}", may_have_acted=False) from error
+        except LOST_ANSWER_ERRORS as error:
+            raise ExtenderError(f"GET {path}: {error!r}", may_have_acted=False) from error

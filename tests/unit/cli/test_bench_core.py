@@ -1,0 +1,50 @@
+"""The core benchmark measures what it says, on a cluster small enough for a test."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+from scheduler.cli.bench.core import measure_core, measure_memory
+from scheduler.cli.bench.workloads import WORKLOADS
+from scheduler.cli.main import app
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_every_pod_of_every_workload_finds_a_node(workload: str) -> None:
+    result = measure_core(workload, num_nodes=100, num_pods=20)
+    assert (result.workload, result.nodes, result.pods) == (workload, 100, 20)
+    assert result.unscheduled == 0
+    assert 0 < result.cycle_median_us <= result.pod_median_us <= result.pod_p99_us
+
+
+def test_nodes_and_pods_take_memory() -> None:
+    result = measure_memory(100)
+    assert result.bytes_per_node > 0
+    assert result.bytes_per_running_pod > 0
+
+
+def test_the_report_can_be_read_by_a_program() -> None:
+    arguments = [
+        "bench",
+        "core",
+        "--nodes",
+        "100",
+        "--workload",
+        "spread",
+        "--pods",
+        "10",
+        "--json",
+    ]
+    outcome = CliRunner().invoke(app, arguments)
+    assert outcome.exit_code == 0, outcome.output
+    report = msgspec.json.decode(outcome.stdout)
+    assert [each["workload"] for each in report["core"]] == ["spread"]
+    assert report["memory"][0]["nodes"] == 100
+
+
+def test_an_unknown_workload_is_named() -> None:
+    outcome = CliRunner().invoke(app, ["bench", "core", "--nodes", "100", "--workload", "bulky"])
+    assert outcome.exit_code == 2
+    assert "bulky" in outcome.output

@@ -1,0 +1,428 @@
+"""What an author writes becomes what the runner takes, or a sentence about what is wrong."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scheduler.api.config import (
+    InvalidConfiguration,
+    KubeSchedulerProfile,
+    PluginConfig,
+    PluginSet,
+    PluginSets,
+    PluginSetting,
+)
+from scheduler.framework import (
+    AdaptedPlugin,
+    PluginFactory,
+    PluginFailed,
+    PluginUnusable,
+    build_profile,
+    plugin_factory,
+)
+from scheduler.framework.authoring import (
+    SUCCESS,
+    ConfigError,
+    CycleState,
+    FilterVerdict,
+    Handle,
+    Int64Array,
+    NodeInfo,
+    NodeView,
+    PluginArgs,
+    PodInfo,
+    Reads,
+    Rejection,
+    Status,
+    error,
+    unresolvable,
+    unschedulable,
+)
+from scheduler.framework.extension_points import (
+    FilterPlugin,
+    NormalizeScorePlugin,
+    PermitPlugin,
+    PreBindPlugin,
+    ReservePlugin,
+    ScorePlugin,
+)
+from scheduler.plugins import in_tree_registry
+from tests.support.builders import make_node, make_pod
+from tests.support.mirrored_cluster import MirroredCluster
+from tests.support.small_plugins import framework_of
+
+
+class PreferSsd:
+    name = "PreferSsd"
+
+    def score_node(self, pod: PodInfo, node: NodeInfo) -> int:
+        return 100 if node.labels.get("disk") == "ssd" else 0
+
+
+class Says:
+    """A scalar filter with a fixed answer."""
+
+    name = "Says"
+
+    def __init__(self, answer: Any = None) -> None:
+        self.answer = answer
+
+    def filter_node(self, pod: PodInfo, node: NodeInfo) -> Any:
+        return self.answer if node.name == "b" else None
+
+
+class Bounded:
+    name = "Bounded"
+
+    class Args(PluginArgs):
+        max_pods: int = 1
+
+        def validate(self) -> Iterator[ConfigError]:
+            if self.max_pods < 1:
+                yield ConfigError("maxPods", self.max_pods, "at least 1")
+
+    def __init__(self, args: Args) -> None:
+        self.args = args
+
+    def filter_node(self, pod: PodInfo, node: NodeInfo) -> str | None:
+        return "full" if len(node.pods) >= self.args.max_pods else None
+
+
+@pytest.fixture
+def cluster() -> MirroredCluster:
+    """Node a with an SSD, node b with none and a pod that takes a CPU."""
+    nodes = [make_node("a", labels={"disk": "ssd"}), make_node("b")]
+    return MirroredCluster(nodes, [make_pod("r", cpu="1", node="b")])
+
+
+def _score(cluster: MirroredCluster, plugin: object) -> dict[str, int]:
+    framework, snapshot = framework_of(AdaptedPlugin(plugin)), cluster.snapshot()
+    pod = cluster.info(make_pod("p"))
+    rows = np.arange(2, dtype=np.int64)
+    result = framework.run_score(CycleState(), pod, snapshot, rows)
+    return dict(zip(snapshot.node_names, result.total.tolist(), strict=False))
+
+
+def _refusal_on_b(cluster: MirroredCluster, plugin: object) -> Status:
+    framework, snapshot = framework_of(AdaptedPlugin(plugin)), cluster.snapshot()
+    result = framework.run_filter(CycleState(), cluster.info(make_pod("p")), snapshot)
+    row = snapshot.row_of("b")
+    assert row is not None
+    return result.status(row)
+
+
+def test_a_scalar_score_rates_each_node(cluster: MirroredCluster) -> None:
+    assert _score(cluster, PreferSsd()) == {"a": 100, "b": 0}
+
+
+def test_undeclared_reads_count_as_everything() -> None:
+    plugin = AdaptedPlugin(PreferSsd())
+    assert isinstance(plugin, ScorePlugin)
+    assert plugin.score_reads is Reads.CLUSTER
+
+
+def test_declared_reads_let_answers_be_kept() -> None:
+    names = [f"n{number:02}" for number in range(50)]
+    cluster = MirroredCluster([make_node(name) for name in names])
+    asked: list[str] = []
+
+    class Counting(PreferSsd):
+        score_reads = Reads.NODE
+
+        def score_node(self, pod: PodInfo, node: NodeInfo) -> int:
+            asked.append(node.name)
+            return super().score_node(pod, node)
+
+    framework = framework_of(AdaptedPlugin(Counting()))
+    rows = np.arange(len(names), dtype=np.int64)
+    for pod in [cluster.info(make_pod(name)) for name in ("p", "q")]:
+        framework.run_score(CycleState(), pod, cluster.snapshot(), rows)
+    assert sorted(asked) == names
+
+
+def test_a_score_that_is_no_whole_number_fails_with_the_plugins_name(
+    cluster: MirroredCluster,
+) -> None:
+    class Half:
+        name = "Half"
+
+        def score_node(self, pod: PodInfo, node: NodeInfo) -> float:
+            return 0.5
+
+    with pytest.raises(PluginFailed, match=r'"Half".*float'):
+        _score(cluster, Half())
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (None, SUCCESS),
+        (SUCCESS, SUCCESS),
+        ("no", unschedulable("no", plugin="Says")),
+        (unschedulable("no", "never"), unschedulable("no", "never", plugin="Says")),
+        (unresolvable("never"), unresolvable("never", plugin="Says")),
+    ],
+)
+def test_a_scalar_filter_answers_none_a_reason_or_a_status(
+    cluster: MirroredCluster, answer: object, expected: Status
+) -> None:
+    assert _refusal_on_b(cluster, Says(answer)) == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (True, "answered True for node b"),
+        ("", "answered '' for node b"),
+        (unschedulable(), "no reason given for Unschedulable on b"),
+        (error("disk on fire"), "disk on fire"),
+    ],
+)
+def test_an_answer_that_is_no_verdict_ends_the_cycle(
+    cluster: MirroredCluster, answer: object, words: str
+) -> None:
+    with pytest.raises(PluginFailed, match=words):
+        _refusal_on_b(cluster, Says(answer))
+
+
+def test_a_node_has_amounts_and_pods(cluster: MirroredCluster) -> None:
+    seen: dict[str, tuple[int, int, list[str], set[str]]] = {}
+
+    class Looks:
+        name = "Looks"
+
+        def filter_node(self, pod: PodInfo, node: NodeInfo) -> None:
+            assert len(node.allocatable) == len(dict(node.allocatable))
+            pods = [each.name for each in node.pods]
+            named = {"cpu", "example.com/none"} & set(node.allocatable)
+            seen[node.name] = (node.allocatable["cpu"], node.requested["cpu"], pods, named)
+            assert node.allocatable.get("example.com/none") is None
+
+    assert _refusal_on_b(cluster, Looks()).is_success
+    assert seen == {"a": (4000, 0, [], {"cpu"}), "b": (4000, 1000, ["r"], {"cpu"})}
+
+
+def test_the_vectorised_form_counts_where_both_are_there(cluster: MirroredCluster) -> None:
+    class Both(Says):
+        filter_reads = Reads.NODE
+
+        def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
+            return FilterVerdict((Rejection("all at once", nodes.exists),))
+
+    assert _refusal_on_b(cluster, Both("one by one")).reasons == ("all at once",)
+
+
+def test_normalising_goes_with_a_scalar_score(cluster: MirroredCluster) -> None:
+    class Ranks(PreferSsd):
+        def normalize_score(
+            self, state: CycleState, pod: PodInfo, nodes: NodeView, scores: Int64Array
+        ) -> Int64Array:
+            return 100 - scores
+
+    assert isinstance(AdaptedPlugin(Ranks()), NormalizeScorePlugin)
+    assert _score(cluster, Ranks()) == {"a": 0, "b": 100}
+
+
+def test_a_plugin_takes_part_in_what_it_has_methods_for_only() -> None:
+    plugin = AdaptedPlugin(Says())
+    assert isinstance(plugin, FilterPlugin)
+    assert not isinstance(plugin, ScorePlugin | PermitPlugin | PreBindPlugin | ReservePlugin)
+
+
+def test_what_protocols_want_besides_is_filled_in() -> None:
+    class Books:
+        name = "Books"
+
+        def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+            return SUCCESS
+
+        async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+            return SUCCESS
+
+    plugin = AdaptedPlugin(Books())
+    assert isinstance(plugin, ReservePlugin)
+    assert isinstance(plugin, PreBindPlugin)
+    pod = MirroredCluster([]).info(make_pod("p"))
+    assert plugin.pre_bind_pre_flight(CycleState(), pod, "n") == SUCCESS
+    plugin.unreserve(CycleState(), pod, "n")
+    assert asyncio.run(plugin.pre_bind(CycleState(), pod, "n")) == SUCCESS
+
+
+def test_args_and_handle_reach_a_constructor_that_names_them() -> None:
+    class Wants(Bounded):
+        name = "Wants"
+
+        def __init__(self, args: Bounded.Args, handle: Handle) -> None:
+            super().__init__(args)
+            self.handle = handle
+
+    handle = Handle()
+    factory = plugin_factory(Wants, handle=handle)
+    plugin = factory.construct(factory.args())
+    assert isinstance(plugin, AdaptedPlugin)
+    assert plugin.authored.handle is handle
+    assert plugin.authored.args == Bounded.Args(max_pods=1)
+
+
+def test_a_function_may_make_the_plugin() -> None:
+    def make() -> Says:
+        return Says("no")
+
+    factory = plugin_factory(make, name="Says")
+    assert factory.construct(factory.args()).name == "Says"
+
+
+class _Nameless:
+    def score_node(self, pod: PodInfo, node: NodeInfo) -> int:
+        return 0
+
+
+class _Idle:
+    name = "Idle"
+
+    def scoreNode(self, pod: PodInfo, node: NodeInfo) -> int:  # noqa: N802 - a mistake to be found
+        return 0
+
+
+class _Blocking:
+    name = "Blocking"
+
+    def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+        return SUCCESS
+
+
+class _Awaiting:
+    name = "Awaiting"
+
+    async def permit(self, state: CycleState, pod: PodInfo, node_name: str) -> tuple[Status, float]:
+        return SUCCESS, 0.0
+
+
+class _Reading(PreferSsd):
+    score_reads = "node"
+
+
+class _Greedy(PreferSsd):
+    def __init__(self, client: object) -> None:
+        self.client = client
+
+
+class _Forgetful(PreferSsd):
+    Args = Bounded.Args
+
+
+class _Unset(PreferSsd):
+    class Args(PluginArgs):
+        key: str
+
+    def __init__(self, args: Args) -> None:
+        self.args = args
+
+
+class _Loose(PreferSsd):
+    Args = dict
+
+    def __init__(self, args: dict[str, Any]) -> None:
+        self.args = args
+
+
+class _Explodes(PreferSsd):
+    def __init__(self) -> None:
+        raise RuntimeError("no licence")
+
+
+class _Valued:
+    name = "Valued"
+    score_node = 7
+
+
+@pytest.mark.parametrize(
+    ("made_by", "words"),
+    [
+        (_Nameless, "its name is None, expected text"),
+        (_Idle, "takes part in no extension point.*score_node"),
+        (_Blocking, "its pre_bind is of the wrong kind, expected async def"),
+        (_Awaiting, "its permit is of the wrong kind, expected def"),
+        (_Reading, "its score_reads is 'node', expected one of"),
+        (_Greedy, "its constructor wants client, expected no other"),
+        (_Forgetful, "a parameter args and an attribute Args, or neither"),
+        (_Unset, "no default for key"),
+        (_Loose, "its Args is .*dict.*, expected a subclass of PluginArgs"),
+        (_Explodes, "its constructor raised RuntimeError: no licence"),
+        (_Valued, "its score_node is 7, expected a method"),
+        (7, "it is 7, expected a class"),
+    ],
+)
+def test_a_plugin_that_cannot_work_is_refused_with_the_reason(made_by: Any, words: str) -> None:
+    def make() -> None:
+        factory = plugin_factory(made_by)
+        factory.construct(factory.args())
+
+    with pytest.raises(PluginUnusable, match=words):
+        make()
+
+
+def _make_prefer_ssd() -> PreferSsd:
+    return PreferSsd()
+
+
+@pytest.mark.parametrize("made_by", [PreferSsd, _make_prefer_ssd])
+def test_a_plugin_goes_by_the_name_it_is_registered_under(made_by: Callable[[], object]) -> None:
+    with pytest.raises(PluginUnusable, match="calls itself 'PreferSsd', expected name = 'Other'"):
+        plugin_factory(made_by, name="Other").construct(None)
+
+
+def _build(*factories: PluginFactory, faults: dict[str, str] | None = None, **args: Any) -> None:
+    names = [factory.name for factory in factories] + list(faults or {})
+    build_profile(
+        KubeSchedulerProfile(
+            scheduler_name="mine",
+            plugins=PluginSets(
+                multi_point=PluginSet(enabled=tuple(PluginSetting(name) for name in names))
+            ),
+            plugin_config=tuple(PluginConfig(name, value) for name, value in args.items()),
+        ),
+        in_tree_registry().merged_with(*factories, faults=faults),
+    )
+
+
+@pytest.mark.parametrize(
+    ("args", "mistake"),
+    [
+        ({"maxPods": 0}, "args.maxPods: 0 (expected at least 1)"),
+        ({"maxPods": "many"}, 'args.maxPods: "many" (expected a whole number)'),
+        ({"maxPod": 2}, "args.maxPod: 2 (expected no such field; did you mean maxPods?)"),
+    ],
+)
+def test_args_are_checked_like_those_of_other_plugins(args: dict[str, Any], mistake: str) -> None:
+    with pytest.raises(InvalidConfiguration) as raised:
+        _build(plugin_factory(Bounded), Bounded=args)
+    assert str(raised.value) == f"profiles[0].pluginConfig[0].{mistake}"
+
+
+def test_a_plugin_that_cannot_be_made_is_a_mistake_of_the_profile_that_enables_it() -> None:
+    with pytest.raises(InvalidConfiguration) as raised:
+        _build(plugin_factory(PreferSsd), plugin_factory(_Blocking))
+    (mistake,) = raised.value.errors
+    assert mistake.path == "profiles[0].plugins.multiPoint.enabled[1].name"
+    assert mistake.value == "Blocking"
+    assert mistake.expectation.startswith("a plugin that works, but its pre_bind")
+
+
+def test_a_plugin_known_to_be_at_fault_is_refused_with_its_fault() -> None:
+    with pytest.raises(InvalidConfiguration) as raised:
+        _build(faults={"Gone": "its package is broken"}, Gone={"any": "args"})
+    (mistake,) = raised.value.errors
+    assert mistake.path == "profiles[0].plugins.multiPoint.enabled[0].name"
+    assert mistake.expectation == "a plugin that works, but its package is broken"
+
+
+def test_a_fault_harms_no_profile_that_does_not_enable_the_plugin() -> None:
+    registry = in_tree_registry().merged_with(faults={"Gone": "its package is broken"})
+    config = KubeSchedulerProfile(plugin_config=(PluginConfig("Gone", {"any": "args"}),))
+    assert "Gone" not in build_profile(config, registry).instances

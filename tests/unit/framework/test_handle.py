@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import pytest
+
+from scheduler.api.events import Event, WaitingPodAllowed, WaitingPodRejected
+from scheduler.framework import Handle, WaitingPod
+from tests.support.builders import make_node, make_pod
+from tests.support.mirrored_cluster import MirroredCluster
+
+
+def test_allowing_and_rejecting_become_events_for_the_engine() -> None:
+    posted: list[Event] = []
+    handle = Handle()
+    handle.connect(posted.append, tuple)
+    handle.allow("uid-p", "Gang")
+    handle.reject("uid-q", "Gang", "the others are gone")
+    assert posted == [
+        WaitingPodAllowed("uid-p", "Gang"),
+        WaitingPodRejected("uid-q", "Gang", "the others are gone"),
+    ]
+
+
+def test_the_pods_that_wait_are_those_the_engine_knows() -> None:
+    pod = MirroredCluster([make_node("n")]).info(make_pod("p"))
+    waiting = [WaitingPod(pod, "n", frozenset({"Gang"}))]
+    handle = Handle()
+    assert list(handle.waiting_pods()) == []
+    handle.connect(lambda event: None, lambda: waiting)
+    assert handle.waiting_pods() == waiting
+
+
+def test_without_a_scheduler_nothing_is_taken() -> None:
+    with pytest.raises(RuntimeError, match=r"does not run yet.*uid-p"):
+        Handle().allow("uid-p", "Gang")
