@@ -47,6 +47,7 @@ __all__ = [
     "PluginSetting",
     "load_configuration",
     "to_builtins",
+    "without_private_keys",
 ]
 
 
@@ -85,6 +86,21 @@ def to_builtins(configuration: KubeSchedulerConfiguration) -> dict[str, Any]:
     """The effective configuration in the shape of its file, for printing and ``/configz``."""
     builtins: dict[str, Any] = msgspec.to_builtins(configuration, enc_hook=str)
     return builtins
+
+
+def without_private_keys(configuration: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:
+    """The same without the ``keyData`` of extenders: for showing to anybody who asks."""
+    return msgspec.structs.replace(
+        configuration,
+        extenders=tuple(
+            extender
+            if extender.tls_config is None
+            else msgspec.structs.replace(
+                extender, tls_config=msgspec.structs.replace(extender.tls_config, key_data=b"")
+            )
+            for extender in configuration.extenders
+        ),
+    )
 
 
 def _with_defaults(configuration: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:

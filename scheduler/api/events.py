@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, IntFlag, StrEnum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -259,6 +259,18 @@ class ExtendersAnswered(msgspec.Struct, frozen=True, tag=True):
     error: str = ""
 
 
+class ConfigurationChanged(msgspec.Struct, frozen=True, tag=True):
+    """From the next cycle on another configuration holds; the shell has found it valid.
+
+    Attributes:
+        hash: What it is called in logs, metrics and decisions.
+        configuration: In the shape of its file, so that a journal of events stays plain data.
+    """
+
+    hash: str
+    configuration: dict[str, Any]
+
+
 Event: TypeAlias = (
     PendingPodSeen
     | PendingPodGone
@@ -277,4 +289,5 @@ Event: TypeAlias = (
     | WaitingPodAllowed
     | WaitingPodRejected
     | ExtendersAnswered
+    | ConfigurationChanged
 )

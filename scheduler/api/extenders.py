@@ -6,7 +6,7 @@ it. Here is only what the configuration says; asking them is the shell's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from scheduler.api.config_types import Extender
@@ -73,6 +73,14 @@ class Extenders:
             if is_interested(self.configured[index], spec)
         )
 
+    @property
+    def want_nodes(self) -> bool:
+        """Whether one of them is sent whole nodes rather than their names."""
+        return any(
+            not extender.node_cache_capable and (extender.filter_verb or extender.prioritize_verb)
+            for extender in self.configured
+        )
+
     def any_filters(self, indices: Iterable[int]) -> bool:
         """Whether one of these may reject nodes."""
         return any(self.configured[index].filter_verb for index in indices)
@@ -84,12 +92,14 @@ class Extenders:
                 return BindingExtender(index, extender.ignorable)
         return None
 
-    def ignored_resources(self) -> Iterator[str]:
+    def ignored_resources(self) -> tuple[str, ...]:
         """Managed resources with ``ignoredByScheduler``: NodeResourcesFit leaves them alone."""
-        for extender in self.configured:
-            for resource in extender.managed_resources:
-                if resource.ignored_by_scheduler:
-                    yield resource.name
+        return tuple(
+            resource.name
+            for extender in self.configured
+            for resource in extender.managed_resources
+            if resource.ignored_by_scheduler
+        )
 
 
 NO_EXTENDERS = Extenders()

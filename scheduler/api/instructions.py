@@ -115,6 +115,7 @@ class AttemptResult(msgspec.Struct, frozen=True, tag=True):
         duration_s: Seconds the scheduling algorithm took; 0 with the no-op timer.
         unschedulable_plugins: Who rejected the pod or a node.
         scheduler_name: The profile.
+        configuration: Hash of the configuration it was decided under; empty if nobody gave one.
     """
 
     pod: PodReference
@@ -127,6 +128,7 @@ class AttemptResult(msgspec.Struct, frozen=True, tag=True):
     feasible_nodes: int = 0
     duration_s: float = 0.0
     unschedulable_plugins: tuple[str, ...] = ()
+    configuration: str = ""
 
 
 class PodBound(msgspec.Struct, frozen=True, tag=True):
@@ -152,6 +154,20 @@ class ReportProblem(msgspec.Struct, frozen=True, tag=True):
     text: str
 
 
+class ConfigurationApplied(msgspec.Struct, frozen=True, tag=True):
+    """The next cycle runs under this configuration; for the log, the metrics and its author.
+
+    Attributes:
+        hash: Of the configuration.
+        scheduler_names: Of all its profiles.
+        dropped: Scheduler name -> how many pods left the queue because no profile has it any more.
+    """
+
+    hash: str
+    scheduler_names: tuple[str, ...]
+    dropped: dict[str, int] = msgspec.field(default_factory=dict)
+
+
 Instruction: TypeAlias = (
     RunPreBind
     | StopPreBind
@@ -164,4 +180,5 @@ Instruction: TypeAlias = (
     | AttemptResult
     | PodBound
     | ReportProblem
+    | ConfigurationApplied
 )

@@ -52,6 +52,25 @@ Token: TypeAlias = Annotated[
         rich_help_panel=_TLS_PANEL,
     ),
 ]
+TokenAuthFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        exists=True,
+        dir_okay=False,
+        metavar="FILE",
+        help='More users, a line each: token,user,uid,"group1,group2", as kube-apiserver reads it.',
+        rich_help_panel=_TLS_PANEL,
+    ),
+]
+Rbac: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--rbac",
+        help="Let Roles and ClusterRoles decide what those users may do; needs --token, whose "
+        "bearer may do everything.",
+        rich_help_panel=_TLS_PANEL,
+    ),
+]
 CertFile: TypeAlias = Annotated[
     Path | None,
     typer.Option(
@@ -86,6 +105,8 @@ def cluster(
     listen: Listen = "127.0.0.1:8001",
     write_kubeconfig: KubeconfigOut = None,
     token: Token = "",
+    token_auth_file: TokenAuthFile = None,
+    rbac: Rbac = False,
     tls_cert_file: CertFile = None,
     tls_private_key_file: KeyFile = None,
     kubelet: Kubelet = True,

@@ -17,9 +17,10 @@ from scheduler.api.config import (
     KubeSchedulerConfiguration,
     LeaderElectionConfiguration,
     to_builtins,
+    without_private_keys,
 )
 from scheduler.cli.plugin_discovery import discover_plugins
-from scheduler.cli.profiles import make_frameworks
+from scheduler.cli.profiles import make_extenders, make_frameworks
 from scheduler.cli.run_flags import LoggingFormat
 from scheduler.engine import Engine, make_engine
 from scheduler.framework import Framework, Handle
@@ -36,7 +37,7 @@ from scheduler.operator import (
 log = structlog.get_logger(__name__)
 
 CANNOT_START = (ConfigException, OSError)
-"""What `run_until_told` raises: no usable kubeconfig, or the serving address is taken."""
+"""What `run_until_told` raises: no usable kubeconfig, serving address taken, bad certificates."""
 
 
 def run_options(
@@ -63,7 +64,8 @@ def run_options(
         kubeconfig=path,
         serving=serving,
         leader_election=_leader_election(election) if election.leader_elect else None,
-        configz=lambda: to_builtins(configuration),
+        configz=lambda: to_builtins(without_private_keys(configuration)),
+        extenders=make_extenders(configuration),
     )
 
 
@@ -92,6 +94,7 @@ def _engine_factory(
             parts.choose,
             queue_settings=queue_settings,
             timer=parts.timer,
+            extenders=make_extenders(configuration),
         )
         handle.connect(parts.post, engine.waiting_pods)
         return engine

@@ -2,11 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
-from scheduler.api.config import ConfigError, InvalidConfiguration, KubeSchedulerConfiguration
+from scheduler.api.config import (
+    ConfigError,
+    InvalidConfiguration,
+    KubeSchedulerConfiguration,
+    KubeSchedulerProfile,
+    PluginConfig,
+)
+from scheduler.api.extenders import Extenders
 from scheduler.framework import Framework, Registry, build_profile
 from scheduler.plugins import in_tree_registry
+
+_FIT = "NodeResourcesFit"
+_IGNORED = "ignoredResources"
+
+
+def make_extenders(configuration: KubeSchedulerConfiguration) -> Extenders:
+    """Who has a say besides the plugins, of all profiles."""
+    return Extenders(configuration.extenders, configuration.parallelism)
+
+
+def ignoring_resources(
+    profile: KubeSchedulerProfile, resources: Sequence[str]
+) -> KubeSchedulerProfile:
+    """The profile with these resources added to NodeResourcesFit's ``ignoredResources``.
+
+    kube-scheduler puts extenders' resources in the place of those a profile names; here both count.
+    """
+    if not resources:
+        return profile
+    entries = list(profile.plugin_config)
+    places = [index for index, entry in enumerate(entries) if entry.name == _FIT]
+    if not places:
+        entries.append(PluginConfig(_FIT, {_IGNORED: list(resources)}))
+    for index in places:
+        args = entries[index].args
+        both = dict.fromkeys([*(args.get(_IGNORED) or ()), *resources])
+        entries[index] = PluginConfig(_FIT, {**args, _IGNORED: list(both)})
+    return msgspec.structs.replace(profile, plugin_config=tuple(entries))
 
 
 def make_frameworks(
@@ -26,11 +63,12 @@ def make_frameworks(
     plugins = in_tree_registry() if registry is None else registry
     frameworks = []
     errors: list[ConfigError] = []
+    ignored = make_extenders(configuration).ignored_resources()
     for index, written in enumerate(configuration.profiles):
-        profile = written
+        profile = ignoring_resources(written, ignored)
         if written.percentage_of_nodes_to_score is None:
             percentage = configuration.percentage_of_nodes_to_score
-            profile = msgspec.structs.replace(written, percentage_of_nodes_to_score=percentage)
+            profile = msgspec.structs.replace(profile, percentage_of_nodes_to_score=percentage)
         try:
             resolved = build_profile(profile, plugins, f"profiles[{index}]")
         except InvalidConfiguration as invalid:

@@ -22,6 +22,7 @@ from scheduler.api.config import (
 from scheduler.cli import run_flags
 from scheduler.cli.config_file import print_mistakes, read_configuration
 from scheduler.cli.go_flags import GoBool
+from scheduler.cli.lasting_imports import lasting_imports
 
 _FIVE_MINUTES_S = 300.0
 
@@ -50,7 +51,8 @@ def run(
     lost, so that a fresh process starts from a fresh view.
     """
     # Kopf and the Kubernetes client take a second to import; --help need not wait for them.
-    from scheduler.cli import composition  # noqa: PLC0415
+    with lasting_imports():
+        from scheduler.cli import composition  # noqa: PLC0415
 
     election = {
         "leader_elect": None if leader_elect is None else leader_elect is GoBool.TRUE,

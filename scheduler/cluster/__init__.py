@@ -10,7 +10,8 @@ How it is made, from the inside out:
 - ``registry`` is the only way to write: defaults, admission, validation and deletion by the API
   server's rules (``kind_rules``, ``pod_rules``, ``pod_defaults``, ``deletion``, ``object_meta``).
 - ``endpoints``, ``listing`` and ``watch`` turn requests into registry calls and stored bytes into
-  answers (``formats``, ``table``); ``server`` adds HTTP, tokens, TLS and ``faults``.
+  answers (``formats``, ``table``); ``server`` adds HTTP, TLS and ``faults``.
+- ``access`` is the gate in front: ``users`` by their tokens, and roles (``rbac``) where wanted.
 - ``kubelet`` runs bound pods or refuses what a node cannot hold; ``controllers`` run workloads.
 - ``embedded`` puts it together.
 
@@ -42,6 +43,7 @@ from scheduler.cluster.faults import FaultRule, Faults
 from scheduler.cluster.kubeconfig import write_kubeconfig
 from scheduler.cluster.kubelet import KubeletOptions
 from scheduler.cluster.nodes import benchmark_nodes, make_node, sample_nodes
+from scheduler.cluster.users import User, parse_token_file, service_account_user
 
 __all__ = [
     "ClusterOptions",
@@ -49,9 +51,12 @@ __all__ = [
     "FaultRule",
     "Faults",
     "KubeletOptions",
+    "User",
     "benchmark_nodes",
     "make_node",
+    "parse_token_file",
     "run_cluster",
     "sample_nodes",
+    "service_account_user",
     "write_kubeconfig",
 ]

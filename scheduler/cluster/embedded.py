@@ -2,12 +2,14 @@
 
 import asyncio
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from scheduler.cluster.access import AccessOptions
+from scheduler.cluster.bootstrap_roles import make_bootstrap_roles
 from scheduler.cluster.clock import Clock
 from scheduler.cluster.controllers import CONTROLLERS, Reconciler
 from scheduler.cluster.faults import Faults
@@ -17,6 +19,7 @@ from scheduler.cluster.registry import Registry
 from scheduler.cluster.resources import NAMESPACES, NODES, PRIORITY_CLASSES
 from scheduler.cluster.server import ApiServer, ServerOptions
 from scheduler.cluster.store import Store
+from scheduler.cluster.users import User
 
 Json = dict[str, Any]
 
@@ -34,7 +37,10 @@ class ClusterOptions:
     Args:
         listen: ``HOST:PORT``; port 0 takes a free one.
         token: bearer token that requests must carry; empty lets everyone in. kubectl sends tokens
-            over TLS only.
+            over TLS only. Whoever carries it may do everything.
+        users: further users by their tokens.
+        rbac: those users may do what Roles and ClusterRoles allow; needs a ``token``. Without it
+            they may do everything.
         cert_file: PEM certificate (with its chain); given together with ``key_file`` it turns TLS
             on. It is also what the written kubeconfig trusts, unless ``ca_file`` is given.
         key_file: PEM key of ``cert_file``.
@@ -50,6 +56,8 @@ class ClusterOptions:
 
     listen: str = "127.0.0.1:0"
     token: str = ""
+    users: Mapping[str, User] = field(default_factory=dict)
+    rbac: bool = False
     cert_file: str | Path | None = None
     key_file: str | Path | None = None
     ca_file: str | Path | None = None
@@ -148,6 +156,8 @@ class EmbeddedCluster:
             self.registry.create(NAMESPACES, "", {"metadata": {"name": name}})
         for name, value in _SYSTEM_CLASSES:
             self.registry.create(PRIORITY_CLASSES, "", {"metadata": {"name": name}, "value": value})
+        if self.options.rbac:
+            make_bootstrap_roles(self.registry)
         self.add_nodes(self._nodes)
 
 
@@ -162,7 +172,7 @@ def _server_options(options: ClusterOptions) -> ServerOptions:
     return ServerOptions(
         host=host.strip("[]"),
         port=int(port),
-        token=options.token,
+        access=AccessOptions(options.token, options.users, options.rbac),
         tls=tls,
         max_pending_frames=options.max_pending_frames,
         faults_over_http=options.faults_over_http,

@@ -10,6 +10,7 @@ import msgspec
 import yaml
 
 from scheduler.cluster import errors
+from scheduler.cluster.access import Access
 from scheduler.cluster.binding import bind
 from scheduler.cluster.deletion import parse_delete_options
 from scheduler.cluster.event_conversion import to_core
@@ -26,6 +27,7 @@ from scheduler.cluster.scale import scale_of, set_scale
 from scheduler.cluster.selection import Selection
 from scheduler.cluster.store import Stored, encode
 from scheduler.cluster.table import TableFormat
+from scheduler.cluster.users import ADMINISTRATOR, User
 
 Json = dict[str, Any]
 
@@ -43,6 +45,7 @@ class ApiRequest(NamedTuple):
     content_type: str = ""
     accept: str = ""
     body: bytes = b""
+    user: User = ADMINISTRATOR
 
     @property
     def is_dry_run(self) -> bool:
@@ -114,12 +117,12 @@ class Endpoints:
 
     Args:
         registry: what is read and written.
-        username: whom a token belongs to, as reviews tell.
+        access: who may do what, as reviews tell.
     """
 
-    def __init__(self, registry: Registry, username: str) -> None:
+    def __init__(self, registry: Registry, access: Access) -> None:
         self._registry = registry
-        self._username = username
+        self._access = access
 
     def handle(self, request: ApiRequest, target: Target | Review) -> Answer:
         """Answer a request.
@@ -151,7 +154,7 @@ class Endpoints:
             name = (body.get("metadata") or {}).get("name", "")
             bound = bind(self._registry, target.namespace, name, body, dry_run=request.is_dry_run)
             return Answer(201, encode(bound))
-        return Answer(201, encode(review(target, body, self._username)))
+        return Answer(201, encode(review(target, body, request.user, self._access)))
 
     def _handle_collection(self, request: ApiRequest, target: Target) -> Answer:
         if request.method == "POST":

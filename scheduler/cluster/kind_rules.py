@@ -16,6 +16,13 @@ from scheduler.cluster.pod_rules import (
     validate_pod,
     validate_pod_update,
 )
+from scheduler.cluster.rbac_rules import (
+    set_binding_defaults,
+    validate_binding,
+    validate_binding_update,
+    validate_role,
+    validate_role_update,
+)
 from scheduler.cluster.resources import SERVICES, STORAGE_CLASSES
 from scheduler.cluster.store import Store
 from scheduler.cluster.workload_rules import (
@@ -193,6 +200,11 @@ def _validate_priority_class_update(new: Json, old: Json) -> list[FieldError]:
     return errors
 
 
+_ROLE_RULES = KindRules(validate=validate_role, validate_update=validate_role_update)
+_ROLE_BINDING_RULES = KindRules(
+    set_binding_defaults, validate=validate_binding, validate_update=validate_binding_update
+)
+
 RULES: dict[str, KindRules] = {
     "pods": KindRules(set_pod_defaults, admit_pod, validate_pod, validate_pod_update),
     "nodes": KindRules(_set_node_defaults, _admit_node),
@@ -222,6 +234,10 @@ RULES: dict[str, KindRules] = {
     "storageclasses.storage.k8s.io": KindRules(_set_storage_class_defaults),
     "csidrivers.storage.k8s.io": KindRules(_set_csi_driver_defaults),
     "csistoragecapacities.storage.k8s.io": KindRules(_set_capacity_defaults),
+    "roles.rbac.authorization.k8s.io": _ROLE_RULES,
+    "rolebindings.rbac.authorization.k8s.io": _ROLE_BINDING_RULES,
+    "clusterroles.rbac.authorization.k8s.io": _ROLE_RULES,
+    "clusterrolebindings.rbac.authorization.k8s.io": _ROLE_BINDING_RULES,
 }
 _NO_RULES = KindRules()
 

@@ -120,11 +120,23 @@ def carry_over(new: Json, old: Json) -> None:
     metadata.pop("selfLink", None)
 
 
-def validate_name(metadata: Json) -> list[FieldError]:
+def validate_name(resource: Resource, metadata: Json) -> list[FieldError]:
     """Errors of ``metadata.name``."""
     name = metadata.get("name")
     if not name:
         return [required("metadata.name", "name or generateName is required")]
+    if resource.has_path_names and isinstance(name, str):
+        return _validate_path_name(name)
     if not isinstance(name, str) or len(name) > 253 or not _SUBDOMAIN.fullmatch(name):
         return [invalid_value("metadata.name", name, _SUBDOMAIN_RULE)]
     return []
+
+
+def _validate_path_name(name: str) -> list[FieldError]:
+    if name in {".", ".."}:
+        return [invalid_value("metadata.name", name, f"may not be '{name}'")]
+    return [
+        invalid_value("metadata.name", name, f"may not contain '{illegal}'")
+        for illegal in "/%"
+        if illegal in name
+    ]

@@ -84,7 +84,7 @@ class Registry:
         return Stored(obj, 0) if dry_run else self.store.put(resource.stored_in, obj)
 
     def _check_object(self, resource: Resource, obj: Json) -> None:
-        found = validate_name(obj["metadata"])
+        found = validate_name(resource, obj["metadata"])
         for part in ("spec", "status"):
             if part in obj and not isinstance(obj[part], dict):
                 found.append(errors.invalid_value(part, str(obj[part]), "must be an object"))

@@ -29,6 +29,7 @@ class Resource:
         unconditional_update: PUT without a resourceVersion overwrites.
         create_on_update: PUT to a missing object creates it.
         orphans_by_default: deletion without a propagationPolicy leaves dependents behind.
+        has_path_names: names may be anything that fits into a path, such as ``system:discovery``.
     """
 
     group: str
@@ -46,6 +47,7 @@ class Resource:
     unconditional_update: bool = True
     create_on_update: bool = False
     orphans_by_default: bool = False
+    has_path_names: bool = False
 
     @cached_property
     def api_version(self) -> str:
@@ -247,6 +249,15 @@ VOLUME_ATTACHMENTS = Resource(
     subresources=("status",),
     unconditional_update=False,
 )
+RBAC = "rbac.authorization.k8s.io"
+ROLES = Resource(RBAC, "v1", "Role", "roles", has_path_names=True)
+ROLE_BINDINGS = Resource(RBAC, "v1", "RoleBinding", "rolebindings", has_path_names=True)
+CLUSTER_ROLES = Resource(
+    RBAC, "v1", "ClusterRole", "clusterroles", namespaced=False, has_path_names=True
+)
+CLUSTER_ROLE_BINDINGS = Resource(
+    RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False, has_path_names=True
+)
 
 RESOURCES: tuple[Resource, ...] = (
     PODS,
@@ -274,6 +285,10 @@ RESOURCES: tuple[Resource, ...] = (
     CSI_DRIVERS,
     CSI_STORAGE_CAPACITIES,
     VOLUME_ATTACHMENTS,
+    ROLES,
+    ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    CLUSTER_ROLE_BINDINGS,
 )
 
 BY_PATH: Mapping[tuple[str, str, str], Resource] = {

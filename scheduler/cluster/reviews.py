@@ -1,8 +1,11 @@
-"""Token and access reviews: whoever holds the token may do everything."""
+"""Token and access reviews: who somebody is, and what they may do."""
 
 from typing import Any
 
+from scheduler.cluster.access import Access
 from scheduler.cluster.paths import Review
+from scheduler.cluster.request_attributes import Attributes
+from scheduler.cluster.users import User
 
 Json = dict[str, Any]
 
@@ -16,21 +19,65 @@ _KINDS = {
 }
 
 
-def review(target: Review, body: Json, username: str) -> Json:
-    """Answer a review posted to ``target``."""
-    user = {"username": username, "groups": ["system:masters", "system:authenticated"]}
-    status: Json = {"allowed": True}
-    if target.plural == "tokenreviews":
-        status = {"authenticated": True, "user": user}
-    elif target.plural == "selfsubjectreviews":
-        status = {"userInfo": user}
-    elif target.plural == "selfsubjectrulesreviews":
-        rule = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
-        status = {"resourceRules": [rule], "nonResourceRules": [], "incomplete": False}
+def review(target: Review, body: Json, user: User, access: Access) -> Json:
+    """Answer a review that ``user`` posted to ``target``."""
+    spec: Json = body.get("spec") or {}
     return {
         "kind": _KINDS[target.plural],
         "apiVersion": f"{target.group}/{target.version}",
         "metadata": {},
-        "spec": body.get("spec") or {},
-        "status": status,
+        "spec": spec,
+        "status": _status(target.plural, spec, user, access),
+    }
+
+
+def _status(plural: str, spec: Json, user: User, access: Access) -> Json:
+    if plural == "tokenreviews":
+        return _token_status(access.user_of_token(spec.get("token") or ""))
+    if plural == "selfsubjectreviews":
+        return {"userInfo": _user_info(user)}
+    if plural == "selfsubjectrulesreviews":
+        return _rules_status(user, spec.get("namespace") or "", access)
+    if plural != "selfsubjectaccessreviews":
+        user = User(spec.get("user") or "", tuple(spec.get("groups") or ()))
+    return _access_status(user, spec, access)
+
+
+def _user_info(user: User) -> Json:
+    return {"username": user.name, "groups": list(user.groups)}
+
+
+def _token_status(user: User | None) -> Json:
+    if user is None:
+        return {"user": {}, "error": "invalid bearer token"}
+    return {"authenticated": True, "user": _user_info(user)}
+
+
+def _access_status(user: User, spec: Json, access: Access) -> Json:
+    decision = access.decide(user, _attributes(spec))
+    status: Json = {"allowed": decision.is_allowed}
+    if decision.reason:
+        status["reason"] = decision.reason
+    return status
+
+
+def _attributes(spec: Json) -> Attributes:
+    wanted = spec.get("resourceAttributes")
+    if wanted is None:
+        wanted = spec.get("nonResourceAttributes") or {}
+        return Attributes(wanted.get("verb", ""), wanted.get("path", ""))
+    fields = ("group", "namespace", "resource", "subresource", "name")
+    values = {field: wanted.get(field, "") for field in fields}
+    return Attributes(wanted.get("verb", ""), "", is_resource_request=True, **values)
+
+
+def _rules_status(user: User, namespace: str, access: Access) -> Json:
+    if access.authorizer is None:
+        everything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
+        return {"resourceRules": [everything], "nonResourceRules": [], "incomplete": False}
+    rules = access.authorizer.rules_for(user, namespace)
+    return {
+        "resourceRules": [rule for rule in rules if rule.get("resources")],
+        "nonResourceRules": [rule for rule in rules if rule.get("nonResourceURLs")],
+        "incomplete": False,
     }

@@ -2,16 +2,16 @@
 
 import asyncio
 import contextlib
-import hmac
 import ssl
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
 from aiohttp import web
 
 from scheduler.cluster import errors
+from scheduler.cluster.access import Access, AccessOptions
 from scheduler.cluster.discovery import (
     VERSION,
     api_group,
@@ -43,6 +43,7 @@ from scheduler.cluster.paths import Target, parse_path
 from scheduler.cluster.registry import Registry
 from scheduler.cluster.selection import Selection
 from scheduler.cluster.store import HistoryLostError, encode
+from scheduler.cluster.users import User
 from scheduler.cluster.watch import (
     Watcher,
     WatcherRegistry,
@@ -53,7 +54,6 @@ from scheduler.cluster.watch import (
 
 Json = dict[str, Any]
 
-USERNAME = "stowage-admin"
 MAX_BODY_BYTES = 3 * 1024 * 1024
 DEFAULT_WATCH_TIMEOUT_S = 1800.0
 _LOOPBACK = ("127.", "localhost", "::1")
@@ -69,7 +69,7 @@ class ServerOptions:
     Args:
         host: address to listen on.
         port: 0 takes a free one.
-        token: bearer token that requests must carry; empty lets everyone in.
+        access: who may do what.
         tls: context of the listening socket; ``None`` speaks plain HTTP.
         max_pending_frames: watch events that may wait for a slow client before it is cut off.
         faults_over_http: serve the fault injection of tests under ``/stowage/faults``.
@@ -77,7 +77,7 @@ class ServerOptions:
 
     host: str = "127.0.0.1"
     port: int = 0
-    token: str = ""
+    access: AccessOptions = field(default_factory=AccessOptions)
     tls: ssl.SSLContext | None = None
     max_pending_frames: int = 10_000
     faults_over_http: bool = False
@@ -95,14 +95,14 @@ class ApiServer:
     def __init__(self, registry: Registry, options: ServerOptions, faults: Faults) -> None:
         self.watchers = WatcherRegistry(registry.store)
         self.faults = faults
+        self.access = Access(options.access, registry.store)
         self._registry = registry
         self._store = registry.store
         self._options = options
-        self._endpoints = Endpoints(registry, USERNAME)
+        self._endpoints = Endpoints(registry, self.access)
         self._fault_endpoints = FaultEndpoints(self)
         self._runner: web.ServerRunner | None = None
         self._port = options.port
-        self._authorization = f"Bearer {options.token}".encode()
 
     @property
     def url(self) -> str:
@@ -128,7 +128,7 @@ class ApiServer:
             backlog=1024,
         )
         await site.start()
-        if not self._options.token and not self._options.host.startswith(_LOOPBACK):
+        if not self._options.access.token and not self._options.host.startswith(_LOOPBACK):
             log.warning("anyone who reaches this address may do anything", url=self.url)
         address = self._runner.addresses[0]
         self._port = int(address[1])
@@ -163,21 +163,24 @@ class ApiServer:
         path = request.path
         if path.startswith(_HEALTH_PATHS):
             return web.Response(text="ok")
-        self._authenticate(request.headers)
+        user = self.access.authenticate(request.headers.get("Authorization", ""))
+        self.access.check(user, request.method, path, request.query)
         if path.startswith(FAULTS_PATH) and self._options.faults_over_http:
             return _response(await self._fault_endpoints.handle(request, path))
         rule = self.faults.take(request.method, request.path_qs)
         if rule is not None:
-            return await self._fail(request, rule)
-        return await self._answer(request)
+            return await self._fail(request, user, rule)
+        return await self._answer(request, user)
 
-    async def _fail(self, request: web.BaseRequest, rule: FaultRule) -> web.StreamResponse:
+    async def _fail(
+        self, request: web.BaseRequest, user: User, rule: FaultRule
+    ) -> web.StreamResponse:
         if rule.delay_s:
             await asyncio.sleep(rule.delay_s)
         if rule.is_applied:
-            await self._answer(request)
+            await self._answer(request, user)
         elif not (rule.status or rule.is_dropped or rule.hang_s):
-            return await self._answer(request)
+            return await self._answer(request, user)
         if rule.hang_s:
             await asyncio.sleep(rule.hang_s)
         if rule.status:
@@ -186,14 +189,7 @@ class ApiServer:
             request.transport.abort()
         return web.Response(status=500)
 
-    def _authenticate(self, headers: Mapping[str, str]) -> None:
-        if not self._options.token:
-            return
-        given = headers.get("Authorization", "").encode()
-        if not hmac.compare_digest(given, self._authorization):
-            raise errors.unauthorized()
-
-    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+    async def _answer(self, request: web.BaseRequest, user: User) -> web.StreamResponse:
         path = request.path
         target = parse_path(path)
         if target is None:
@@ -206,6 +202,7 @@ class ApiServer:
             request.content_type if method != "GET" and request.can_read_body else "",
             request.headers.get("Accept", ""),
             await request.read() if method != "GET" else b"",
+            user,
         )
         if method == "GET" and isinstance(target, Target) and not target.subresource:
             return await self._read(request, api_request, target)

@@ -174,6 +174,28 @@ def _budget_bound(key: str) -> Callable[[Json], Cell]:
     return cell
 
 
+def _bound_role(binding: Json) -> str:
+    reference = binding["roleRef"]
+    return f"{reference['kind']}/{reference['name']}"
+
+
+def _subjects(kind: str) -> Callable[[Json], Cell]:
+    def cell(binding: Json) -> Cell:
+        subjects = [found for found in binding.get("subjects") or () if found["kind"] == kind]
+        parts = ((found.get("namespace"), found["name"]) for found in subjects)
+        return ", ".join("/".join(filter(None, part)) for part in parts)
+
+    return cell
+
+
+_BINDING_COLUMNS = (
+    name_column(),
+    column("Role", _bound_role),
+    age_column(),
+    wide("Users", _subjects("User")),
+    wide("Groups", _subjects("Group")),
+    wide("ServiceAccounts", _subjects("ServiceAccount")),
+)
 _ATTRIBUTES_CLASS = column(
     "VolumeAttributesClass", _at("spec", "volumeAttributesClassName", default="<unset>")
 )
@@ -342,4 +364,6 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
         column("Drivers", lambda obj: len((obj.get("spec") or {}).get("drivers") or ()), "integer"),
         age_column(),
     ),
+    "rolebindings.rbac.authorization.k8s.io": _BINDING_COLUMNS,
+    "clusterrolebindings.rbac.authorization.k8s.io": _BINDING_COLUMNS,
 }

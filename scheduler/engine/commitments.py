@@ -83,7 +83,7 @@ def bind_succeeded(machine: Machine, event: BindSucceeded, now: float) -> None:
     machine.reported.pop(event.uid, None)
     if machine.cache.is_assumed(event.uid):
         machine.unconfirmed[event.uid] = (cycle.reference, now)
-    cycle.bound()
+    _tell_plugins(machine, cycle, cycle.bound)
     machine.emit(
         EmitEvent(
             pod=cycle.reference,
@@ -175,12 +175,20 @@ def _advance(machine: Machine, cycle: BindingCycle, step: Callable[[], Step], no
         _end_unbound(machine, cycle, outcome, now)
 
 
+def _tell_plugins(machine: Machine, cycle: BindingCycle, tell: Callable[[], None]) -> None:
+    """Tell plugins what cannot be undone; one that raises is reported and holds up nothing."""
+    try:
+        tell()
+    except PluginFailed as failed:
+        machine.problem(f"Pod {cycle.info.key}", failed.status.message)
+
+
 def _end_unbound(machine: Machine, cycle: BindingCycle, status: Status, now: float) -> None:
     """Undo everything since assume; requeue the pod unless it is gone."""
     uid = cycle.info.uid
     machine.bindings.pop(uid, None)
     machine.waiting.remove(uid)
-    cycle.give_back()
+    _tell_plugins(machine, cycle, cycle.give_back)
     machine.cache.forget_pod(uid)
     machine.queue.move_on_event(ASSIGNED_POD_DELETE, cycle.info, None, now)
     if cycle.left_pending or cycle.was_deleted or machine.cache.get_pod(uid) is not None:

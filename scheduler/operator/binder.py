@@ -54,8 +54,8 @@ _POD_DECODER = msgspec.json.Decoder(_BoundPod)
 _encode = msgspec.json.encode
 
 
-class _Fate(Enum):
-    """What reading the pod back told."""
+class Fate(Enum):
+    """What reading a pod back told: bound where it was meant to be, lost to us, or unbound."""
 
     BOUND_HERE = auto()
     LOST = auto()
@@ -96,15 +96,15 @@ class Binder:
         was_sent, answered_errors = False, 0
         while True:
             if _never_reached(error):
-                fate = _Fate.UNBOUND
+                fate = Fate.UNBOUND
             else:
                 was_sent = was_sent or not isinstance(error, ApiError) or error.status >= 500
                 fate = await self._read_back(instruction, error, was_sent)
-            if fate is _Fate.BOUND_HERE:
+            if fate is Fate.BOUND_HERE:
                 return BindSucceeded(instruction.pod.uid, instruction.node_name)
             if isinstance(error, ApiError) and error.status >= 500:
                 answered_errors += 1
-            if fate is _Fate.LOST or _is_final(error, answered_errors):
+            if fate is Fate.LOST or _is_final(error, answered_errors):
                 return _failed(instruction, str(error))
             log.info("binding again", pod=instruction.pod.key, error=repr(error))
             await self._sleep(backoff.next_delay(error))
@@ -124,25 +124,32 @@ class Binder:
             binding_body(pod, instruction.node_name),
         )
 
-    async def _read_back(self, instruction: BindPod, error: Exception, was_sent: bool) -> _Fate:
-        """Ask where the pod is, until there is an answer."""
+    async def _read_back(self, instruction: BindPod, error: Exception, was_sent: bool) -> Fate:
+        """Ask where the pod is, unless a refusal says enough."""
         if isinstance(error, ApiError) and error.status != 409 and not was_sent:
-            return _Fate.UNBOUND
-        pod = instruction.pod
+            return Fate.UNBOUND
+        return await self.find_out(instruction.pod, instruction.node_name)
+
+    async def find_out(self, pod: PodReference, node_name: str) -> Fate:
+        """Read a pod until there is an answer, and say whether it is on that node.
+
+        Raises:
+            ApiError: the server refuses to show pods.
+        """
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
         backoff = Backoff(self._jitter, initial_s=0.1, max_s=10.0)
         try:
             body = await retry(lambda: self._client.get(path), backoff, self._sleep)
         except ApiError as refusal:
             if refusal.status == 404:
-                return _Fate.LOST
+                return Fate.LOST
             raise
         found = _POD_DECODER.decode(body)
         if found.metadata.uid != pod.uid:
-            return _Fate.LOST
-        if found.spec.node_name == instruction.node_name:
-            return _Fate.BOUND_HERE
-        return _Fate.LOST if found.spec.node_name else _Fate.UNBOUND
+            return Fate.LOST
+        if found.spec.node_name == node_name:
+            return Fate.BOUND_HERE
+        return Fate.LOST if found.spec.node_name else Fate.UNBOUND
 
 
 def binding_body(pod: PodReference, node_name: str) -> bytes:

@@ -133,9 +133,7 @@ class Consultant:
         except ExtenderError as error:
             if not extender.config.ignorable:
                 raise
-            log.warning(
-                "extender ignored", pod=pod.key, extender=extender.name, error=str(error)
-            )
+            log.warning("extender ignored", pod=pod.key, extender=extender.name, error=str(error))
 
     async def _filter(self, extender: Transport, opinion: _Opinion) -> None:
         body = await extender.send(

@@ -15,7 +15,9 @@ import structlog
 from scheduler.api.events import BindFailed
 from scheduler.api.instructions import (
     AttemptResult,
+    BindByExtender,
     BindPod,
+    ConsultExtenders,
     EmitEvent,
     Instruction,
     PatchPodStatus,
@@ -28,6 +30,7 @@ from scheduler.api.instructions import (
 )
 from scheduler.operator.binder import Binder
 from scheduler.operator.event_recorder import EventRecorder
+from scheduler.operator.extender_desk import ExtenderDesk
 from scheduler.operator.inbox import Inbox
 from scheduler.operator.lane import Lane
 from scheduler.operator.metrics import Metrics
@@ -51,6 +54,7 @@ class Writers:
     pod_reader: PodReader
     pod_status: PodStatusWriter
     events: EventRecorder
+    extenders: ExtenderDesk
 
 
 class Dispatcher:
@@ -70,6 +74,8 @@ class Dispatcher:
         self._reads: Lane[PodReference] = Lane("reads", MAX_READS_IN_FLIGHT, self._read)
         self._carriers: dict[type[Any], Callable[[Any], None]] = {
             BindPod: self._bindings.add,
+            BindByExtender: writers.extenders.bind,
+            ConsultExtenders: writers.extenders.consult,
             RunPreBind: self._pre_binds.add,
             StopPreBind: lambda instruction: writers.pre_binder.stop(instruction.pod),
             ReadPod: lambda instruction: self._reads.add(instruction.pod),
@@ -83,7 +89,8 @@ class Dispatcher:
     @property
     def num_unfinished_bindings(self) -> int:
         """Pods on their way from decided to bound."""
-        return len(self._bindings) + len(self._pre_binds)
+        by_extenders = self._writers.extenders.num_unfinished_bindings
+        return len(self._bindings) + len(self._pre_binds) + by_extenders
 
     def dispatch(self, instructions: Iterable[Instruction]) -> None:
         """Have everything done."""
@@ -94,6 +101,7 @@ class Dispatcher:
         """Begin nothing more; what is in flight has `grace_s` to end."""
         await self._pre_binds.close(0)
         await self._reads.close(0)
+        await self._writers.extenders.close(grace_s)
         await self._bindings.close(grace_s)
         await self._writers.pod_status.close(0)
         await self._writers.events.close(grace_s)

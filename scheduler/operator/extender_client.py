@@ -29,7 +29,7 @@ class ExtenderError(Exception):
 
 
 class ExtenderClient:
-    """Sends requests to one extender; made while the event loop runs.
+    """Sends requests to one extender.
 
     Args:
         config: Where it is and what it does.
@@ -43,11 +43,8 @@ class ExtenderClient:
         self._url = config.url_prefix.rstrip("/")
         self._timeout_s = config.http_timeout or DEFAULT_TIMEOUT_S
         self._server_name = (config.tls_config.server_name if config.tls_config else "") or None
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, ssl=tls_context(config)),
-            timeout=aiohttp.ClientTimeout(total=self._timeout_s),
-            cookie_jar=aiohttp.DummyCookieJar(),
-        )
+        self._tls = tls_context(config)
+        self._opened: aiohttp.ClientSession | None = None
 
     @property
     def name(self) -> str:
@@ -80,7 +77,18 @@ class ExtenderClient:
 
     async def close(self) -> None:
         """Close the session."""
-        await self._session.close()
+        if self._opened is not None:
+            await self._opened.close()
+
+    @property
+    def _session(self) -> aiohttp.ClientSession:
+        if self._opened is None:
+            self._opened = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, ssl=self._tls),
+                timeout=aiohttp.ClientTimeout(total=self._timeout_s),
+                cookie_jar=aiohttp.DummyCookieJar(),
+            )
+        return self._opened
 
 
 def tls_context(config: Extender) -> ssl.SSLContext:

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from scheduler.api.extenders import Extenders
 from scheduler.api.instructions import PodReference
 from scheduler.operator.api_client import LOST_ANSWER_ERRORS, ApiClient
 from scheduler.operator.api_error import ApiError
@@ -97,14 +98,18 @@ class ExtenderObjects:
         jitter: Random numbers in 0..1.
         sleep: Waits that many seconds.
 
+        extenders: Decide what is worth keeping in memory.
+
     Attributes:
-        pods: Pending pods by UID, as Kopf delivered them.
-        nodes: All nodes.
+        pods: Pending pods by UID, as Kopf delivered them; None if they are not kept.
+        nodes: All nodes; None if they are not kept.
     """
 
-    def __init__(self, client: ApiClient, jitter: Jitter, sleep: Sleep) -> None:
-        self.pods: dict[str, dict[str, Any]] = {}
-        self.nodes = RawNodes()
+    def __init__(
+        self, client: ApiClient, jitter: Jitter, sleep: Sleep, extenders: Extenders
+    ) -> None:
+        self.pods: dict[str, dict[str, Any]] | None = {} if extenders else None
+        self.nodes = RawNodes() if extenders.want_nodes else None
         self._client = client
         self._jitter = jitter
         self._sleep = sleep
@@ -115,7 +120,7 @@ class ExtenderObjects:
         Raises:
             ExtenderError: It is gone, or the API server does not show it.
         """
-        known = self.pods.get(reference.uid)
+        known = self.pods.get(reference.uid) if self.pods is not None else None
         if known is not None:
             return msgspec.json.encode(known)
         path = f"/api/v1/namespaces/{reference.namespace}/pods/{reference.name}"
@@ -132,7 +137,7 @@ class ExtenderObjects:
         """
         found = {}
         for name in names:
-            node = self.nodes.get(name)
+            node = self.nodes.get(name) if self.nodes is not None else None
             if node is None:
                 node = await self._read(f"/api/v1/nodes/{name}")
             if node is not None:

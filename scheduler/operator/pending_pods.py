@@ -62,14 +62,25 @@ def pending_pods_selector(scheduler_names: Collection[str]) -> str:
 class PendingPods:
     """What is known of our pending pods; turns raw Kopf events and lists into ours.
 
+    Args:
+        inbox: Where events go.
+        scheduler_names: Of all profiles.
+        raw: Where pods are kept as they came, by UID; None keeps none.
+
     Attributes:
         has_synced: Whether every pod of the first list was delivered.
     """
 
-    def __init__(self, inbox: Inbox, scheduler_names: Collection[str]) -> None:
+    def __init__(
+        self,
+        inbox: Inbox,
+        scheduler_names: Collection[str],
+        raw: dict[str, dict[str, Any]] | None = None,
+    ) -> None:
         self.has_synced = False
         self._inbox = inbox
         self._scheduler_names = frozenset(scheduler_names)
+        self._raw = raw
         self._known: dict[str, tuple[str, str]] = {}
         self._departed: LRUCache[str, None] = LRUCache(MAX_REMEMBERED_DEPARTURES)
         self._listing: set[str] = set()
@@ -147,6 +158,8 @@ class PendingPods:
 
     def _add(self, uid: str, metadata: dict[str, Any], raw: dict[str, Any]) -> None:
         self._known[uid] = (metadata.get("namespace", ""), metadata["name"])
+        if self._raw is not None:
+            self._raw[uid] = raw
         try:
             self._inbox.put(PendingPodSeen(convert_object(Pod, raw)))
         except InvalidObject as invalid:
@@ -154,6 +167,8 @@ class PendingPods:
 
     def _remove(self, uid: str) -> None:
         key = self._known.pop(uid, None)
+        if self._raw is not None:
+            self._raw.pop(uid, None)
         if key is not None:
             self._inbox.put(PendingPodGone(*key, uid))
 

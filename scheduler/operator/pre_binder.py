@@ -6,9 +6,13 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeAlias
 
+import structlog
+
 from scheduler.api.events import PreBindFinished
 from scheduler.api.instructions import PodReference, RunPreBind
 from scheduler.api.status import Code, Status, error
+
+log = structlog.get_logger("scheduler.operator.pre_binder")
 
 #: (pod UID, plugin) -> its work; None if the pod is gone. ``Engine.pre_bind``.
 PreBindWork: TypeAlias = Callable[[str, str], Coroutine[Any, Any, Status] | None]
@@ -70,6 +74,10 @@ class PreBinder:
                 raise
             text = f'running PreBind plugin "{plugin}": it cancelled itself'
             return error(text, plugin=plugin)
+        except Exception as problem:
+            # E.g. no Status was returned. Without an answer the pod would never be heard of again.
+            log.exception("PreBind plugin failed", plugin=plugin, pod=pod.key)
+            return error(f'running PreBind plugin "{plugin}": {problem!r}', plugin=plugin)
         finally:
             del self._scopes[pod.uid]
 

@@ -11,7 +11,7 @@ list (pages of 500) --> events, resourceVersion
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import msgspec
 import structlog
@@ -59,8 +59,28 @@ class _Header(msgspec.Struct, frozen=True):
 _HEADER_DECODER = msgspec.json.Decoder(_Header)
 
 
+class RawReader(Protocol):
+    """Somebody who reads along what a reflector reads, before it is decoded."""
+
+    def take_page(self, body: bytes, *, is_first: bool) -> None:
+        """Take one page of a list."""
+        ...
+
+    def take_line(self, line: bytes) -> None:
+        """Take one line of a watch."""
+        ...
+
+
 class Reflector(Generic[T]):
     """Reflects one kind into the inbox, through outages, gaps and bad objects.
+
+    Args:
+        reflected: What to reflect.
+        client: Of the API server.
+        inbox: Where events go.
+        jitter: Random numbers in 0..1.
+        sleep: Waits that many seconds.
+        raw_reader: Reads along; None if nobody does.
 
     Attributes:
         has_synced: Whether the first list is in the inbox.
@@ -73,6 +93,7 @@ class Reflector(Generic[T]):
         inbox: Inbox,
         jitter: Jitter,
         sleep: Sleep,
+        raw_reader: RawReader | None = None,
     ) -> None:
         self.has_synced = False
         self._reflected = reflected
@@ -80,6 +101,7 @@ class Reflector(Generic[T]):
         self._inbox = inbox
         self._jitter = jitter
         self._sleep = sleep
+        self._raw_reader = raw_reader
         self._backoff = Backoff(jitter, initial_s=0.2)
         self._resource_version = ""
         self._known: dict[tuple[str, str], str] = {}
@@ -116,6 +138,8 @@ class Reflector(Generic[T]):
         while True:
             body = await self._client.get(self._reflected.path, params, LIST_TIMEOUT)
             page = decode_list(self._reflected.type, body)
+            if self._raw_reader is not None:
+                self._raw_reader.take_page(body, is_first="continue" not in params)
             events: list[Event] = []
             for found in page.items:
                 listed.add((found.metadata.namespace, found.metadata.name))
@@ -176,6 +200,8 @@ class Reflector(Generic[T]):
             return
         if isinstance(event, WatchError):
             raise ApiError(event.code, event.reason, event.message)
+        if self._raw_reader is not None:
+            self._raw_reader.take_line(line)
         metadata = event.object.metadata
         self._resource_version = metadata.resource_version
         if event.type == "DELETED":

@@ -38,6 +38,7 @@ from scheduler.queue.heap import KeyedHeap, SortKey
 from scheduler.queue.nominator import Nominator
 from scheduler.queue.queue_events import event_label, pod_update_events
 from scheduler.queue.queued_pod import Place, QueuedPod
+from scheduler.queue.rules import QueueRules
 from scheduler.queue.scheduling_queue import QueueInconsistentError, SchedulingQueue
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "Place",
     "PluginKey",
     "QueueInconsistentError",
+    "QueueRules",
     "QueuedPod",
     "Registrations",
     "SchedulingQueue",

@@ -16,6 +16,7 @@ POP_FROM_BACKOFF_QUEUE = "PopFromBackoffQ"
 UNSCHEDULED_POD_ADD = ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.ADD)
 UNSCHEDULED_POD_UPDATE = ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.UPDATE)
 UNSCHEDULABLE_TIMEOUT = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "UnschedulableTimeout")
+CONFIGURATION_CHANGED = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "ConfigurationChanged")
 FORCE_ACTIVATE = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "ForceActivate")
 
 _ACTION_NAMES = {

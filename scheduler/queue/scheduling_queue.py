@@ -42,6 +42,7 @@ from scheduler.queue.heap import SortKey
 from scheduler.queue.nominator import Nominator
 from scheduler.queue.queue_events import (
     BACKOFF_COMPLETE,
+    CONFIGURATION_CHANGED,
     FORCE_ACTIVATE,
     SCHEDULE_ATTEMPT_FAILURE,
     UNSCHEDULABLE_TIMEOUT,
@@ -52,6 +53,7 @@ from scheduler.queue.queue_events import (
     pod_update_events,
 )
 from scheduler.queue.queued_pod import Place, QueuedPod
+from scheduler.queue.rules import QueueRules
 from scheduler.queue.sub_queues import SubQueues
 from scheduler.queue.unschedulable_pods import UnschedulablePods
 from scheduler.state.pod_info import PodInfo
@@ -91,14 +93,16 @@ class SchedulingQueue:
     ) -> None:
         self.problems: list[str] = []
         self.nominator = Nominator()
-        self._registrations = EventRegistrations(registrations, self.problems)
         self._in_flight = InFlightPods()
-        self._waiting = SubQueues(
+        rules = QueueRules(
             sort_key,
-            Gate(pre_enqueue, self._registrations, self.problems),
-            BackoffQueue(initial_backoff_s, max_backoff_s),
-            UnschedulablePods(max_in_unschedulable_s),
+            pre_enqueue,
+            registrations,
+            initial_backoff_s,
+            max_backoff_s,
+            max_in_unschedulable_s,
         )
+        self._registrations, self._waiting = self._follow(rules)
 
     # What is where
 
@@ -309,6 +313,38 @@ class SchedulingQueue:
         backoff = self._waiting.backoff.next_deadline()
         unschedulable = self._waiting.unschedulable.next_deadline()
         return min((at for at in (backoff, unschedulable) if at is not None), default=None)
+
+    # The rules change
+
+    def reconfigure(self, rules: QueueRules, now: float) -> list[QueuedPod]:
+        """Go by other rules from now on; returns the waiting pods that these do not keep.
+
+        All that wait are put in order anew and pass the new gates; backoffs are as long as the
+        new rules say, from their own beginnings. An unschedulable pod is given another chance
+        after its backoff, for the new rules may let it in. A pod in flight stays so, and meets
+        the change when it comes back.
+
+        Raises:
+            Exception: What the new sort key raises on a pod; then nothing has changed.
+        """
+        registrations, waiting = self._follow(rules)
+        dropped = waiting.take_over(self._waiting, rules.keeps, CONFIGURATION_CHANGED.label, now)
+        self._registrations, self._waiting = registrations, waiting
+        for queued in dropped:
+            self.nominator.remove(queued.uid)
+        self._in_flight.record(Happened(CONFIGURATION_CHANGED))
+        return dropped
+
+    def _follow(self, rules: QueueRules) -> tuple[EventRegistrations, SubQueues]:
+        """Empty sub-queues that go by these rules."""
+        registrations = EventRegistrations(rules.registrations, self.problems)
+        waiting = SubQueues(
+            rules.sort_key,
+            Gate(rules.pre_enqueue, registrations, self.problems),
+            BackoffQueue(rules.initial_backoff_s, rules.max_backoff_s),
+            UnschedulablePods(rules.max_in_unschedulable_s),
+        )
+        return registrations, waiting
 
     # How it is decided
 

@@ -107,6 +107,41 @@ class SubQueues:
         self.incoming_counts["active", label] += 1
         return Place.ACTIVE
 
+    def take_over(
+        self, others: SubQueues, keeps: Callable[[PodInfo], bool], label: str, now: float
+    ) -> list[QueuedPod]:
+        """Let in the pods of sub-queues that went by other rules; returns those not kept.
+
+        An active or backing off pod enters no queue it was not in, unless a gate is closed to it.
+
+        Raises:
+            Exception: What the sort key raises on a pod; then nothing has changed.
+        """
+        kept, dropped = [], []
+        for queued in others.in_order():
+            (kept if keeps(queued.info) else dropped).append(queued)
+        for queued in kept:
+            self._sort_key(queued.info, queued.queued_at)
+        self.incoming_counts = others.incoming_counts
+        for queued in kept:
+            # The length of the backoff may have changed: it is worked out anew.
+            queued.backoff_expires_at = None
+            if queued.uid in others.unschedulable:
+                self.unschedulable.put(queued)
+                self.requeue(queued, Requeue.AFTER_BACKOFF, label, now)
+            elif not self._gate.admits(queued):
+                self._park(queued, label)
+            else:
+                heir = self.active if queued.uid in others.active else self.backoff
+                heir.put(queued, self._sort_key(queued.info, queued.queued_at))
+        return dropped
+
+    def in_order(self) -> Iterator[QueuedPod]:
+        """All pods: the active ones in order, then the others."""
+        yield from self.active.in_order()
+        yield from self.backoff
+        yield from self.unschedulable
+
     def _enter_backoff(self, queued: QueuedPod, label: str) -> Place:
         if not self._gate.admits(queued):
             return self._park(queued, label)
@@ -125,15 +160,10 @@ class SubQueues:
         """What is inconsistent; nothing when all is well."""
         for queue in (self.active, self.backoff, self.unschedulable):
             yield from queue.problems()
-        seen = Counter(queued.uid for queued in self._all())
+        seen = Counter(queued.uid for queued in self.in_order())
         yield from (
             f"pod {uid} waits in {times} places" for uid, times in seen.items() if times > 1
         )
-        for queued in self._all():
+        for queued in self.in_order():
             if queued.is_gated and queued.uid not in self.unschedulable:
                 yield f"pod {queued.info.key} is gated but not unschedulable"
-
-    def _all(self) -> Iterator[QueuedPod]:
-        yield from self.active.in_order()
-        yield from self.backoff
-        yield from self.unschedulable

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from msgspec import convert
 
 from scheduler.api.config import KubeSchedulerProfile
+from scheduler.api.extenders import NO_EXTENDERS, Extenders
 from scheduler.engine import Engine, Journal, make_engine
 from scheduler.framework import Framework, Registry, build_profile
 from scheduler.plugins import in_tree_registry
@@ -24,11 +25,12 @@ def default_engine(
     profile: Mapping[str, Any] = DEFAULT_PROFILE,
     registry: Registry | None = None,
     journal: Journal | None = None,
+    extenders: Extenders = NO_EXTENDERS,
 ) -> Engine:
     """An engine with one profile around an empty cache."""
     config = convert(profile, KubeSchedulerProfile)
     framework = Framework(build_profile(config, registry or in_tree_registry()))
-    return make_engine([framework], choose, journal=journal)
+    return make_engine([framework], choose, journal=journal, extenders=extenders)
 
 
 def of_type(kind: type[T], instructions: Iterable[object]) -> list[T]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 
 from scheduler.api.events import NodeSeen, PendingPodSeen
+from scheduler.api.extenders import NO_EXTENDERS
 from scheduler.operator.binder import Binder
 from scheduler.operator.dispatcher import Dispatcher, Writers
 from scheduler.operator.event_recorder import EventClock, EventRecorder
+from scheduler.operator.extender_desk import ExtenderDesk
+from scheduler.operator.extender_objects import ExtenderObjects
 from scheduler.operator.inbox import Inbox
 from scheduler.operator.loop import LoopOptions, SchedulingLoop
 from scheduler.operator.metrics import Metrics
@@ -29,13 +32,16 @@ class _Shell:
         self.client = FakeApiClient()
         self.may_schedule = True
         time, client = self.time, self.client
+        binder = Binder(client, lambda: True, no_jitter, time.sleep)
+        objects = ExtenderObjects(client, no_jitter, time.sleep, NO_EXTENDERS)
         clock = EventClock(time.monotonic, time.timestamp, time.nanoseconds)
         writers = Writers(
             pre_binder=PreBinder(self.engine.pre_bind, 600.0),
-            binder=Binder(client, lambda: True, no_jitter, time.sleep),
+            binder=binder,
             pod_reader=PodReader(client, no_jitter, time.sleep),
             pod_status=PodStatusWriter(client, lambda: True, time.timestamp, no_jitter, time.sleep),
             events=EventRecorder(client, "host", clock, no_jitter, time.sleep),
+            extenders=ExtenderDesk(NO_EXTENDERS, self.inbox, objects, binder, lambda: True),
         )
         self.loop = SchedulingLoop(
             self.engine,

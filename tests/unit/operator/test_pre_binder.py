@@ -122,6 +122,16 @@ async def test_a_plugin_that_cancels_itself_is_an_error_and_ends_nothing_else() 
     assert (outcome.code, outcome.plugin) == (Code.ERROR, "A")
 
 
+async def test_whatever_is_raised_the_engine_gets_an_answer() -> None:
+    async def fail() -> Status:
+        raise AttributeError("'NoneType' object has no attribute 'is_rejected'")
+
+    outcome = await _binder(A=fail).run(_instruction("A"))
+    assert outcome is not None
+    assert (outcome.code, outcome.plugin) == (Code.ERROR, "A")
+    assert "NoneType" in outcome.reasons[0]
+
+
 async def test_shutting_down_cancels_what_runs() -> None:
     stuck = Stuck()
     running = asyncio.create_task(_binder(A=stuck).run(_instruction("A")))

@@ -1,0 +1,52 @@
+"""Who sends a request: users, their groups, and the file that gives them tokens."""
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+AUTHENTICATED = "system:authenticated"
+MASTERS = "system:masters"
+
+
+class User(NamedTuple):
+    """A user's name and groups, as authentication found them."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+
+
+ADMINISTRATOR = User("stowage-admin", (MASTERS, AUTHENTICATED))
+ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
+
+
+def service_account_user(namespace: str, name: str) -> User:
+    """The user that a pod with this service account is."""
+    groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", AUTHENTICATED)
+    return User(f"system:serviceaccount:{namespace}:{name}", groups)
+
+
+def parse_token_file(path: Path) -> Mapping[str, User]:
+    """The users of a kube-apiserver ``--token-auth-file``, by token.
+
+    Each line is ``token,user,uid`` or ``token,user,uid,"group1,group2"``.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: a line has too few columns, or an empty token or user.
+    """
+    users: dict[str, User] = {}
+    with path.open(encoding="utf-8", newline="") as file:
+        lines = csv.reader(file)
+        for line in lines:
+            if not line or line[0].startswith("#"):
+                continue
+            where = f"{path}, line {lines.line_num}"
+            if len(line) < 3:
+                raise ValueError(f"{where}: {len(line)} columns, expected token,user,uid[,groups]")
+            token, name, groups = line[0], line[1], line[3] if len(line) > 3 else ""
+            if not token or not name:
+                raise ValueError(f"{where}: expected a token and a user name, neither empty")
+            named = (group.strip() for group in groups.split(","))
+            users[token] = User(name, (*(group for group in named if group), AUTHENTICATED))
+    return users

@@ -1,0 +1,101 @@
+"""Everything about extenders in the shell: their clients, what they are told, and two lanes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from scheduler.api.events import BindFailed, ExtendersAnswered
+from scheduler.api.extenders import Extenders
+from scheduler.api.instructions import BindByExtender, ConsultExtenders
+from scheduler.operator.binder import Binder
+from scheduler.operator.consultation import Consultant
+from scheduler.operator.extender_binder import ExtenderBinder
+from scheduler.operator.extender_client import ExtenderClient
+from scheduler.operator.extender_objects import ExtenderObjects
+from scheduler.operator.inbox import Inbox
+from scheduler.operator.lane import Lane
+
+MAX_BINDINGS_IN_FLIGHT = 64
+
+log = structlog.get_logger("scheduler.operator.extenders")
+
+
+class ExtenderDesk:
+    """Carries out the instructions that are about extenders.
+
+    Args:
+        extenders: As configured.
+        inbox: Where their answers go.
+        objects: Where pods and nodes come from.
+        binder: Of the API server.
+        may_write: Whether this replica still holds the lease.
+
+    Raises:
+        OSError: A certificate, key or CA cannot be read or used.
+    """
+
+    def __init__(
+        self,
+        extenders: Extenders,
+        inbox: Inbox,
+        objects: ExtenderObjects,
+        binder: Binder,
+        may_write: Callable[[], bool],
+    ) -> None:
+        self._inbox = inbox
+        self._clients = [ExtenderClient(config) for config in extenders.configured]
+        self._consultant = Consultant(self._clients, objects)
+        self._binder = ExtenderBinder(self._clients, binder, may_write)
+        self._consultations: Lane[ConsultExtenders] = Lane(
+            "consultations", extenders.max_consultations, self._consult
+        )
+        self._bindings: Lane[BindByExtender] = Lane(
+            "extender bindings", MAX_BINDINGS_IN_FLIGHT, self._bind
+        )
+        for client in self._clients:
+            if client.config.preempt_verb:
+                log.warning("preemptVerb is not used yet", extender=client.name)
+
+    @property
+    def num_unfinished_bindings(self) -> int:
+        """Pods that extenders are binding."""
+        return len(self._bindings)
+
+    def consult(self, instruction: ConsultExtenders) -> None:
+        """Have extenders asked about a pod."""
+        self._consultations.add(instruction)
+
+    def bind(self, instruction: BindByExtender) -> None:
+        """Have an extender bind a pod."""
+        self._bindings.add(instruction)
+
+    async def close(self, grace_s: float) -> None:
+        """Ask nothing more; bindings in flight have `grace_s` to end."""
+        await self._consultations.close(0)
+        await self._bindings.close(grace_s)
+        await asyncio.gather(*(client.close() for client in self._clients))
+
+    async def _consult(self, instruction: ConsultExtenders) -> None:
+        try:
+            answer = await self._consultant.consult(instruction)
+        except Exception as fault:
+            # Without an answer the pod would wait for ever.
+            log.exception("consultation failed", pod=instruction.pod.key)
+            answer = ExtendersAnswered(
+                instruction.pod.uid, instruction.number, error=f"consultation: {fault!r}"
+            )
+        self._inbox.put(answer)
+
+    async def _bind(self, instruction: BindByExtender) -> None:
+        outcome = await self._binder.bind(instruction)
+        if isinstance(outcome, BindFailed):
+            log.warning(
+                "pod not bound",
+                pod=instruction.pod.key,
+                node=instruction.node_name,
+                error=outcome.message,
+            )
+        self._inbox.put(outcome)

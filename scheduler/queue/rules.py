@@ -1,0 +1,28 @@
+"""What the queue is told from outside: order, gates, hints and times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from scheduler.api.status import Status
+from scheduler.queue.event_registrations import Registrations
+from scheduler.queue.heap import SortKey
+from scheduler.state.pod_info import PodInfo
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRules:
+    """All that a `SchedulingQueue` goes by; its arguments have the same names and meanings.
+
+    Attributes:
+        keeps: Whether a waiting pod still belongs here, once these rules take the place of others.
+    """
+
+    sort_key: Callable[[PodInfo, float], SortKey]
+    pre_enqueue: Callable[[PodInfo], Status]
+    registrations: Registrations
+    initial_backoff_s: float = 1.0
+    max_backoff_s: float = 10.0
+    max_in_unschedulable_s: float = 300.0
+    keeps: Callable[[PodInfo], bool] = lambda _pod: True
