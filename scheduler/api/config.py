@@ -7,6 +7,7 @@ not limited (``qps`` 0: a priority level of the API server limits it better).
 Files are read elsewhere: what comes in here are builtins.
 """
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -45,10 +46,13 @@ __all__ = [
     "PluginSet",
     "PluginSets",
     "PluginSetting",
+    "configuration_hash",
     "load_configuration",
     "to_builtins",
     "without_private_keys",
 ]
+
+HASH_DIGITS = 12
 
 
 def load_configuration(builtins: object = None) -> KubeSchedulerConfiguration:
@@ -101,6 +105,18 @@ def without_private_keys(configuration: KubeSchedulerConfiguration) -> KubeSched
             for extender in configuration.extenders
         ),
     )
+
+
+def configuration_hash(builtins: Mapping[str, Any]) -> str:
+    """What a configuration is called: the start of the SHA-256 of its canonical JSON.
+
+    Canonical is sorted by key and without white space; the order of a list counts.
+
+    Args:
+        builtins: In the shape of a file.
+    """
+    canonical = msgspec.json.encode(builtins, order="sorted", enc_hook=str)
+    return hashlib.sha256(canonical).hexdigest()[:HASH_DIGITS]
 
 
 def _with_defaults(configuration: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:

@@ -117,21 +117,28 @@ def cluster(
     It answers kubectl and every other client over HTTP, and keeps nothing.
     """
     # The HTTP server takes a while to import; --help need not wait for it.
-    from scheduler.cluster import ClusterOptions, run_cluster, sample_nodes  # noqa: PLC0415
+    from scheduler.cluster import (  # noqa: PLC0415
+        ClusterOptions,
+        parse_token_file,
+        run_cluster,
+        sample_nodes,
+    )
 
     make_nodes = sample_nodes if shape is Shape.DEMO else _bench_nodes
-    options = ClusterOptions(
-        listen=listen,
-        token=token,
-        cert_file=tls_cert_file,
-        key_file=tls_private_key_file,
-        with_kubelet=kubelet,
-        with_controllers=controllers,
-    )
     _set_up_logging()
     console = Console(stderr=True, highlight=False)
     announce = _announcement(console, nodes, write_kubeconfig)
     try:
+        options = ClusterOptions(
+            listen=listen,
+            token=token,
+            users={} if token_auth_file is None else parse_token_file(token_auth_file),
+            rbac=rbac,
+            cert_file=tls_cert_file,
+            key_file=tls_private_key_file,
+            with_kubelet=kubelet,
+            with_controllers=controllers,
+        )
         asyncio.run(run_cluster(make_nodes(nodes), options, write_kubeconfig, announce))
     except KeyboardInterrupt:
         console.print("stopped")

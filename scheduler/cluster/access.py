@@ -1,4 +1,4 @@
-"""The gate of the API server: who is asking, and may they?"""
+"""The gate of the API server: who is asking, and whether they may."""
 
 import hmac
 from collections.abc import Callable, Mapping
@@ -53,7 +53,9 @@ class Access:
         if user is not None:
             return user
         expected = self._options.token
-        if not expected or hmac.compare_digest(token.encode(), expected.encode()):
+        # The bytes of a header that are no UTF-8 arrive as surrogates.
+        given = token.encode(errors="surrogateescape")
+        if not expected or hmac.compare_digest(given, expected.encode()):
             return ADMINISTRATOR
         return None
 

@@ -70,9 +70,7 @@ class RbacAuthorizer:
         if namespace:
             yield from self._grants_of(ROLE_BINDINGS, namespace, user)
 
-    def _grants_of(
-        self, resource: Resource, namespace: str | None, user: User
-    ) -> Iterator[_Grant]:
+    def _grants_of(self, resource: Resource, namespace: str | None, user: User) -> Iterator[_Grant]:
         for binding in self._store.collection(resource.stored_in).items(namespace):
             subject = _subject_that_is(user, binding)
             if subject is None:

@@ -19,6 +19,10 @@ A lost answer is not a failure. The dispatcher reports a binding as failed only 
 server is known not to have made it, so a pod is never forgotten while it may be bound. A pod that
 was bound and that no watch has shown is read back after a while (`ReadPod`).
 
+Another configuration arrives as an event (`ConfigurationChanged`) and holds from the next cycle on:
+queue and cache stay, frameworks are new, a pod being bound ends under the framework it began with.
+As an event it is in the journal, and a replay changes configurations where the engine did.
+
 Rejected: an expiry of assumed pods (it frees room that is taken), a task per pod (its state could
 not be replayed), and callbacks into the shell (an instruction can be tested by equality).
 """
@@ -26,5 +30,15 @@ not be replayed), and callbacks into the shell (an instruction can be tested by 
 from scheduler.engine.assembly import make_engine
 from scheduler.engine.engine import Engine
 from scheduler.engine.journal import IncompleteJournal, Journal, ReplayDiverged, replay
+from scheduler.engine.settings import Configure, EngineSettings
 
-__all__ = ["Engine", "IncompleteJournal", "Journal", "ReplayDiverged", "make_engine", "replay"]
+__all__ = [
+    "Configure",
+    "Engine",
+    "EngineSettings",
+    "IncompleteJournal",
+    "Journal",
+    "ReplayDiverged",
+    "make_engine",
+    "replay",
+]

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from scheduler.api.extenders import NO_EXTENDERS, Extenders
-from scheduler.api.status import Status, error
 from scheduler.engine.engine import Engine
 from scheduler.engine.journal import Journal
+from scheduler.engine.queue_rules import queue_rules
 from scheduler.framework import Framework
 from scheduler.queue.scheduling_queue import SchedulingQueue
-from scheduler.state.pod_info import PodInfo
 
 
 def make_engine(
@@ -34,26 +32,8 @@ def make_engine(
         extenders: Who has a say besides the plugins.
     """
     by_name = {framework.scheduler_name: framework for framework in frameworks}
+    rules = queue_rules(frameworks, queue_settings or {})
     queue = SchedulingQueue(
-        frameworks[0].sort_key,
-        lambda pod: _pre_enqueue(by_name, pod),
-        _registrations(frameworks),
-        **(queue_settings or {}),
+        rules.sort_key, rules.pre_enqueue, rules.registrations, **(queue_settings or {})
     )
     return Engine(by_name, queue, choose, timer=timer, journal=journal, extenders=extenders)
-
-
-def _pre_enqueue(frameworks: Mapping[str, Framework], pod: PodInfo) -> Status:
-    framework = frameworks.get(pod.scheduler_name)
-    if framework is None:
-        return error(f"no profile has the scheduler name {pod.scheduler_name!r}")
-    return framework.run_pre_enqueue(pod)
-
-
-def _registrations(frameworks: Sequence[Framework]) -> dict[tuple[str, str], list[Any]]:
-    """What each plugin of each profile waits for, in the queue's terms."""
-    return {
-        (framework.scheduler_name, plugin): [(each.event, each.hint) for each in registered]
-        for framework in frameworks
-        for plugin, registered in framework.events_by_plugin.items()
-    }

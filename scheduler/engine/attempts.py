@@ -34,7 +34,7 @@ def attempt_pod(machine: Machine, queued: QueuedPod, now: float) -> None:
     """Run one scheduling cycle for a pod in flight; ``scheduleOnePod`` of v1.36."""
     if not _skip(machine, queued.info):
         started = machine.timer()
-        state = CycleState()
+        state = machine.new_cycle()
         step = _decide(machine, state, queued.info, not_consulted(machine, queued.info))
         _go_on(machine, _Attempt(queued, queued.info, state, started), step, now)
 
@@ -45,7 +45,7 @@ def resume_pod(machine: Machine, consultation: Consultation, now: float) -> None
     if _skip(machine, info):
         return
     started = machine.timer() if answer is None else consultation.started
-    state = CycleState()
+    state = machine.new_cycle()
     step: SchedulingStep
     if answer is not None and answer.error:
         step = Failed(error(answer.error))
@@ -70,9 +70,10 @@ def _go_on(machine: Machine, attempt: _Attempt, step: SchedulingStep, now: float
     if isinstance(step, ConsultationNeeded):
         start_consultation(machine, queued, info, step, attempt.started)
         return
-    machine.emit(_attempt_result(queued, step, machine.timer() - attempt.started))
+    result = _attempt_result(queued, step, machine.timer() - attempt.started)
+    machine.emit(replace(result, configuration=machine.configuration))
     if isinstance(step, Scheduled):
-        framework = machine.frameworks[info.scheduler_name]
+        framework = machine.framework_for(info.scheduler_name, attempt.state)
         binder = machine.extenders.binder_of(info.spec)
         cycle = BindingCycle(
             queued, info, step.node_name, framework, attempt.state, extender=binder
@@ -113,7 +114,7 @@ def _decide(
     machine: Machine, state: CycleState, info: PodInfo, said: Consulted | None
 ) -> SchedulingStep:
     """The cycle's answer; a fault in it is an error of this pod and of no other."""
-    framework = machine.frameworks[info.scheduler_name]
+    framework = machine.framework_for(info.scheduler_name, state)
     nominator = machine.queue.nominator
     search = NodeSearch(
         nominated=tuple(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,6 +121,15 @@ class Consultations:
         ready = self._answered.popleft() if self._answered else heapq.heappop(self._waiting)[2]
         del self._all[ready.queued.uid]
         return ready
+
+    def sort_anew(self, sort_key: Callable[[PodInfo, float], tuple[Any, ...]]) -> None:
+        """Put the pods that wait for a place in another order."""
+        self._waiting = [
+            (sort_key(each.info, each.queued.queued_at), number, each)
+            for _, number, each in self._waiting
+            if self._is_here(each)
+        ]
+        heapq.heapify(self._waiting)
 
     def remove(self, uid: str) -> bool:
         """The pod is gone: forget it, whatever the extenders will say; whether it was here."""

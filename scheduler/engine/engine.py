@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, TypeAlias
 
 from scheduler.api import events
@@ -18,9 +19,12 @@ from scheduler.engine.extenders import extenders_answered
 from scheduler.engine.invariants import check_invariants
 from scheduler.engine.journal import Handled, Journal, Scheduled
 from scheduler.engine.machine import Machine
-from scheduler.framework import Framework, WaitingPod
+from scheduler.engine.reconfiguration import configuration_changed
+from scheduler.engine.settings import Configure
+from scheduler.framework import Framework, Timings, WaitingPod
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.state.cache import ClusterCache
+from scheduler.state.pod_info import PodInfo
 
 #: What takes in one kind of event.
 Handler: TypeAlias = Callable[[Machine, Any, float], None]
@@ -43,6 +47,7 @@ _HANDLERS: Mapping[type[Any], Handler] = {
     events.WaitingPodAllowed: commitments.waiting_pod_allowed,
     events.WaitingPodRejected: commitments.waiting_pod_rejected,
     events.ExtendersAnswered: extenders_answered,
+    events.ConfigurationChanged: configuration_changed,
 }
 
 
@@ -76,6 +81,20 @@ class Engine:
         self._choose_index = choose
         self._choices: list[int] = []
         self.journal = journal
+
+    def follow_configuration(self, configuration: str, configure: Configure) -> None:
+        """Have ``ConfigurationChanged`` heeded; without this it is reported as a problem.
+
+        Args:
+            configuration: Hash of the configuration the engine was made from.
+            configure: Reads one that comes later.
+        """
+        self._machine.configuration = configuration
+        self._machine.configure = configure
+
+    def take_durations(self, timings: Timings) -> None:
+        """Have the durations of sampled cycles taken; without this none are."""
+        self._machine.timings = timings
 
     def handle(self, arrived: Iterable[Event], now: float) -> list[Instruction]:
         """Take in what arrived and what time has brought about.
@@ -152,6 +171,30 @@ class Engine:
     def cache_counts(self) -> Mapping[str, int]:
         """How many nodes, pods and assumed pods the cache holds."""
         return self._machine.cache.counts()
+
+    def unschedulable_counts(self) -> Mapping[tuple[str, str], int]:
+        """How many pods each plugin of a profile has rejected, by (scheduler name, plugin)."""
+        return self._machine.queue.unschedulable_counts()
+
+    def in_flight_event_counts(self) -> Mapping[str, int]:
+        """Events kept for pods in flight, by label."""
+        return self._machine.queue.in_flight_event_counts()
+
+    def pods(self) -> Iterator[PodInfo]:
+        """Every pod, placed, assumed or waiting; valid until the next call of `handle`."""
+        yield from self._machine.cache.pods()
+        for queued in chain.from_iterable(self._machine.queue.contents().values()):
+            if self._machine.cache.get_pod(queued.uid) is None:
+                yield queued.info
+
+    def node_names(self) -> list[str]:
+        """Of the nodes that exist, in no order."""
+        snapshot = self._machine.cache.snapshot()
+        return [
+            name
+            for row, name in enumerate(snapshot.node_names)
+            if name and bool(snapshot.exists[row])
+        ]
 
     def dump(self) -> dict[str, Any]:
         """Everything the engine knows, as plain data; not for the scheduling path."""

@@ -38,6 +38,12 @@ def give_back_to_queue(
 ) -> None:
     """Requeue the pod and tell its owner why, by condition and event."""
     queued.info = info
+    if info.scheduler_name not in machine.frameworks:
+        # Its profile went while it was being bound: nobody here will try it again.
+        machine.queue.done(info.uid)
+        machine.reported.pop(info.uid, None)
+        machine.problem(f"Pod {info.key}", f"not tried again, no profile: {failure.message}")
+        return
     machine.queue.add_unschedulable(
         queued,
         now,

@@ -9,7 +9,8 @@ from scheduler.api.extenders import NO_EXTENDERS, Extenders
 from scheduler.api.instructions import Instruction, PodReference, ReportProblem
 from scheduler.binding import BindingCycle, WaitingPods
 from scheduler.engine.consultations import Consultations
-from scheduler.framework.runner import Framework
+from scheduler.engine.settings import Configure, not_configurable
+from scheduler.framework import CycleState, Framework, TimedFramework, Timings
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.state.cache import ClusterCache
 
@@ -27,6 +28,10 @@ class Machine:
             the time of the answer; in order of that time.
         reported: The PodScheduled condition last written for a pending pod, by UID, so that an
             unchanged one is not written again.
+        configuration: Hash of the configuration in force; empty if nobody gave one.
+        configure: Reads another one.
+        timings: Takes durations of sampled cycles; None takes none.
+        permit_since: When pods began to wait at Permit, by UID.
         outbox: Instructions gathered by the call in progress.
     """
 
@@ -41,10 +46,24 @@ class Machine:
     waiting: WaitingPods = field(default_factory=WaitingPods)
     unconfirmed: dict[str, tuple[PodReference, float]] = field(default_factory=dict)
     reported: dict[str, tuple[str, str]] = field(default_factory=dict)
+    configuration: str = ""
+    configure: Configure = not_configurable
+    timings: Timings | None = None
+    permit_since: dict[str, float] = field(default_factory=dict)
     outbox: list[Instruction] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.consultations = Consultations(self.extenders.max_consultations)
+
+    def new_cycle(self) -> CycleState:
+        """The state of a cycle that begins; it is timed if it is its turn."""
+        timings = self.timings
+        return CycleState(timings if timings is not None and timings.is_sampled() else None)
+
+    def framework_for(self, scheduler_name: str, state: CycleState) -> Framework:
+        """The profile's framework, timed where the cycle is."""
+        framework = self.frameworks[scheduler_name]
+        return framework if state.timings is None else TimedFramework(framework, state.timings)
 
     def emit(self, instruction: Instruction) -> None:
         """Add to the answer of the call in progress."""

@@ -52,6 +52,8 @@ from scheduler.framework.runner import Framework
 from scheduler.framework.scalar import NodeInfo
 from scheduler.framework.score_run import PluginScores, ScoreResult
 from scheduler.framework.scores import default_normalize_score
+from scheduler.framework.timed_framework import TimedFramework
+from scheduler.framework.timings import DurationObserver, Timings
 from scheduler.framework.verdict import ACCEPT_ALL, FilterVerdict, Rejection
 
 __all__ = [
@@ -59,6 +61,7 @@ __all__ = [
     "AdaptedPlugin",
     "CycleState",
     "Diagnosis",
+    "DurationObserver",
     "EventRegistration",
     "ExtensionPoint",
     "FilterResult",
@@ -84,6 +87,8 @@ __all__ = [
     "Registry",
     "Rejection",
     "ScoreResult",
+    "TimedFramework",
+    "Timings",
     "WaitingPod",
     "build_profile",
     "default_normalize_score",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TypeVar, cast
 
+from scheduler.framework.timings import Timings
+
 T = TypeVar("T")
 
 
@@ -13,11 +15,14 @@ class CycleState:
     Attributes:
         skip_filter: Names of plugins whose PreFilter said Skip.
         skip_score: Names of plugins whose PreScore said Skip.
+        timings: Takes the durations of plugins; None in a cycle that is not sampled.
+            upstream: ``CycleState.ShouldRecordPluginMetrics``.
     """
 
-    __slots__ = ("_slots", "skip_filter", "skip_score")
+    __slots__ = ("_slots", "skip_filter", "skip_score", "timings")
 
-    def __init__(self) -> None:
+    def __init__(self, timings: Timings | None = None) -> None:
+        self.timings = timings
         self._slots: dict[type[object], object] = {}
         self.skip_filter: set[str] = set()
         self.skip_score: set[str] = set()

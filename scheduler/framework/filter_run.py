@@ -193,8 +193,11 @@ def _accept(
 def _verdict(
     plugin: FilterPlugin, state: CycleState, pod: PodInfo, view: NodeView
 ) -> FilterVerdict:
+    ask, timings = plugin.filter, state.timings
+    if timings is not None:
+        ask = timings.of_plugin(plugin.name, "Filter", ask)
     try:
-        verdict = plugin.filter(state, pod, view)
+        verdict = ask(state, pod, view)
     except Exception as error:
         raise failed(_doing(plugin), plugin.name, error) from error
     for rejection in verdict.rejections:

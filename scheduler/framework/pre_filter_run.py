@@ -69,8 +69,11 @@ def run_pre_filter_plugins(
 def _run_one(
     plugin: PreFilterPlugin, state: CycleState, pod: PodInfo, snapshot: Snapshot
 ) -> PreFilterResult:
+    ask, timings = plugin.pre_filter, state.timings
+    if timings is not None:
+        ask = timings.of_plugin(plugin.name, "PreFilter", ask)
     try:
-        result = plugin.pre_filter(state, pod, snapshot)
+        result = ask(state, pod, snapshot)
     except Exception as error:
         doing = f'running PreFilter plugin "{plugin.name}"'
         return PreFilterResult(failed(doing, plugin.name, error).status)

@@ -280,14 +280,16 @@ def decode_args(
 
     Args:
         kind: The struct to decode into; if it decodes, its ``validate()``, if any, is asked.
-        args: As read from the file; ``apiVersion`` and ``kind`` are dropped.
+        args: As read from the file; ``apiVersion`` and ``kind`` are dropped unless
+            the struct has fields of these names.
         path: Where `args` stands, for the errors.
 
     Returns:
         The struct, and the mistakes found.
     """
     errors: list[ConfigError] = []
-    plain = {key: value for key, value in args.items() if key not in _TYPE_META}
+    own = {field.encode_name for field in msgspec.structs.fields(kind)}
+    plain = {key: args[key] for key in args if key in own or key not in _TYPE_META}
     decoded = decode_struct(plain, kind, path, errors)
     validate = getattr(decoded, "validate", None)
     if validate is not None and not errors:

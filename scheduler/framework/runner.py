@@ -150,8 +150,11 @@ class Framework:
     def run_pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
         """Prepare scoring of the feasible `nodes`; anything but success ends the cycle."""
         for plugin in self._pre_score:
+            ask, timings = plugin.pre_score, state.timings
+            if timings is not None:
+                ask = timings.of_plugin(plugin.name, "PreScore", ask)
             try:
-                status = plugin.pre_score(state, pod, nodes)
+                status = ask(state, pod, nodes)
             except Exception as problem:
                 doing = f'running PreScore plugin "{plugin.name}"'
                 return failed(doing, plugin.name, problem).status

@@ -93,41 +93,27 @@ def score_each(score_node: ScoreNode, pod: PodInfo, nodes: NodeView) -> Int64Arr
     return scores
 
 
-def node_info(nodes: NodeView, position: int) -> NodeInfo | None:
-    """The node at `position` of the view as a value object, None where the row has no node."""
-    snapshot = nodes.snapshot
-    row = int(nodes.rows[position])
-    node = snapshot.node(row)
-    if node is None:
-        return None
-    return NodeInfo(
-        node,
-        _NamedAmounts(snapshot.resources, snapshot.allocatable[row]),
-        _NamedAmounts(snapshot.resources, snapshot.requested[row]),
-        snapshot.pods_on(node.metadata.name),
-    )
-
-
 class _NamedAmounts(Mapping[str, int]):
     """A row of amounts by resource name; looked up when asked, most plugins ask for one or none."""
 
-    __slots__ = ("_amounts", "_resources")
+    __slots__ = ("_amounts", "_resources", "_row")
 
-    def __init__(self, resources: ResourceIndex, amounts: Int64Array) -> None:
+    def __init__(self, resources: ResourceIndex, amounts: Int64Array, row: int) -> None:
         self._resources = resources
         self._amounts = amounts
+        self._row = row
 
     def __getitem__(self, name: str) -> int:
         column = self._resources.index_of(name)
-        if column is None or column >= len(self._amounts):
+        if column is None or column >= len(self):
             raise KeyError(name)
-        return int(self._amounts[column])
+        return int(self._amounts[self._row, column])
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._resources.names[: len(self._amounts)])
+        return iter(self._resources.names[: len(self)])
 
     def __len__(self) -> int:
-        return len(self._amounts)
+        return int(self._amounts.shape[1])
 
 
 def _as_status(answer: Status | str | None, node_name: str) -> Status:
@@ -144,7 +130,18 @@ def _as_status(answer: Status | str | None, node_name: str) -> Status:
 
 
 def _node_infos(nodes: NodeView) -> Iterator[tuple[int, NodeInfo]]:
-    for position in range(len(nodes)):
-        node = node_info(nodes, position)
+    """Position and value object of every row that has a node."""
+    snapshot = nodes.snapshot
+    resources, allocatable, requested = snapshot.resources, snapshot.allocatable, snapshot.requested
+    for position, row in enumerate(nodes.rows.tolist()):
+        node = snapshot.node(row)
         if node is not None:
-            yield position, node
+            yield (
+                position,
+                NodeInfo(
+                    node,
+                    _NamedAmounts(resources, allocatable, row),
+                    _NamedAmounts(resources, requested, row),
+                    snapshot.pods_on(node.metadata.name),
+                ),
+            )

@@ -38,8 +38,11 @@ class Scorer:
         Raises:
             PluginFailed: It raised, or returned something else.
         """
+        ask, timings = self._plugin.score, state.timings
+        if timings is not None:
+            ask = timings.of_plugin(self.name, "Score", ask)
         try:
-            scores = self._plugin.score(state, pod, nodes)
+            scores = ask(state, pod, nodes)
         except Exception as error:
             raise self._failed(error) from error
         if len(scores) != len(nodes) or scores.dtype != np.int64:

@@ -14,6 +14,9 @@ Invariants:
   ``may_write`` once more.
 - Unknown is not failed: a binding whose answer was lost is read back until its fate is known.
 - Bindings wait for nothing but bindings: every other kind of request has its own lane.
+- An extender that is slow holds up the pods that need it and no others: the engine goes on while
+  `ExtenderDesk` asks, and hears of the outcome by an event. Extenders see objects as the API server
+  wrote them (`ExtenderObjects`); nothing is kept for them unless one is configured.
 - Typed client models never touch a hot path: bytes to msgspec structs, bytes from dicts.
 
 Who may call it: `scheduler.cli`, and tests. The rest of the package does not know it exists.

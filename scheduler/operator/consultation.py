@@ -64,12 +64,8 @@ class Objects(Protocol):
         """
         ...
 
-    async def existing_nodes(self, names: Sequence[str]) -> dict[str, bytes]:
-        """Nodes by name, each as JSON, without those that are gone.
-
-        Raises:
-            ExtenderError: One cannot be read.
-        """
+    def existing_nodes(self, names: Iterable[str]) -> dict[str, bytes]:
+        """Nodes by name, each as JSON, without those that are gone."""
         ...
 
 
@@ -136,9 +132,7 @@ class Consultant:
             log.warning("extender ignored", pod=pod.key, extender=extender.name, error=str(error))
 
     async def _filter(self, extender: Transport, opinion: _Opinion) -> None:
-        body = await extender.send(
-            extender.config.filter_verb, await self._question(extender, opinion)
-        )
+        body = await extender.send(extender.config.filter_verb, self._question(extender, opinion))
         try:
             answer = decode_filter_answer(body)
         except InvalidAnswer as invalid:
@@ -169,7 +163,7 @@ class Consultant:
     ) -> list[tuple[str, int]]:
         verb = extender.config.prioritize_verb
         try:
-            body = await extender.send(verb, await self._question(extender, opinion))
+            body = await extender.send(verb, self._question(extender, opinion))
             try:
                 rating = decode_scores(body, extender.config.weight)
             except InvalidAnswer as invalid:
@@ -184,10 +178,10 @@ class Consultant:
         _warn_of_unknown(extender, [name for name, _ in rating], known)
         return [(name, score) for name, score in rating if name in known]
 
-    async def _question(self, extender: Transport, opinion: _Opinion) -> bytes:
+    def _question(self, extender: Transport, opinion: _Opinion) -> bytes:
         if extender.config.node_cache_capable:
             return names_question(opinion.pod, opinion.names)
-        nodes = await self._objects.existing_nodes(opinion.names)
+        nodes = self._objects.existing_nodes(opinion.names)
         return nodes_question(opinion.pod, list(nodes.values()))
 
 

@@ -6,7 +6,7 @@ pending pods are kept as they came and, if it wants to see nodes, those too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -21,10 +21,10 @@ from scheduler.operator.extender_client import ExtenderError
 MAX_READ_ATTEMPTS = 3
 
 
-class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
-    name: str = ""
-    uid: str = ""
-    continue_: str = msgspec.field(default="", name="continue")
+class _Metadata(msgspec.Struct, frozen=True):
+    name: str | None = ""
+    uid: str | None = ""
+    continue_: str | None = msgspec.field(default="", name="continue")
 
 
 class _Head(msgspec.Struct, frozen=True):
@@ -70,7 +70,7 @@ class RawNodes:
         if is_first:
             self._listed = set()
         for item in page.items or ():
-            name = _decode_head(item).metadata.name
+            name = _name_of(item)
             self._listed.add(name)
             self._nodes[name] = bytes(item)
         if not page.metadata.continue_:
@@ -85,16 +85,20 @@ class RawNodes:
         """
         event = _decode_line(line)
         if event.type in ("ADDED", "MODIFIED"):
-            self._nodes[_decode_head(event.object).metadata.name] = bytes(event.object)
+            self._nodes[_name_of(event.object)] = bytes(event.object)
         elif event.type == "DELETED":
-            self._nodes.pop(_decode_head(event.object).metadata.name, None)
+            self._nodes.pop(_name_of(event.object), None)
+
+
+def _name_of(raw: msgspec.Raw) -> str:
+    return _decode_head(raw).metadata.name or ""
 
 
 class ExtenderObjects:
-    """Finds the objects extenders are to see, in memory or at the API server.
+    """Finds the objects extenders are to see, in memory or, for pods, at the API server.
 
     Args:
-        client: Of the API server, for what is not in memory.
+        client: Of the API server, for pods that are not in memory.
         jitter: Random numbers in 0..1.
         sleep: Waits that many seconds.
 
@@ -129,20 +133,15 @@ class ExtenderObjects:
             raise ExtenderError(f"pod {reference.key} is gone", may_have_acted=False)
         return body
 
-    async def existing_nodes(self, names: Sequence[str]) -> dict[str, bytes]:
+    def existing_nodes(self, names: Iterable[str]) -> dict[str, bytes]:
         """The nodes by name, each as JSON, without those that are gone.
 
-        Raises:
-            ExtenderError: The API server does not show one.
+        The engine speaks of nodes only after they were kept here, so one that is not here is gone.
         """
-        found = {}
-        for name in names:
-            node = self.nodes.get(name) if self.nodes is not None else None
-            if node is None:
-                node = await self._read(f"/api/v1/nodes/{name}")
-            if node is not None:
-                found[name] = node
-        return found
+        if self.nodes is None:
+            return {}
+        found = ((name, self.nodes.get(name)) for name in names)
+        return {name: node for name, node in found if node is not None}
 
     async def _read(self, path: str) -> bytes | None:
         backoff = Backoff(self._jitter, initial_s=0.1)

@@ -19,13 +19,31 @@ CONNECT_TIMEOUT_S = 5.0
 
 def pod_watching_settings(field_selector: str, jitter: Jitter) -> kopf.OperatorSettings:
     """Settings for watching the selected pods and nothing else."""
+    settings = _quiet_settings(jitter)
+    select_pods(settings, field_selector)
+    return settings
+
+
+def select_pods(settings: kopf.OperatorSettings, field_selector: str) -> None:
+    """Select other pods, from Kopf's next start on."""
+    settings.watching.field_selectors["", "v1", "pods"] = field_selector
+
+
+def config_map_watching_settings(name: str, jitter: Jitter) -> kopf.OperatorSettings:
+    """Settings for watching the ConfigMap of that name and nothing else."""
+    settings = _quiet_settings(jitter)
+    settings.watching.field_selectors["", "v1", "configmaps"] = f"metadata.name={name}"
+    return settings
+
+
+def _quiet_settings(jitter: Jitter) -> kopf.OperatorSettings:
+    """Kopf writes nothing, asks for nothing but what it watches, and never gives up."""
     settings = kopf.OperatorSettings()
     settings.posting.enabled = False
     settings.scanning.disabled = True
     settings.persistence.diffbase_storage = _NoDiffBase()
     settings.persistence.progress_storage = _NoProgress()
     settings.queueing.idle_timeout = WORKER_IDLE_S
-    settings.watching.field_selectors["", "v1", "pods"] = field_selector
     settings.watching.chunk_size = PAGE_SIZE
     settings.networking.request_timeout = REQUEST_TIMEOUT_S
     settings.networking.connect_timeout = CONNECT_TIMEOUT_S

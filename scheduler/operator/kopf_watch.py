@@ -1,8 +1,4 @@
-"""Kopf, embedded: watches our pending pods and turns them into events.
-
-Kopf (``kopf.spawn_tasks``, not ``kopf.operator``) runs in our loop, because ``kopf.operator`` ends
-by cancelling every task younger than itself, ours among them. It never writes: no finalizers, no
-annotations, no peering, no Kubernetes events.
+"""Kopf watches our pending pods, which become events.
 
 The session we give it reads along. Its lists tell which pods vanished while nobody watched. Of its
 watch, the lines about pods that left, nearly all bound by ourselves, are taken out and become
@@ -11,29 +7,24 @@ bookmarks: Kopf would spend 0.3 ms on each to tell a handler what is known alrea
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Iterable
+from collections.abc import AsyncIterator, Callable, Collection
 from typing import Any, cast
 
 import aiohttp
-import kopf
 import msgspec
-import structlog
 
-from scheduler.operator.backoff import Backoff, Jitter, Sleep
+from scheduler.operator.backoff import Jitter, Sleep
 from scheduler.operator.connection import Connection
-from scheduler.operator.kopf_settings import NoMemories, pod_watching_settings
+from scheduler.operator.kopf_runner import KopfRunner, Watched
+from scheduler.operator.kopf_settings import pod_watching_settings, select_pods
 from scheduler.operator.pending_pods import PendingPods, pending_pods_selector
 from scheduler.operator.reflector import complete_lines
 
 PODS_PATH = "/api/v1/pods"
-STOP_TIMEOUT_S = 5.0
-
-log = structlog.get_logger("scheduler.operator.kopf_watch")
 
 
 class PendingPodWatch:
-    """Runs Kopf, and runs it again should it end.
+    """Kopf, watching our pending pods.
 
     Args:
         connection: Kopf gets sessions of its own from it.
@@ -53,46 +44,27 @@ class PendingPodWatch:
         jitter: Jitter,
         sleep: Sleep,
     ) -> None:
-        self._connection = connection
         self._pods = pods
-        self._after_start = after_start
-        self._jitter = jitter
-        self._sleep = sleep
-        self._is_first_login = True
+        self._scheduler_names = frozenset(scheduler_names)
         self._settings = pod_watching_settings(pending_pods_selector(scheduler_names), jitter)
-        self._registry = kopf.OperatorRegistry()
-        kopf.on.login(registry=self._registry)(self._login)
-        kopf.on.event("", "v1", "pods", registry=self._registry)(self._take_event)
+        watched = Watched("pods", self._settings, pods.take_event, self._read_lists_along)
+        self._runner = KopfRunner(connection, watched, after_start, jitter, sleep)
 
     async def run(self) -> None:
         """Watch until cancelled."""
-        backoff = Backoff(self._jitter, initial_s=0.5)
-        while True:
-            tasks = await kopf.spawn_tasks(
-                registry=self._registry,
-                settings=self._settings,
-                clusterwide=True,
-                standalone=True,
-                memories=NoMemories(),
-            )
-            self._after_start()
-            try:
-                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                errors = await _stop(tasks)
-            log.warning("kopf ended, starting it again", errors=errors)
-            await self._sleep(backoff.next_delay())
+        await self._runner.run()
 
-    async def _login(self, **_kwargs: Any) -> kopf.AiohttpSession:
-        if not self._is_first_login:
-            # Kopf logs in again after a 401.
-            await self._connection.reload(self._connection.generation)
-        self._is_first_login = False
-        session = self._connection.new_session(middlewares=(self._read_lists_along,))
-        return kopf.AiohttpSession(server=self._connection.server, aiohttp_session=session)
+    def select(self, scheduler_names: Collection[str]) -> None:
+        """Watch for the pods of these profiles from now on.
 
-    async def _take_event(self, event: Any, **_kwargs: Any) -> None:
-        self._pods.take_event(event["type"], event["object"])
+        The new ones' pods may have been there for long, so everything is listed once more.
+        """
+        if self._scheduler_names == frozenset(scheduler_names):
+            return
+        self._scheduler_names = frozenset(scheduler_names)
+        self._pods.select(scheduler_names)
+        select_pods(self._settings, pending_pods_selector(scheduler_names))
+        self._runner.restart()
 
     async def _read_lists_along(
         self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
@@ -155,13 +127,3 @@ class DepartureFilter:
         self._take(metadata.uid)
         bookmark = {"metadata": {"resourceVersion": metadata.resource_version}}
         return msgspec.json.encode({"type": "BOOKMARK", "object": bookmark})
-
-
-async def _stop(tasks: Iterable[asyncio.Task[Any]]) -> list[str]:
-    """Cancel Kopf's tasks and say what made any of them end by itself."""
-    tasks = list(tasks)
-    ended = [task for task in tasks if task.done()]
-    for task in tasks:
-        task.cancel()
-    await asyncio.wait(tasks, timeout=STOP_TIMEOUT_S)
-    return [repr(task.exception()) for task in ended if not task.cancelled()]

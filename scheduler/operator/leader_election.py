@@ -9,6 +9,7 @@ that was stopped for a while notices before it does harm. No server clock is eve
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,7 @@ from scheduler.operator.backoff import Jitter, Sleep
 log = structlog.get_logger("scheduler.operator.leader_election")
 
 JITTER_FACTOR = 1.2
+WATCHDOG_TOLERANCE_S = 20.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,12 +91,30 @@ class LeaderElector:
         self._observed_record: object = None
         self._observed_at = 0.0
         self._renewed_at: float | None = None
+        self._has_released = False
+        # A renewal under way must not undo a release, nor make it fail with a conflict.
+        self._turn = asyncio.Lock()
+
+    @property
+    def lease_name(self) -> str:
+        """Of the Lease."""
+        return self._options.lease_name
+
+    @property
+    def is_healthy(self) -> bool:
+        """False for a leader that has not renewed for long after its lease ran out.
+
+        upstream: ``LeaderElector.Check`` with the 20 s of kube-scheduler's watchdog. A process
+        whose loop is stuck cannot step down; failing its health check has it restarted.
+        """
+        if self._renewed_at is None:
+            return True
+        limit = self._options.lease_duration_s + WATCHDOG_TOLERANCE_S
+        return self._clock.monotonic() < self._renewed_at + limit
 
     def may_write(self) -> bool:
         """Whether the lease is ours at this very moment."""
-        if self._renewed_at is None:
-            return False
-        return self._clock.monotonic() < self._renewed_at + self._options.renew_deadline_s
+        return self._holds_lease() and not self._has_released
 
     async def acquire(self) -> None:
         """Wait until the lease is ours."""
@@ -108,12 +128,26 @@ class LeaderElector:
         """Keep the lease; returns when it is lost."""
         while self.may_write():
             await self._clock.sleep(self._options.retry_period_s)
-            await self.try_acquire_or_renew()
-        log.error("lost the lease", identity=self._options.identity)
+            # Who slept past the deadline starts anew, even if nobody has taken the lease: what
+            # this process holds in its hands may be as old as its sleep was long.
+            if self.may_write():
+                await self.try_acquire_or_renew()
+        if not self._has_released:
+            log.error("lost the lease", identity=self._options.identity)
 
     async def release(self) -> None:
-        """Let the others have the lease at once."""
-        if not self.may_write():
+        """Let the others have the lease at once; nothing may be written from now on."""
+        self._has_released = True
+        async with self._turn:
+            await self._release()
+
+    def _holds_lease(self) -> bool:
+        if self._renewed_at is None:
+            return False
+        return self._clock.monotonic() < self._renewed_at + self._options.renew_deadline_s
+
+    async def _release(self) -> None:
+        if not self._holds_lease():
             return
         spec = {**self._lease.get("spec", {}), "holderIdentity": "", "leaseDurationSeconds": 1}
         spec["renewTime"] = self._clock.timestamp()
@@ -126,6 +160,10 @@ class LeaderElector:
 
     async def try_acquire_or_renew(self) -> bool:
         """One round; whether the lease was taken or renewed in it."""
+        async with self._turn:
+            return not self._has_released and await self._try_in_time()
+
+    async def _try_in_time(self) -> bool:
         # The lease counts from before the request: the answer may have been long on its way.
         started_at = self._clock.monotonic()
         try:
@@ -163,7 +201,9 @@ class LeaderElector:
             },
             "spec": self._spec({}),
         }
-        answer = await self._client.post(self._collection, msgspec.json.encode(body))
+        answer = await self._client.post(
+            self._collection, msgspec.json.encode(body), self._timeout
+        )
         self._observe(msgspec.json.decode(answer))
 
     def _observe(self, lease: dict[str, Any]) -> None:
@@ -188,7 +228,8 @@ class LeaderElector:
         return {
             **previous,
             "holderIdentity": self._options.identity,
-            "leaseDurationSeconds": int(self._options.lease_duration_s),
+            # Rounded up: others must never count on less than we do.
+            "leaseDurationSeconds": math.ceil(self._options.lease_duration_s),
             "acquireTime": previous.get("acquireTime", now) if is_ours else now,
             "renewTime": now,
             "leaseTransitions": transitions if is_ours or not previous else transitions + 1,

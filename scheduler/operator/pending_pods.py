@@ -81,13 +81,26 @@ class PendingPods:
         self._inbox = inbox
         self._scheduler_names = frozenset(scheduler_names)
         self._raw = raw
-        self._known: dict[str, tuple[str, str]] = {}
+        # Namespace, name and scheduler name by UID.
+        self._known: dict[str, tuple[str, str, str]] = {}
         self._departed: LRUCache[str, None] = LRUCache(MAX_REMEMBERED_DEPARTURES)
         self._listing: set[str] = set()
         self._listed: set[str] = set()
         self._listed_version = 0
         self._delivered: set[str] = set()
         self._missing: set[str] | None = None
+
+    def select(self, scheduler_names: Collection[str]) -> None:
+        """Take the pods of these profiles from now on, and forget those of others.
+
+        The engine is not told that they are gone, for they are not: one that is being bound
+        still is.
+        """
+        self._scheduler_names = frozenset(scheduler_names)
+        for uid in [uid for uid, known in self._known.items() if known[2] not in scheduler_names]:
+            del self._known[uid]
+            if self._raw is not None:
+                self._raw.pop(uid, None)
 
     def take_event(self, event_type: str | None, raw: dict[str, Any]) -> None:
         """Take one watch event, or (`event_type` None) one object of a list."""
@@ -157,7 +170,8 @@ class PendingPods:
         return _as_number(metadata.get("resourceVersion", "")) <= self._listed_version
 
     def _add(self, uid: str, metadata: dict[str, Any], raw: dict[str, Any]) -> None:
-        self._known[uid] = (metadata.get("namespace", ""), metadata["name"])
+        namespace = metadata.get("namespace", "")
+        self._known[uid] = (namespace, metadata["name"], raw["spec"]["schedulerName"])
         if self._raw is not None:
             self._raw[uid] = raw
         try:
@@ -166,11 +180,12 @@ class PendingPods:
             self._inbox.put(object_invalid(invalid))
 
     def _remove(self, uid: str) -> None:
-        key = self._known.pop(uid, None)
+        known = self._known.pop(uid, None)
         if self._raw is not None:
             self._raw.pop(uid, None)
-        if key is not None:
-            self._inbox.put(PendingPodGone(*key, uid))
+        if known is not None:
+            namespace, name, _ = known
+            self._inbox.put(PendingPodGone(namespace, name, uid))
 
 
 def _as_number(resource_version: str) -> int:

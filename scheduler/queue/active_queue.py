@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from scheduler.api.events import ClusterEvent
 from scheduler.queue.event_registrations import Happened
 from scheduler.queue.heap import KeyedHeap, SortKey
 from scheduler.queue.queued_pod import QueuedPod
@@ -96,6 +97,11 @@ class InFlightPods:
     def num_events(self) -> int:
         """How many events a pod in flight may still ask for."""
         return self._next_event - self._first_needed
+
+    def events(self) -> Iterator[ClusterEvent]:
+        """Those events, oldest first."""
+        unneeded = len(self._events) - self.num_events
+        return (happened.event for happened in self._events[unneeded:])
 
     @property
     def _next_event(self) -> int:

@@ -132,6 +132,13 @@ class SchedulingQueue:
         """How many events are kept for pods in flight."""
         return self._in_flight.num_events
 
+    def in_flight_event_counts(self) -> Counter[str]:
+        """Those events by label, and ``PodPop`` for the pods; ``scheduler_inflight_events``."""
+        counts = Counter(event_label(event) for event in self._in_flight.events())
+        if len(self._in_flight):
+            counts["PodPop"] = len(self._in_flight)
+        return counts
+
     @property
     def incoming_counts(self) -> Counter[tuple[str, str]]:
         """Pods that entered a queue by (queue, event), ``scheduler_queue_incoming_pods_total``."""

@@ -117,7 +117,8 @@ class SubQueues:
         Raises:
             Exception: What the sort key raises on a pod; then nothing has changed.
         """
-        kept, dropped = [], []
+        kept: list[QueuedPod] = []
+        dropped: list[QueuedPod] = []
         for queued in others.in_order():
             (kept if keeps(queued.info) else dropped).append(queued)
         for queued in kept:

@@ -191,6 +191,10 @@ class ClusterCache:
         """Forget a Service or controller; returns whether it was known."""
         return self._changed(self._state.workloads.gone(kind, namespace, name))
 
+    def pods(self) -> Iterator[PodInfo]:
+        """All pods that are on a node, or assumed to be."""
+        return iter(self._pods)
+
     def counts(self) -> dict[str, int]:
         """How many nodes, pods and assumed pods there are (``scheduler_scheduler_cache_size``)."""
         return {

@@ -50,7 +50,12 @@ class FakeApiClient(ApiClient):
     ) -> bytes:
         return await self._answer(Request("GET", path, None, dict(params or {})))
 
-    async def post(self, path: str, body: bytes) -> bytes:
+    async def post(
+        self,
+        path: str,
+        body: bytes,
+        timeout: Any = None,  # noqa: ASYNC109 - as in the real one
+    ) -> bytes:
         return await self._answer(Request("POST", path, msgspec.json.decode(body)))
 
     async def put(

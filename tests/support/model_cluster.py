@@ -23,7 +23,14 @@ from scheduler.api.events import (
     PendingPodGone,
     PendingPodSeen,
 )
-from scheduler.api.instructions import BindPod, Instruction, PatchPodStatus, PodReference, ReadPod
+from scheduler.api.instructions import (
+    BindPod,
+    ConsultExtenders,
+    Instruction,
+    PatchPodStatus,
+    PodReference,
+    ReadPod,
+)
 from scheduler.api.node import Node
 from scheduler.api.pod import Pod
 from scheduler.api.resources import node_allocatable, pod_requests
@@ -45,6 +52,7 @@ class ModelCluster:
         answers: Undelivered outcomes of instructions.
         lost_answers: How many of the coming bindings are made but answered late.
         refusals: How many of the coming bindings are refused with a conflict.
+        questions: What extenders were asked and have not answered.
     """
 
     pods: dict[str, Pod] = field(default_factory=dict)
@@ -56,6 +64,7 @@ class ModelCluster:
     late_answers: deque[Event] = field(default_factory=deque)
     lost_answers: int = 0
     refusals: int = 0
+    questions: deque[ConsultExtenders] = field(default_factory=deque)
     conditions: dict[str, str] = field(default_factory=dict)
     revision: int = 0
 
@@ -105,6 +114,8 @@ class ModelCluster:
                     self._carry_out_bind(instruction)
                 case ReadPod():
                     self._answer_read(instruction.pod)
+                case ConsultExtenders():
+                    self.questions.append(instruction)
                 case PatchPodStatus():
                     self.conditions[instruction.pod.uid] = instruction.message
 

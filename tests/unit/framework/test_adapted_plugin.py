@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from typing import Any
+from enum import Enum
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pytest
+from msgspec import Meta, field
 
 from scheduler.api.config import (
     InvalidConfiguration,
@@ -403,6 +405,54 @@ def test_args_are_checked_like_those_of_other_plugins(args: dict[str, Any], mist
     with pytest.raises(InvalidConfiguration) as raised:
         _build(plugin_factory(Bounded), Bounded=args)
     assert str(raised.value) == f"profiles[0].pluginConfig[0].{mistake}"
+
+
+class _Level(Enum):
+    LOW = "low"
+    HIGH = "high"
+
+
+class _Typed(PreferSsd):
+    class Args(PluginArgs):
+        share: Annotated[int, Meta(ge=1, le=9)] = 1
+        mode: Literal["pack", "spread"] = "pack"
+        level: _Level = _Level.LOW
+        weights: dict[str, int] = field(default_factory=dict)
+
+    def __init__(self, args: Args) -> None:
+        self.args = args
+
+
+@pytest.mark.parametrize(
+    ("args", "expectation"),
+    [
+        ({"share": 0}, "int >= 1"),
+        ({"share": 10}, "int <= 9"),
+        ({"mode": "heap"}, "one of pack, spread"),
+        ({"level": "mid"}, "one of low, high"),
+        ({"weights": 3}, "a mapping of fields"),
+    ],
+)
+def test_types_of_arguments_say_what_is_expected(args: dict[str, Any], expectation: str) -> None:
+    with pytest.raises(InvalidConfiguration) as raised:
+        _build(plugin_factory(_Typed), PreferSsd=args)
+    assert [error.expectation for error in raised.value.errors] == [expectation]
+
+
+def test_an_argument_may_be_named_kind_although_a_type_may_be_given() -> None:
+    class Kinds(PreferSsd):
+        class Args(PluginArgs):
+            kind: str = "ssd"
+
+            def validate(self) -> Iterator[ConfigError]:
+                if self.kind == "tape":
+                    yield ConfigError("kind", self.kind, "ssd or hdd")
+
+        def __init__(self, args: Args) -> None:
+            self.args = args
+
+    with pytest.raises(InvalidConfiguration, match=r'args\.kind: "tape" \(expected ssd or hdd\)'):
+        _build(plugin_factory(Kinds), PreferSsd={"kind": "tape", "apiVersion": "example.com/v1"})
 
 
 def test_a_plugin_that_cannot_be_made_is_a_mistake_of_the_profile_that_enables_it() -> None:

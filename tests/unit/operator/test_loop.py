@@ -5,21 +5,12 @@ from __future__ import annotations
 import asyncio
 
 from scheduler.api.events import NodeSeen, PendingPodSeen
-from scheduler.api.extenders import NO_EXTENDERS
-from scheduler.operator.binder import Binder
-from scheduler.operator.dispatcher import Dispatcher, Writers
-from scheduler.operator.event_recorder import EventClock, EventRecorder
-from scheduler.operator.extender_desk import ExtenderDesk
-from scheduler.operator.extender_objects import ExtenderObjects
 from scheduler.operator.inbox import Inbox
 from scheduler.operator.loop import LoopOptions, SchedulingLoop
-from scheduler.operator.metrics import Metrics
-from scheduler.operator.pod_reader import PodReader
-from scheduler.operator.pod_status import PodStatusWriter
-from scheduler.operator.pre_binder import PreBinder
 from tests.support.builders import make_node, make_pod
-from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
+from tests.support.fake_api import FakeApiClient, FakeTime
 from tests.support.round_robin_engine import RoundRobinEngine
+from tests.support.shell_parts import make_dispatcher
 
 
 class _Shell:
@@ -31,22 +22,10 @@ class _Shell:
         self.engine = RoundRobinEngine()
         self.client = FakeApiClient()
         self.may_schedule = True
-        time, client = self.time, self.client
-        binder = Binder(client, lambda: True, no_jitter, time.sleep)
-        objects = ExtenderObjects(client, no_jitter, time.sleep, NO_EXTENDERS)
-        clock = EventClock(time.monotonic, time.timestamp, time.nanoseconds)
-        writers = Writers(
-            pre_binder=PreBinder(self.engine.pre_bind, 600.0),
-            binder=binder,
-            pod_reader=PodReader(client, no_jitter, time.sleep),
-            pod_status=PodStatusWriter(client, lambda: True, time.timestamp, no_jitter, time.sleep),
-            events=EventRecorder(client, "host", clock, no_jitter, time.sleep),
-            extenders=ExtenderDesk(NO_EXTENDERS, self.inbox, objects, binder, lambda: True),
-        )
         self.loop = SchedulingLoop(
             self.engine,
             self.inbox,
-            Dispatcher(self.inbox, writers, Metrics(time.monotonic)),
+            make_dispatcher(self.engine, self.inbox, self.client, self.time),
             lambda: self.may_schedule,
             self._tick,
             LoopOptions(**options),  # type: ignore[arg-type]

@@ -1,0 +1,44 @@
+"""Order, gates and hints of the queue, from the frameworks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from scheduler.api.status import Status, error
+from scheduler.framework import Framework
+from scheduler.queue.rules import QueueRules
+from scheduler.state.pod_info import PodInfo
+
+
+def queue_rules(frameworks: Sequence[Framework], settings: Mapping[str, float]) -> QueueRules:
+    """What the queue goes by.
+
+    Args:
+        frameworks: At least one; the first one's QueueSort orders the pods of all.
+        settings: ``initial_backoff_s``, ``max_backoff_s``, ``max_in_unschedulable_s``.
+    """
+    by_name = {framework.scheduler_name: framework for framework in frameworks}
+    return QueueRules(
+        frameworks[0].sort_key,
+        lambda pod: _pre_enqueue(by_name, pod),
+        _registrations(frameworks),
+        keeps=lambda pod: pod.scheduler_name in by_name,
+        **settings,
+    )
+
+
+def _pre_enqueue(frameworks: Mapping[str, Framework], pod: PodInfo) -> Status:
+    framework = frameworks.get(pod.scheduler_name)
+    if framework is None:
+        return error(f"no profile has the scheduler name {pod.scheduler_name!r}")
+    return framework.run_pre_enqueue(pod)
+
+
+def _registrations(frameworks: Sequence[Framework]) -> dict[tuple[str, str], list[Any]]:
+    """What each plugin of each profile waits for, in the queue's terms."""
+    return {
+        (framework.scheduler_name, plugin): [(each.event, each.hint) for each in registered]
+        for framework in frameworks
+        for plugin, registered in framework.events_by_plugin.items()
+    }

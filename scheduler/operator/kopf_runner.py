@@ -1,0 +1,132 @@
+"""Kopf in our loop, watching one resource, started again whenever it ends.
+
+Kopf (``kopf.spawn_tasks``, not ``kopf.operator``) runs in our loop, because ``kopf.operator`` ends
+by cancelling every task younger than itself, ours among them. It never writes: no finalizers, no
+annotations, no peering, no Kubernetes events.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+import kopf
+import structlog
+
+from scheduler.operator.backoff import Backoff, Jitter, Sleep
+from scheduler.operator.connection import Connection
+from scheduler.operator.kopf_settings import NoMemories
+
+STOP_TIMEOUT_S = 5.0
+
+log = structlog.get_logger("scheduler.operator.kopf_runner")
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What Kopf is to watch, and for whom.
+
+    Attributes:
+        resource: Plural, of the core group, e.g. ``pods``.
+        settings: With the field selector.
+        take_event: Takes each watch event as it comes, and (type None) each object of a list.
+        middleware: Of the session that Kopf gets.
+        namespace: The only one; None watches all, and needs the right to.
+    """
+
+    resource: str
+    settings: kopf.OperatorSettings
+    take_event: Callable[[str | None, dict[str, Any]], None]
+    middleware: aiohttp.ClientMiddlewareType
+    namespace: str | None = None
+
+
+class KopfRunner:
+    """Runs Kopf, and runs it again should it end.
+
+    Args:
+        connection: Kopf gets sessions of its own from it.
+        watched: What it watches.
+        after_start: Called each time Kopf has started; it takes over the process's signal handlers.
+        jitter: Random numbers in 0..1.
+        sleep: Waits that many seconds.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        watched: Watched,
+        after_start: Callable[[], None],
+        jitter: Jitter,
+        sleep: Sleep,
+    ) -> None:
+        self._connection = connection
+        self._watched = watched
+        self._after_start = after_start
+        self._jitter = jitter
+        self._sleep = sleep
+        self._is_first_login = True
+        self._restart = asyncio.Event()
+        self._registry = kopf.OperatorRegistry()
+        kopf.on.login(registry=self._registry)(self._login)
+        kopf.on.event("", "v1", watched.resource, registry=self._registry)(self._take_event)
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        backoff = Backoff(self._jitter, initial_s=0.5)
+        while True:
+            self._restart.clear()
+            tasks = await self._spawn()
+            self._after_start()
+            restart = asyncio.create_task(self._restart.wait())
+            try:
+                await asyncio.wait([*tasks, restart], return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                restart.cancel()
+                errors = await _stop(tasks)
+            if self._restart.is_set():
+                log.info("watching anew, as asked", resource=self._watched.resource)
+                continue
+            log.warning("kopf ended, starting it again", errors=errors)
+            await self._sleep(backoff.next_delay())
+
+    def restart(self) -> None:
+        """Begin with a new list, and with what the settings say now."""
+        self._restart.set()
+
+    async def _spawn(self) -> list[asyncio.Task[Any]]:
+        namespace = self._watched.namespace
+        # Of a namespace that is named Kopf asks nothing but the resource in it.
+        tasks = await kopf.spawn_tasks(
+            registry=self._registry,
+            settings=self._watched.settings,
+            clusterwide=namespace is None,
+            namespaces=() if namespace is None else (namespace,),
+            standalone=True,
+            memories=NoMemories(),
+        )
+        return list(tasks)
+
+    async def _login(self, **_kwargs: Any) -> kopf.AiohttpSession:
+        if not self._is_first_login:
+            # Kopf logs in again after a 401.
+            await self._connection.reload(self._connection.generation)
+        self._is_first_login = False
+        session = self._connection.new_session(middlewares=(self._watched.middleware,))
+        return kopf.AiohttpSession(server=self._connection.server, aiohttp_session=session)
+
+    async def _take_event(self, event: Any, **_kwargs: Any) -> None:
+        self._watched.take_event(event["type"], event["object"])
+
+
+async def _stop(tasks: Iterable[asyncio.Task[Any]]) -> list[str]:
+    """Cancel Kopf's tasks and say what made any of them end by itself."""
+    tasks = list(tasks)
+    ended = [task for task in tasks if task.done()]
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks, timeout=STOP_TIMEOUT_S)
+    return [repr(task.exception()) for task in ended if not task.cancelled()]

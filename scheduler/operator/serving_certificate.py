@@ -1,0 +1,147 @@
+"""The certificate of the HTTPS endpoints: the given one, reread when it changes, or our own.
+
+As in kube-scheduler: without ``--tls-cert-file`` a self-signed certificate is made, kept in
+``--cert-dir`` if one is named, else forgotten when the process ends.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+import ssl
+import tempfile
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import structlog
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+PAIR_NAME = "stowage"
+VALID_FOR = timedelta(days=365)
+
+log = structlog.get_logger("scheduler.operator.serving_certificate")
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateFiles:
+    """PEM files; the key is None if it is in the certificate's file."""
+
+    certificate: Path
+    key: Path | None
+
+
+class ServingCertificate:
+    """A TLS context that follows its files.
+
+    Args:
+        files: What to serve; None makes a self-signed certificate.
+        cert_dir: Where that one is kept and found again; None keeps it in memory.
+        host: What it is made out to, besides the host's own names.
+    """
+
+    def __init__(self, files: CertificateFiles | None, cert_dir: Path | None, host: str) -> None:
+        self._files = files
+        self._seen: tuple[tuple[int, int], ...] = ()
+        self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
+        if files is not None:
+            self._load(files)
+        elif cert_dir is not None:
+            self._load(self_signed_files(cert_dir, host))
+        else:
+            with tempfile.TemporaryDirectory(prefix="stowage-") as folder:
+                self._load(self_signed_files(Path(folder), host))
+
+    def reload(self) -> bool:
+        """Load the given files again if they have changed; whether they have.
+
+        New connections get the new certificate, the others keep theirs. Files that cannot be
+        read, or that do not belong together, leave everything as it is: a rotation in progress
+        is looked at again next time.
+        """
+        if self._files is None:
+            return False
+        try:
+            if _versions(self._files) == self._seen:
+                return False
+            self._load(self._files)
+        except (OSError, ssl.SSLError) as error:
+            log.warning("serving certificate not reloaded", error=repr(error))
+            return False
+        log.info("serving certificate reloaded", certificate=str(self._files.certificate))
+        return True
+
+    def _load(self, files: CertificateFiles) -> None:
+        seen = _versions(files)
+        # A failed load may leave a context half changed, so another one is tried first.
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(
+            files.certificate, files.key
+        )
+        self.context.load_cert_chain(files.certificate, files.key)
+        self._seen = seen
+
+
+def _versions(files: CertificateFiles) -> tuple[tuple[int, int], ...]:
+    paths = [files.certificate] if files.key is None else [files.certificate, files.key]
+    # A mounted Secret changes by a symbolic link: `stat` follows it.
+    return tuple((status.st_ino, status.st_mtime_ns) for status in map(os.stat, paths))
+
+
+def self_signed_files(folder: Path, host: str) -> CertificateFiles:
+    """The pair in `folder`, made if it is not there.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    files = CertificateFiles(folder / f"{PAIR_NAME}.crt", folder / f"{PAIR_NAME}.key")
+    key_path = folder / f"{PAIR_NAME}.key"
+    if not (files.certificate.exists() and key_path.exists()):
+        folder.mkdir(parents=True, exist_ok=True)
+        certificate, key = self_signed(host)
+        key_path.touch(mode=0o600)
+        key_path.write_bytes(key)
+        files.certificate.write_bytes(certificate)
+    return files
+
+
+def self_signed(host: str) -> tuple[bytes, bytes]:
+    """A certificate and its key, both PEM; good for `host`, this host's name and localhost."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    now = datetime.now(UTC)
+    host_name = socket.gethostname()
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"{PAIR_NAME}@{host_name}"[:64])])
+    usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + VALID_FOR)
+        .add_extension(_names(host, host_name), critical=False)
+        .add_extension(usage, critical=False)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    key_pem = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    return certificate.public_bytes(serialization.Encoding.PEM), key_pem
+
+
+def _names(host: str, host_name: str) -> x509.SubjectAlternativeName:
+    names: list[x509.GeneralName] = [x509.DNSName(name) for name in {host_name, "localhost"}]
+    addresses = {ipaddress.ip_address("127.0.0.1"), ipaddress.ip_address("::1")}
+    try:
+        addresses.add(ipaddress.ip_address(host))
+    except ValueError:
+        names.append(x509.DNSName(host))
+    return x509.SubjectAlternativeName([*names, *map(x509.IPAddress, addresses)])

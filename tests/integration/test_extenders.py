@@ -1,0 +1,306 @@
+"""The whole scheduler with real extenders: processes of their own, asked over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scheduler.api.config import load_configuration
+from scheduler.cli.composition import run_options
+from scheduler.cli.launch import free_port
+from scheduler.operator import RunOptions, run
+from tests.integration.api_client import NODES, PODS, ApiClient
+from tests.integration.api_servers import ApiServerUnderTest
+
+EXTENDER = Path(__file__).parent.parent / "support" / "extender_server.py"
+PATIENCE_S = 20.0
+GPU = "example.com/gpu"
+
+Json = dict[str, Any]
+
+
+@dataclass
+class RunningExtender:
+    """An extender process, and what it was asked."""
+
+    process: subprocess.Popen[str]
+    url: str
+    log: Path
+
+    def asked(self, verb: str) -> list[Json]:
+        lines = self.log.read_text(encoding="utf-8").splitlines() if self.log.exists() else []
+        requests = [json.loads(line) for line in lines]
+        return [request["asked"] for request in requests if request["verb"] == verb]
+
+
+StartExtender = Callable[..., RunningExtender]
+
+
+@pytest.fixture
+def extender(tmp_path: Path) -> Iterator[StartExtender]:
+    """Starts extenders, and ends them with the test."""
+    started: list[RunningExtender] = []
+
+    def start(mode: str, *flags: str) -> RunningExtender:
+        log = tmp_path / f"extender-{len(started)}.jsonl"
+        process = subprocess.Popen(
+            [sys.executable, str(EXTENDER), mode, f"--log={log}", *flags],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        url = f"http://127.0.0.1:{int(process.stdout.readline())}/scheduler"
+        started.append(RunningExtender(process, url, log))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.process.kill()
+        each.process.communicate()
+
+
+def _options(server: ApiServerUnderTest, extenders: tuple[Json, ...]) -> RunOptions:
+    configuration = load_configuration(
+        {
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "leaderElection": {"leaderElect": False},
+            "extenders": list(extenders),
+        }
+    )
+    return run_options(configuration, server.kubeconfig, None, 300.0)
+
+
+@asynccontextmanager
+async def _scheduling(server: ApiServerUnderTest, *extenders: Json) -> AsyncIterator[None]:
+    options, stop = _options(server, extenders), asyncio.Event()
+    changed = {"stop": stop, "owns_process": False, "shutdown_grace_s": 1.0}
+    fields = {name: getattr(options, name) for name in options.__dataclass_fields__}
+    process = asyncio.create_task(run(RunOptions(**{**fields, **changed})))
+    try:
+        yield
+    finally:
+        stop.set()
+        assert await asyncio.wait_for(process, PATIENCE_S) == 0
+
+
+class Cluster:
+    """What the tests do to the API server."""
+
+    def __init__(self, api: ApiClient) -> None:
+        self._api = api
+
+    async def add_nodes(self, *names: str) -> None:
+        capacity = {"cpu": "8", "memory": "16Gi", "pods": "110"}
+        for name in names:
+            node = {
+                "metadata": {"name": name, "annotations": {"example.com/rack": f"rack-{name}"}},
+                "status": {"capacity": capacity},
+            }
+            await self._api.post(NODES, node)
+
+    async def add_pod(self, name: str, **limits: str) -> None:
+        resources = {"requests": limits, "limits": limits}
+        container = {"name": "c", "image": "registry.k8s.io/pause:3.10", "resources": resources}
+        pod = {
+            "metadata": {
+                "name": name,
+                "namespace": "default",
+                "annotations": {"example.com/for-the-extender": "yes"},
+            },
+            "spec": {"schedulerName": "stowage", "containers": [container]},
+        }
+        await self._api.post(PODS, pod)
+
+    async def node_of(self, name: str) -> str:
+        return str((await self._pod(name))["spec"].get("nodeName", ""))
+
+    async def bound(self, name: str) -> str:
+        """Where a pod is, as soon as it is somewhere."""
+
+        async def has_node() -> bool:
+            return bool(await self.node_of(name))
+
+        await _eventually(has_node)
+        return await self.node_of(name)
+
+    async def refused(self, name: str, reason: str) -> str:
+        """Why a pod is not scheduled, as soon as the condition has that reason."""
+        messages: list[str] = []
+
+        async def has_condition() -> bool:
+            conditions = (await self._pod(name))["status"].get("conditions", [])
+            messages[:] = [each["message"] for each in conditions if each.get("reason") == reason]
+            return bool(messages)
+
+        await _eventually(has_condition)
+        return messages[0]
+
+    async def _pod(self, name: str) -> Json:
+        return (await self._api.get(f"{PODS}/{name}")).body
+
+
+@pytest.fixture
+async def cluster(api: ApiClient) -> Cluster:
+    """Four nodes."""
+    cluster = Cluster(api)
+    await cluster.add_nodes("n1", "n2", "n3", "n4")
+    return cluster
+
+
+async def _eventually(condition: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not await condition():  # noqa: ASYNC110 - the server tells nobody
+            await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize("knows_nodes", [False, True], ids=["whole nodes", "node names"])
+async def test_an_extender_filters_and_rates_nodes(
+    api_server: ApiServerUnderTest, cluster: Cluster, extender: StartExtender, knows_nodes: bool
+) -> None:
+    picky = extender("picky", "--favourite=n4")
+    config = {
+        "urlPrefix": picky.url,
+        "filterVerb": "filter",
+        "prioritizeVerb": "prioritize",
+        "weight": 100,
+        "nodeCacheCapable": knows_nodes,
+    }
+    async with _scheduling(api_server, config):
+        await cluster.add_pod("p")
+        assert await cluster.bound("p") == "n4"
+    (question,) = picky.asked("filter")
+    assert question["Pod"]["metadata"]["annotations"] == {"example.com/for-the-extender": "yes"}
+    if knows_nodes:
+        assert (sorted(question["NodeNames"]), question["Nodes"]) == (
+            ["n1", "n2", "n3", "n4"],
+            None,
+        )
+    else:
+        racks = {
+            node["metadata"]["annotations"]["example.com/rack"]
+            for node in question["Nodes"]["items"]
+        }
+        assert racks == {"rack-n1", "rack-n2", "rack-n3", "rack-n4"}
+    (rating,) = picky.asked("prioritize")
+    named = rating["NodeNames"] or [node["metadata"]["name"] for node in rating["Nodes"]["items"]]
+    assert sorted(named) == ["n2", "n4"]
+
+
+async def test_a_pod_the_extender_rejects_everywhere_is_told_in_its_words(
+    api_server: ApiServerUnderTest, api: ApiClient, extender: StartExtender
+) -> None:
+    cluster = Cluster(api)
+    await cluster.add_nodes("n1", "n3")
+    async with _scheduling(
+        api_server, {"urlPrefix": extender("picky").url, "filterVerb": "filter"}
+    ):
+        await cluster.add_pod("p")
+        message = await cluster.refused("p", "Unschedulable")
+        assert message.startswith("0/2 nodes are available: 2 too odd.")
+        await cluster.add_nodes("n2")
+        assert await cluster.bound("p") == "n2"
+
+
+async def test_an_extender_binds(
+    api_server: ApiServerUnderTest, cluster: Cluster, extender: StartExtender
+) -> None:
+    binder = extender("picky", f"--server={api_server.url}", f"--token={api_server.token}")
+    async with _scheduling(api_server, {"urlPrefix": binder.url, "bindVerb": "bind"}):
+        await cluster.add_pod("p")
+        node = await cluster.bound("p")
+    (request,) = binder.asked("bind")
+    assert (request["PodName"], request["Node"]) == ("p", node)
+
+
+async def test_a_binder_that_says_no_leaves_the_pod_pending(
+    api_server: ApiServerUnderTest, cluster: Cluster, extender: StartExtender
+) -> None:
+    binder = extender("denying")
+    async with _scheduling(api_server, {"urlPrefix": binder.url, "bindVerb": "bind"}):
+        await cluster.add_pod("p")
+        assert await cluster.refused("p", "SchedulerError") == "not today"
+    assert await cluster.node_of("p") == ""
+
+
+async def test_an_ignorable_binder_that_says_no_is_passed_over(
+    api_server: ApiServerUnderTest, cluster: Cluster, extender: StartExtender
+) -> None:
+    config = {"urlPrefix": extender("denying").url, "bindVerb": "bind", "ignorable": True}
+    async with _scheduling(api_server, config):
+        await cluster.add_pod("p")
+        assert await cluster.bound("p")
+
+
+async def test_a_slow_extender_holds_up_nobody_else_and_is_given_up_in_time(
+    api_server: ApiServerUnderTest, cluster: Cluster, extender: StartExtender
+) -> None:
+    config = {
+        "urlPrefix": extender("slow").url,
+        "filterVerb": "filter",
+        "httpTimeout": "500ms",
+        "managedResources": [{"name": GPU, "ignoredByScheduler": True}],
+    }
+    async with _scheduling(api_server, config):
+        await cluster.add_pod("waits", **{GPU: "1"})
+        for number in range(5):
+            await cluster.add_pod(f"plain-{number}")
+        for number in range(5):
+            await cluster.bound(f"plain-{number}")
+        message = await cluster.refused("waits", "SchedulerError")
+        assert message.endswith('/scheduler/filter": no answer within 0.5 s')
+
+
+@pytest.mark.parametrize(
+    ("mode", "complaint"),
+    [
+        ("garbage", "answered filter with $: <html>it works</html> (expected an Extender"),
+        ("broken", "/scheduler/filter, code 500"),
+        ("denying", "not today"),
+    ],
+)
+async def test_an_extender_that_fails_is_an_error_of_the_pod_unless_it_may_be_ignored(
+    api_server: ApiServerUnderTest,
+    cluster: Cluster,
+    extender: StartExtender,
+    mode: str,
+    complaint: str,
+) -> None:
+    failing = {"urlPrefix": extender(mode).url, "filterVerb": "filter"}
+    async with _scheduling(api_server, failing):
+        await cluster.add_pod("p")
+        assert complaint in await cluster.refused("p", "SchedulerError")
+    async with _scheduling(api_server, {**failing, "ignorable": True}):
+        assert await cluster.bound("p")
+
+
+async def test_an_extender_that_is_gone_is_an_error_of_the_pod(
+    api_server: ApiServerUnderTest, cluster: Cluster
+) -> None:
+    gone = {"urlPrefix": f"http://127.0.0.1:{free_port()}", "filterVerb": "filter"}
+    async with _scheduling(api_server, gone):
+        await cluster.add_pod("p")
+        assert "Cannot connect to host 127.0.0.1" in await cluster.refused("p", "SchedulerError")
+
+
+async def test_an_extender_that_cannot_rate_leaves_it_to_the_others(
+    api_server: ApiServerUnderTest, cluster: Cluster, extender: StartExtender
+) -> None:
+    def rater(mode: str, *flags: str) -> Json:
+        url = extender(mode, *flags).url
+        return {"urlPrefix": url, "prioritizeVerb": "prioritize", "weight": 100}
+
+    async with _scheduling(
+        api_server, rater("garbage"), rater("broken"), rater("picky", "--favourite=n3")
+    ):
+        await cluster.add_pod("p")
+        assert await cluster.bound("p") == "n3"

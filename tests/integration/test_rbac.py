@@ -1,0 +1,335 @@
+"""The manifests' roles let the scheduler do its work, and nothing in them is left unused."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+from scheduler.cluster import (
+    ClusterOptions,
+    EmbeddedCluster,
+    FaultRule,
+    service_account_user,
+    write_kubeconfig,
+)
+from scheduler.cluster.rbac import Decision, rule_allows
+from scheduler.cluster.request_attributes import Attributes
+from scheduler.cluster.users import User
+from scheduler.operator import RunOptions, run
+from tests.integration.api_client import MERGE, NODES, PODS, ApiClient, node, pod
+from tests.integration.api_servers import ApiServerUnderTest
+from tests.integration.deployed import (
+    MANIFESTS,
+    apply,
+    deployed_options,
+    kustomized,
+    needs_kubectl,
+    the,
+)
+
+pytestmark = needs_kubectl
+
+Json = dict[str, Any]
+
+NAMESPACE = "stowage-system"
+EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
+LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/stowage"
+TOKEN = "administrator"
+SERVICE_ACCOUNT_TOKEN = "service-account"
+PATIENCE_S = 20.0
+
+AWAITED = {
+    ("", "pods", "delete"): "preemption deletes its victims",
+    ("policy", "poddisruptionbudgets", "*"): "preemption reads the budgets of victims",
+    ("", "persistentvolumes", "*"): "volumes are not bound yet",
+    ("", "persistentvolumeclaims", "*"): "volumes are not bound yet",
+    ("storage.k8s.io", "storageclasses", "*"): "volumes are not bound yet",
+    ("storage.k8s.io", "csinodes", "*"): "volumes are not counted yet",
+    ("storage.k8s.io", "csidrivers", "*"): "volumes are not counted yet",
+    ("storage.k8s.io", "csistoragecapacities", "*"): "volumes are not bound yet",
+    ("storage.k8s.io", "volumeattachments", "*"): "volumes are not counted yet",
+    ("", "configmaps", "*"): "the configuration is read from the mounted file",
+}
+"""Rights of parts that do not run yet, each with what will need it."""
+
+
+class Grant(NamedTuple):
+    """One verb on one resource, the smallest thing a rule can give."""
+
+    role: str
+    rule: int
+    group: str
+    resource: str
+    verb: str
+
+    def __str__(self) -> str:
+        """As ``kubectl auth can-i`` would be asked."""
+        return f"{self.verb} {self.resource}{self.group and '.'}{self.group}"
+
+    def awaited_by(self) -> str:
+        """What will need it; empty if something must need it already."""
+        for verb in (self.verb, "*"):
+            reason = AWAITED.get((self.group, self.resource, verb))
+            if reason:
+                return reason
+        return ""
+
+
+def _roles() -> list[Json]:
+    files = (MANIFESTS / "base" / name for name in ("cluster-role.yaml", "role.yaml"))
+    documents = [found for file in files for found in yaml.safe_load_all(file.read_text())]
+    return [found for found in documents if found["kind"] in {"ClusterRole", "Role"}]
+
+
+def _grants() -> Iterator[Grant]:
+    for role in _roles():
+        for index, rule in enumerate(role["rules"]):
+            for group in rule["apiGroups"]:
+                for resource in rule["resources"]:
+                    for verb in rule["verbs"]:
+                        yield Grant(role["kind"], index, group, resource, verb)
+
+
+GRANTS = list(_grants())
+RULES = list(dict.fromkeys((grant.role, grant.rule) for grant in GRANTS))
+
+
+class Request(NamedTuple):
+    """A request of the scheduler, and whether it was let through."""
+
+    attributes: Attributes
+    decision: Decision
+
+
+@dataclass
+class Story:
+    """A scheduler that runs with the rights of its service account, and what it asked for."""
+
+    api: ApiClient
+    cluster: EmbeddedCluster | None
+    requests: list[Request]
+
+    @property
+    def refused(self) -> list[str]:
+        return [str(found.attributes) for found in self.requests if not found.decision.is_allowed]
+
+
+async def _eventually(condition: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not await condition():  # noqa: ASYNC110 - the server tells nobody
+            await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def _embedded(objects: Sequence[Json], folder: Path) -> AsyncIterator[Story]:
+    """The scheduler of the manifests in an embedded cluster where roles count."""
+    user = service_account_user(NAMESPACE, "stowage")
+    options = ClusterOptions(
+        token=TOKEN,
+        users={SERVICE_ACCOUNT_TOKEN: user},
+        rbac=True,
+        with_kubelet=False,
+        with_controllers=False,
+    )
+    async with (
+        EmbeddedCluster(options=options) as cluster,
+        ApiClient(cluster.url, TOKEN) as api,
+    ):
+        story = Story(api, cluster, [])
+
+        def audit(asking: User, attributes: Attributes, decision: Decision) -> None:
+            if asking == user:
+                story.requests.append(Request(attributes, decision))
+
+        cluster.server.access.audit = audit
+        await apply(api, objects)
+        kubeconfig = write_kubeconfig(folder / "kubeconfig", cluster.url, SERVICE_ACCOUNT_TOKEN)
+        async with _scheduling(deployed_options(objects, folder, kubeconfig)):
+            yield story
+
+
+@asynccontextmanager
+async def _scheduling(options: RunOptions) -> AsyncIterator[None]:
+    stop = asyncio.Event()
+    options = replace(options, serving=None, stop=stop, owns_process=False)
+    process = asyncio.create_task(run(options))
+    try:
+        yield
+    finally:
+        stop.set()
+        await asyncio.wait_for(process, PATIENCE_S)
+
+
+async def _is_bound(api: ApiClient, name: str) -> bool:
+    return bool((await api.get(f"{PODS}/{name}")).body["spec"].get("nodeName"))
+
+
+async def _events_of(api: ApiClient, name: str, reason: str) -> list[Json]:
+    items = (await api.get(EVENTS)).body["items"]
+    uid = (await api.get(f"{PODS}/{name}")).body["metadata"]["uid"]
+    return [item for item in items if item["regarding"]["uid"] == uid and item["reason"] == reason]
+
+
+async def _says_unschedulable(api: ApiClient, name: str) -> bool:
+    conditions = (await api.get(f"{PODS}/{name}")).body["status"].get("conditions") or []
+    return any(
+        (found["type"], found["status"], found.get("reason"))
+        == ("PodScheduled", "False", "Unschedulable")
+        for found in conditions
+    )
+
+
+async def _create_pods(api: ApiClient) -> None:
+    await api.create(NODES, node("n1"))
+    await api.create(PODS, pod("placed", schedulerName="stowage"))
+    picky = pod("picky", schedulerName="stowage", nodeSelector={"disk": "ssd"})
+    await api.create(PODS, picky)
+
+
+async def _work_is_done(api: ApiClient) -> None:
+    """One pod gets its node, the other is told why not; the Lease is held."""
+    await _eventually(lambda: _is_bound(api, "placed"))
+
+    async def scheduled_is_told() -> bool:
+        return bool(await _events_of(api, "placed", "Scheduled"))
+
+    async def failure_is_told() -> bool:
+        return bool(await _events_of(api, "picky", "FailedScheduling"))
+
+    async def lease_is_held() -> bool:
+        answer = await api.get(LEASE)
+        return answer.status == 200 and bool(answer.body["spec"].get("holderIdentity"))
+
+    await _eventually(scheduled_is_told)
+    await _eventually(failure_is_told)
+    await _eventually(lambda: _says_unschedulable(api, "picky"))
+    await _eventually(lease_is_held)
+
+
+async def _failure_repeats(api: ApiClient) -> None:
+    """A node that fits for a moment gets the pod tried again, in vain for the same reason."""
+    for label in ("ssd", None):
+        await api.patch(f"{NODES}/n1", {"metadata": {"labels": {"disk": label}}}, MERGE)
+
+    async def is_counted() -> bool:
+        events = await _events_of(api, "picky", "FailedScheduling")
+        return any(event.get("series") for event in events)
+
+    await _eventually(is_counted)
+
+
+async def _whole_story(folder: Path) -> list[Request]:
+    """Everything the scheduler asks for, in a life with a lost answer and a repeated failure."""
+    async with _embedded(kustomized(), folder) as story:
+        assert story.cluster is not None
+        lost_answer = FaultRule("POST", "/binding$", times=1, is_applied=True, is_dropped=True)
+        story.cluster.faults.add(lost_answer)
+        await _create_pods(story.api)
+        await _work_is_done(story.api)
+        await _failure_repeats(story.api)
+        assert story.refused == []
+        return story.requests
+
+
+@pytest.fixture(scope="module")
+def requests(tmp_path_factory: pytest.TempPathFactory) -> list[Request]:
+    """What a scheduler with the manifests' roles asked for while it did all its work."""
+    return asyncio.run(_whole_story(tmp_path_factory.mktemp("deployed")))
+
+
+def test_the_manifests_rights_suffice(requests: list[Request]) -> None:
+    asked = {(found.attributes.verb, found.attributes.resource) for found in requests}
+    assert {("create", "pods"), ("patch", "pods"), ("update", "leases")} <= asked
+    assert all(found.decision.is_allowed for found in requests)
+
+
+@pytest.mark.parametrize("grant", GRANTS, ids=str)
+def test_no_right_is_given_that_is_not_used(grant: Grant, requests: list[Request]) -> None:
+    rule = _rule_of(grant.role, grant.rule)
+    narrowed = {**rule, "apiGroups": [grant.group], "resources": [grant.resource]}
+    narrowed["verbs"] = [grant.verb]
+    is_used = any(rule_allows(narrowed, found.attributes) for found in requests)
+    if not is_used and grant.awaited_by():
+        pytest.skip(grant.awaited_by())
+    assert is_used
+
+
+@pytest.mark.parametrize(("kind", "index"), RULES)
+async def test_without_any_one_rule_a_request_is_refused(
+    kind: str, index: int, tmp_path: Path, requests: list[Request]
+) -> None:
+    rule = _rule_of(kind, index)
+    if not any(rule_allows(rule, found.attributes) for found in requests):
+        awaited = [found for found in GRANTS if (found.role, found.rule) == (kind, index)]
+        assert all(grant.awaited_by() for grant in awaited)
+        pytest.skip(awaited[0].awaited_by())
+    objects = deepcopy(kustomized())
+    rules = the(objects, kind)["rules"]
+    assert rules[index] == rule
+    del rules[index]
+    async with _embedded(objects, tmp_path) as story:
+        await _create_pods(story.api)
+
+        async def is_refused() -> bool:
+            return any(
+                not found.decision.is_allowed and rule_allows(rule, found.attributes)
+                for found in story.requests
+            )
+
+        await _eventually(is_refused)
+
+
+def _rule_of(kind: str, index: int) -> Json:
+    (role,) = [found for found in _roles() if found["kind"] == kind]
+    rule: Json = role["rules"][index]
+    return rule
+
+
+async def _service_account_token(api: ApiClient) -> str:
+    path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/stowage/token"
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    reply = await api.post(path, request)
+    if reply.status == 404:
+        pytest.skip("the server has no TokenRequest: it makes no tokens for service accounts")
+    assert reply.status == 201, reply.text
+    token: str = reply.body["status"]["token"]
+    return token
+
+
+async def _check_that_roles_count(server: ApiServerUnderTest, token: str) -> None:
+    async with ApiClient(server.url, token, server.tls) as stranger:
+        reply = await stranger.get("/api/v1/secrets")
+    if reply.status == 200:
+        pytest.skip("the server does not enforce RBAC")
+    user = f"system:serviceaccount:{NAMESPACE}:stowage"
+    assert reply.status == 403
+    assert reply.body["message"] == (
+        f'secrets is forbidden: User "{user}" cannot list resource "secrets" in API group "" at '
+        "the cluster scope"
+    )
+
+
+async def test_the_rights_suffice_on_another_api_server(
+    api_server: ApiServerUnderTest, api: ApiClient, tmp_path: Path
+) -> None:
+    if api_server.is_embedded:
+        pytest.skip("the embedded cluster is told by the other tests")
+    objects = kustomized()
+    await apply(api, [found for found in objects if found["kind"] != "Deployment"])
+    token = await _service_account_token(api)
+    await _check_that_roles_count(api_server, token)
+    kubeconfig: Json = yaml.safe_load(api_server.kubeconfig.read_text())
+    kubeconfig["users"][0]["user"] = {"token": token}
+    path = tmp_path / "kubeconfig"
+    path.write_text(yaml.safe_dump(kubeconfig))
+    with suppress(AssertionError):
+        await api.delete(LEASE)
+    async with _scheduling(deployed_options(objects, tmp_path, path)):
+        await _create_pods(api)
+        await _work_is_done(api)

@@ -1,0 +1,54 @@
+"""An extender without HTTP: answers are scripted by verb, questions are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from scheduler.api.config import Extender
+from scheduler.api.instructions import PodReference
+from scheduler.operator.extender_client import ExtenderError
+
+
+class FakeExtender:
+    """Answers each verb with what `answers` holds for it: builtins, bytes or an error to raise."""
+
+    def __init__(self, config: Extender, **answers: Any) -> None:
+        self.config = config
+        self.questions: list[tuple[str, Any]] = []
+        self._answers = answers
+
+    @property
+    def name(self) -> str:
+        return self.config.url_prefix
+
+    def asked(self, verb: str) -> list[Any]:
+        return [question for asked_verb, question in self.questions if asked_verb == verb]
+
+    async def send(self, verb: str, body: bytes) -> bytes:
+        self.questions.append((verb, msgspec.json.decode(body)))
+        answer = self._answers[verb]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer if isinstance(answer, bytes) else msgspec.json.encode(answer)
+
+
+class FakeObjects:
+    """Pods and nodes that have names and nothing else; `gone` are not found."""
+
+    def __init__(self, *gone: str) -> None:
+        self._gone = gone
+
+    async def pod(self, reference: PodReference) -> bytes:
+        if reference.name in self._gone:
+            raise ExtenderError(f"pod {reference.key} is gone", may_have_acted=False)
+        return msgspec.json.encode({"metadata": {"name": reference.name}})
+
+    def existing_nodes(self, names: Iterable[str]) -> dict[str, bytes]:
+        return {
+            name: msgspec.json.encode({"metadata": {"name": name}})
+            for name in names
+            if name not in self._gone
+        }

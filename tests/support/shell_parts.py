@@ -1,0 +1,37 @@
+"""A dispatcher whose every writer talks to a fake API server."""
+
+from __future__ import annotations
+
+import time as real_time
+
+from scheduler.api.extenders import NO_EXTENDERS
+from scheduler.operator import Engine
+from scheduler.operator.binder import Binder
+from scheduler.operator.dispatcher import Dispatcher, Writers
+from scheduler.operator.event_recorder import EventClock, EventRecorder
+from scheduler.operator.extender_desk import ExtenderDesk
+from scheduler.operator.extender_objects import ExtenderObjects
+from scheduler.operator.inbox import Inbox
+from scheduler.operator.metrics import Metrics
+from scheduler.operator.pod_reader import PodReader
+from scheduler.operator.pod_status import PodStatusWriter
+from scheduler.operator.pre_binder import PreBinder
+from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
+
+
+def make_dispatcher(
+    engine: Engine, inbox: Inbox, client: FakeApiClient, time: FakeTime
+) -> Dispatcher:
+    """Leading, without extenders, with a minute for PreBind plugins."""
+    binder = Binder(client, lambda: True, no_jitter, time.sleep)
+    objects = ExtenderObjects(client, no_jitter, time.sleep, NO_EXTENDERS)
+    clock = EventClock(time.monotonic, time.timestamp, time.nanoseconds)
+    writers = Writers(
+        pre_binder=PreBinder(engine.pre_bind, 60.0),
+        binder=binder,
+        pod_reader=PodReader(client, no_jitter, time.sleep),
+        pod_status=PodStatusWriter(client, lambda: True, time.timestamp, no_jitter, time.sleep),
+        events=EventRecorder(client, "host", clock, no_jitter, time.sleep),
+        extenders=ExtenderDesk(NO_EXTENDERS, inbox, objects, binder, lambda: True),
+    )
+    return Dispatcher(inbox, writers, Metrics(real_time.monotonic))

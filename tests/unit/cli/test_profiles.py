@@ -1,0 +1,62 @@
+"""From a configuration to frameworks: what extenders change about the profiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler.api.config import KubeSchedulerProfile, PluginConfig, load_configuration
+from scheduler.cli.profiles import ignoring_resources, make_extenders, make_frameworks
+
+GPU = "example.com/gpu"
+CONFIGURATION = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "parallelism": 3,
+    "extenders": [
+        {
+            "urlPrefix": "http://x",
+            "filterVerb": "filter",
+            "managedResources": [{"name": GPU, "ignoredByScheduler": True}],
+        }
+    ],
+}
+
+
+def _fit(args: dict[str, Any]) -> PluginConfig:
+    return PluginConfig("NodeResourcesFit", args)
+
+
+@pytest.mark.parametrize(
+    ("written", "want"),
+    [
+        ((), (_fit({"ignoredResources": [GPU]}),)),
+        ((_fit({}),), (_fit({"ignoredResources": [GPU]}),)),
+        (
+            (PluginConfig("Other"), _fit({"ignoredResources": ["a.b/c", GPU], "x": 1})),
+            (PluginConfig("Other"), _fit({"ignoredResources": ["a.b/c", GPU], "x": 1})),
+        ),
+        (
+            (_fit({"ignoredResources": ["a.b/c"]}),),
+            (_fit({"ignoredResources": ["a.b/c", GPU]}),),
+        ),
+    ],
+)
+def test_resources_of_extenders_are_added_to_those_that_fit_ignores(
+    written: tuple[PluginConfig, ...], want: tuple[PluginConfig, ...]
+) -> None:
+    profile = KubeSchedulerProfile(plugin_config=written)
+    assert ignoring_resources(profile, (GPU,)).plugin_config == want
+
+
+def test_a_profile_stays_as_it_is_without_such_resources() -> None:
+    profile = KubeSchedulerProfile(scheduler_name="s")
+    assert ignoring_resources(profile, ()) is profile
+
+
+def test_frameworks_are_built_with_them_and_parallelism_limits_consultations() -> None:
+    configuration = load_configuration(CONFIGURATION)
+    (framework,) = make_frameworks(configuration)
+    assert framework.scheduler_name == "stowage"
+    assert make_extenders(configuration).max_consultations == 3

@@ -1,0 +1,101 @@
+"""PreBind instructions of the real engine, carried out, and their outcome on its way back."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from scheduler.api.events import BindSucceeded, Event, NodeSeen, PendingPodGone, PendingPodSeen
+from scheduler.engine import Engine
+from scheduler.framework import plugin_factory
+from scheduler.framework.authoring import SUCCESS, CycleState, PodInfo, Status
+from scheduler.operator.inbox import Inbox
+from scheduler.plugins import in_tree_registry
+from tests.support.builders import make_node, make_pod
+from tests.support.engines import default_engine
+from tests.support.fake_api import FakeApiClient, FakeTime
+from tests.support.shell_parts import make_dispatcher
+
+
+class Notary:
+    """A PreBind plugin that takes as long as the test wants."""
+
+    name = "Notary"
+
+    def __init__(self) -> None:
+        self.began = asyncio.Event()
+        self.may_end = asyncio.Event()
+        self.was_ended_early = False
+
+    async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+        self.began.set()
+        try:
+            await self.may_end.wait()
+        except asyncio.CancelledError:
+            self.was_ended_early = True
+            raise
+        return SUCCESS
+
+
+class _Shell:
+    """Engine, inbox and dispatcher, driven step by step, and a server that says yes."""
+
+    def __init__(self) -> None:
+        self.notary, self.inbox, self.client = Notary(), Inbox(), FakeApiClient(post=[b"{}"])
+        self.engine = self._make_engine()
+        self.dispatcher = make_dispatcher(self.engine, self.inbox, self.client, FakeTime())
+
+    def _make_engine(self) -> Engine:
+        def make_notary() -> Notary:
+            return self.notary
+
+        profile = {
+            "schedulerName": "default-scheduler",
+            "plugins": {"multiPoint": {"enabled": [{"name": "Notary"}]}},
+        }
+        factory = plugin_factory(make_notary, name="Notary")
+        registry = in_tree_registry().merged_with(factory)
+        return default_engine(profile=profile, registry=registry)
+
+    def schedule(self) -> None:
+        """A pod arrives and gets a node."""
+        arrived: list[Event] = [NodeSeen(make_node("n")), PendingPodSeen(make_pod("p"))]
+        self.dispatcher.dispatch(self.engine.handle(arrived, 0.0))
+        self.dispatcher.dispatch(self.engine.schedule(0.0, 1))
+
+    async def next_events(self) -> list[object]:
+        """Hand the engine what arrives next."""
+        await self.inbox.wait(5.0)
+        events = self.inbox.drain(10)
+        self.dispatcher.dispatch(self.engine.handle(events, 1.0))
+        return list(events)
+
+
+@pytest.fixture
+async def shell() -> _Shell:
+    return _Shell()
+
+
+async def test_a_pod_is_bound_only_after_its_pre_bind_plugins_are_done(shell: _Shell) -> None:
+    shell.schedule()
+    await shell.notary.began.wait()
+    assert shell.client.sent("POST") == []
+    assert shell.dispatcher.num_unfinished_bindings == 1
+    shell.notary.may_end.set()
+    await shell.next_events()
+    assert BindSucceeded("uid-p", "n") in await shell.next_events()
+    (binding,) = [each for each in shell.client.sent("POST") if each.path.endswith("/binding")]
+    assert binding.body["target"]["name"] == "n"
+
+
+async def test_a_pod_deleted_meanwhile_ends_its_pre_bind_plugins(shell: _Shell) -> None:
+    shell.schedule()
+    await shell.notary.began.wait()
+    gone = PendingPodGone("default", "p", "uid-p")
+    shell.dispatcher.dispatch(shell.engine.handle([gone], 1.0))
+    await shell.dispatcher.close(5.0)
+    assert shell.notary.was_ended_early
+    assert len(shell.inbox) == 0
+    assert shell.client.sent("POST") == []
+    shell.engine.validate()

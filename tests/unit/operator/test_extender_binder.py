@@ -1,0 +1,91 @@
+"""A binding by an extender: its fate is found out, never guessed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler.api.config import Extender
+from scheduler.api.events import BindFailed, BindSucceeded
+from scheduler.api.instructions import BindByExtender, BindPod, PodReference
+from scheduler.operator.api_error import ApiError
+from scheduler.operator.binder import Binder
+from scheduler.operator.extender_binder import ExtenderBinder
+from scheduler.operator.extender_client import ExtenderError
+from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
+from tests.support.fake_extender import FakeExtender
+
+POD = PodReference("default", "p", "u1")
+BIND = BindByExtender(POD, "n", 0)
+OR_BIND_OURSELVES = BindByExtender(POD, "n", 0, BindPod(POD, "n"))
+SUCCEEDED = BindSucceeded("u1", "n")
+LOST_ANSWER = ExtenderError("no answer within 5 s")
+UNREACHABLE = ExtenderError("cannot connect", may_have_acted=False)
+
+
+def _pod(node: str = "") -> dict[str, Any]:
+    return {"metadata": {"name": "p", "uid": "u1"}, "spec": {"nodeName": node}}
+
+
+async def _bind(
+    answer: Any,
+    client: FakeApiClient,
+    instruction: BindByExtender = BIND,
+    *,
+    may_write: bool = True,
+) -> BindSucceeded | BindFailed:
+    extender = FakeExtender(Extender(url_prefix="http://x", bind_verb="bind"), bind=answer)
+    binder = Binder(client, lambda: may_write, no_jitter, FakeTime().sleep)
+    return await ExtenderBinder([extender], binder, lambda: may_write).bind(instruction)
+
+
+async def test_an_answer_without_error_is_a_success() -> None:
+    client = FakeApiClient()
+    assert await _bind({}, client) == SUCCEEDED
+    assert client.requests == []
+
+
+@pytest.mark.parametrize("answer", [LOST_ANSWER, b"<html>", {"Error": "no quota"}], ids=str)
+async def test_a_pod_found_on_its_node_is_bound_whatever_the_extender_said(answer: Any) -> None:
+    assert await _bind(answer, FakeApiClient(get=[_pod("n")])) == SUCCEEDED
+
+
+async def test_a_lost_answer_of_a_binding_that_was_not_made_is_a_failure() -> None:
+    outcome = await _bind(LOST_ANSWER, FakeApiClient(get=[_pod()]))
+    assert outcome == BindFailed("u1", "n", "no answer within 5 s")
+
+
+async def test_an_answer_that_makes_no_sense_names_the_extender() -> None:
+    outcome = await _bind(b"<html>", FakeApiClient(get=[_pod()]))
+    assert isinstance(outcome, BindFailed)
+    assert outcome.message.startswith('extender "http://x" answered bind with $: <html>')
+
+
+async def test_the_pod_is_not_read_if_the_extender_was_never_reached() -> None:
+    client = FakeApiClient()
+    assert await _bind(UNREACHABLE, client) == BindFailed("u1", "n", "cannot connect")
+    assert client.requests == []
+
+
+@pytest.mark.parametrize("answer", [UNREACHABLE, LOST_ANSWER, {"Error": "no"}], ids=str)
+async def test_an_ignorable_extender_that_did_not_bind_leaves_it_to_us(answer: Any) -> None:
+    client = FakeApiClient(get=[_pod()], post=[{}])
+    assert await _bind(answer, client, OR_BIND_OURSELVES) == SUCCEEDED
+    (request,) = client.sent("POST")
+    assert request.path == "/api/v1/namespaces/default/pods/p/binding"
+
+
+async def test_a_pod_on_another_node_is_not_bound_again() -> None:
+    client = FakeApiClient(get=[_pod("elsewhere")])
+    assert isinstance(await _bind(LOST_ANSWER, client, OR_BIND_OURSELVES), BindFailed)
+    assert client.sent("POST") == []
+
+
+async def test_a_pod_we_may_not_read_counts_as_not_bound() -> None:
+    client = FakeApiClient(get=[ApiError(403, "Forbidden")])
+    assert await _bind(LOST_ANSWER, client) == BindFailed("u1", "n", "no answer within 5 s")
+
+
+async def test_nothing_is_bound_without_the_lease() -> None:
+    assert isinstance(await _bind({}, FakeApiClient(), may_write=False), BindFailed)

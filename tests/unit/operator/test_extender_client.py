@@ -1,0 +1,150 @@
+"""Requests to an extender: time limit, TLS, and errors that name it."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer, unused_port
+
+from scheduler.api.config import Extender
+from scheduler.api.config_types import ExtenderTLSConfig
+from scheduler.api.duration import Duration
+from scheduler.operator.extender_client import ExtenderClient, ExtenderError
+from tests.integration.api_servers import self_signed_certificate
+
+
+async def _echo(request: web.Request) -> web.Response:
+    return web.Response(body=request.path.encode() + b" " + await request.read())
+
+
+async def _fail(_request: web.Request) -> web.Response:
+    return web.Response(status=503)
+
+
+async def _hang(_request: web.Request) -> web.Response:
+    await asyncio.Event().wait()
+    raise web.HTTPOk
+
+
+@asynccontextmanager
+async def _server(tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
+    app = web.Application()
+    app.router.add_post("/scheduler/echo", _echo)
+    app.router.add_post("/scheduler/fail", _fail)
+    app.router.add_post("/scheduler/hang", _hang)
+    server = TestServer(app, scheme="http" if tls is None else "https")
+    await server.start_server(ssl=tls, shutdown_timeout=0.0)
+    try:
+        yield str(server.make_url("/scheduler"))
+    finally:
+        await server.close()
+
+
+async def _send(url: str, verb: str = "echo", **config: Any) -> bytes:
+    client = ExtenderClient(Extender(url_prefix=url, **config))
+    try:
+        return await client.send(verb, b"hello")
+    finally:
+        await client.close()
+
+
+@pytest.mark.parametrize("end", ["", "/", "//"])
+async def test_a_verb_is_a_path_below_the_prefix(end: str) -> None:
+    async with _server() as url:
+        assert await _send(url + end) == b"/scheduler/echo hello"
+
+
+async def test_another_code_than_200_is_an_error_in_the_words_of_kube_scheduler() -> None:
+    async with _server() as url:
+        with pytest.raises(ExtenderError) as failure:
+            await _send(url, "fail")
+    text = f"failed fail with extender at URL {url}/fail, code 503"
+    assert (str(failure.value), failure.value.may_have_acted) == (text, True)
+
+
+async def test_an_extender_that_does_not_answer_in_time_is_given_up() -> None:
+    async with _server() as url:
+        with pytest.raises(ExtenderError) as failure:
+            await _send(url, "hang", http_timeout=Duration(0.05))
+    text = f'extender "{url}/hang": no answer within 0.05 s'
+    assert (str(failure.value), failure.value.may_have_acted) == (text, True)
+
+
+async def test_an_extender_that_cannot_be_reached_has_not_acted() -> None:
+    url = f"http://127.0.0.1:{unused_port()}"
+    with pytest.raises(ExtenderError, match=f'extender "{url}/echo": Cannot connect') as failure:
+        await _send(url)
+    assert not failure.value.may_have_acted
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A certificate for 127.0.0.1 that is its own authority, and its key."""
+    return self_signed_certificate(tmp_path_factory.mktemp("tls"))
+
+
+def _server_tls(certificate: tuple[Path, Path]) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    return context
+
+
+def _tls(**fields: Any) -> dict[str, Any]:
+    return {"enable_https": True, "tls_config": ExtenderTLSConfig(**fields)}
+
+
+async def test_https_trusts_the_given_authority(certificate: tuple[Path, Path]) -> None:
+    path, data = certificate[0], certificate[0].read_bytes()
+    async with _server(_server_tls(certificate)) as url:
+        assert await _send(url, **_tls(ca_file=str(path)))
+        assert await _send(url, **_tls(ca_data=data, ca_file="/nonexistent"))
+
+
+async def test_https_without_an_authority_trusts_any_server(
+    certificate: tuple[Path, Path],
+) -> None:
+    async with _server(_server_tls(certificate)) as url:
+        assert await _send(url, enable_https=True)
+        assert await _send(url, tls_config=ExtenderTLSConfig(insecure=True))
+
+
+async def test_a_server_is_not_trusted_by_default(certificate: tuple[Path, Path]) -> None:
+    async with _server(_server_tls(certificate)) as url:
+        with pytest.raises(ExtenderError, match="certificate"):
+            await _send(url)
+
+
+async def test_the_server_has_to_have_the_configured_name(certificate: tuple[Path, Path]) -> None:
+    async with _server(_server_tls(certificate)) as url:
+        with pytest.raises(ExtenderError, match=r"extender\.example\.com"):
+            await _send(
+                url, **_tls(ca_file=str(certificate[0]), server_name="extender.example.com")
+            )
+
+
+@pytest.mark.parametrize("as_data", [False, True])
+async def test_a_client_certificate_is_shown(certificate: tuple[Path, Path], as_data: bool) -> None:
+    context = _server_tls(certificate)
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_verify_locations(certificate[0])
+    cert, key = certificate
+    shown: dict[str, Any] = (
+        {"cert_data": cert.read_bytes(), "key_data": key.read_bytes()}
+        if as_data
+        else {"cert_file": str(cert), "key_file": str(key)}
+    )
+    async with _server(context) as url:
+        assert await _send(url, **_tls(ca_file=str(cert), **shown))
+
+
+def test_a_certificate_that_cannot_be_used_is_found_out_at_once(tmp_path: Path) -> None:
+    for fields in ({"ca_file": str(tmp_path / "absent")}, {"ca_data": b"no certificate"}):
+        with pytest.raises(OSError):  # noqa: PT011 - the text is OpenSSL's
+            ExtenderClient(Extender(url_prefix="https://x", **_tls(**fields)))
