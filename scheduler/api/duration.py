@@ -80,5 +80,5 @@ def _decimal(nanoseconds: int, unit: int) -> str:
     whole, rest = divmod(nanoseconds, unit)
     if rest == 0:
         return str(whole)
-    digits = str(Decimal(rest) / unit)
-    return f"{whole}.{digits.partition('.')[2].rstrip('0')}"
+    num_digits = len(str(unit)) - 1
+    return f"{whole}.{rest:0{num_digits}d}".rstrip("0")

@@ -48,6 +48,7 @@ def waiting_pod_allowed(machine: Machine, event: WaitingPodAllowed, now: float) 
     """A Permit plugin agrees; when all have, the pod goes on."""
     cycle = machine.bindings.get(event.uid)
     if cycle is not None and machine.waiting.allow(event.uid, event.plugin):
+        _end_permit_wait(machine, event.uid, Code.SUCCESS, now)
         _advance(machine, cycle, cycle.pre_bind, now)
 
 
@@ -171,6 +172,7 @@ def _advance(machine: Machine, cycle: BindingCycle, step: Callable[[], Step], no
         machine.outbox.extend(outcome.instructions)
         if outcome.waits:
             machine.waiting.add(cycle.info.uid, outcome.waits, now)
+            machine.permit_since[cycle.info.uid] = now
     else:
         _end_unbound(machine, cycle, outcome, now)
 
@@ -188,6 +190,7 @@ def _end_unbound(machine: Machine, cycle: BindingCycle, status: Status, now: flo
     uid = cycle.info.uid
     machine.bindings.pop(uid, None)
     machine.waiting.remove(uid)
+    _end_permit_wait(machine, uid, status.code, now)
     _tell_plugins(machine, cycle, cycle.give_back)
     machine.cache.forget_pod(uid)
     machine.queue.move_on_event(ASSIGNED_POD_DELETE, cycle.info, None, now)
@@ -201,3 +204,10 @@ def _end_unbound(machine: Machine, cycle: BindingCycle, status: Status, now: flo
         rejected_by=frozenset({status.plugin}) if status.plugin else frozenset(),
     )
     give_back_to_queue(machine, cycle.queued, cycle.info, failure, now)
+
+
+def _end_permit_wait(machine: Machine, uid: str, code: Code, now: float) -> None:
+    """Tell how long the pod has waited at Permit, if it has."""
+    since = machine.permit_since.pop(uid, None)
+    if since is not None and machine.timings is not None:
+        machine.timings.observer.observe_permit_wait(code.title, now - since)

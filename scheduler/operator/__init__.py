@@ -27,21 +27,28 @@ prometheus_client's own histograms on the hot path (4.7 µs per observation agai
 """
 
 from scheduler.operator.app import RunOptions, run, run_blocking
+from scheduler.operator.config_map import ConfigMapReference, parse_reference, read_config_map
 from scheduler.operator.engine_protocol import Engine, EngineFactory, EngineParts
 from scheduler.operator.leader_election import LeaderElectionOptions
+from scheduler.operator.live_configuration import ConfigMapOptions, LoadedConfiguration
 from scheduler.operator.log_setup import configure_logging
 from scheduler.operator.loop import LoopOptions
 from scheduler.operator.serving import ServingOptions
 
 __all__ = [
+    "ConfigMapOptions",
+    "ConfigMapReference",
     "Engine",
     "EngineFactory",
     "EngineParts",
     "LeaderElectionOptions",
+    "LoadedConfiguration",
     "LoopOptions",
     "RunOptions",
     "ServingOptions",
     "configure_logging",
+    "parse_reference",
+    "read_config_map",
     "run",
     "run_blocking",
 ]

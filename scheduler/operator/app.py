@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +17,9 @@ from scheduler.api.extenders import NO_EXTENDERS, Extenders
 from scheduler.operator import clock, collector
 from scheduler.operator.api_client import ApiClient
 from scheduler.operator.binder import Binder
+from scheduler.operator.config_map_events import ConfigMapEvents
+from scheduler.operator.config_map_watch import ConfigMapWatch
+from scheduler.operator.configuration_metrics import ConfigurationMetrics
 from scheduler.operator.connection import Connection, connect
 from scheduler.operator.dispatcher import Dispatcher, Writers
 from scheduler.operator.engine_protocol import EngineFactory, EngineParts
@@ -29,6 +32,11 @@ from scheduler.operator.leader_election import (
     ElectionClock,
     LeaderElectionOptions,
     LeaderElector,
+)
+from scheduler.operator.live_configuration import (
+    ConfigMapOptions,
+    LiveConfiguration,
+    LoadedConfiguration,
 )
 from scheduler.operator.loop import LoopOptions, SchedulingLoop
 from scheduler.operator.metrics import Metrics
@@ -58,7 +66,8 @@ class RunOptions:
         context: Of the kubeconfig; None for its current one.
         serving: None serves nothing.
         leader_election: None schedules without a lease.
-        configz: What /configz shows; JSON-able.
+        configuration: What the engine is made from; /configz shows it.
+        config_map: Where other configurations come from while we run; None for nowhere.
         extenders: Who has a say besides the plugins; the engine's own have to be the same.
         pre_bind_limit_s: How long one PreBind plugin may take for one pod.
         loop: How the loop shares its time.
@@ -74,7 +83,8 @@ class RunOptions:
     context: str | None = None
     serving: ServingOptions | None = field(default_factory=ServingOptions)
     leader_election: LeaderElectionOptions | None = None
-    configz: Callable[[], object] = dict
+    configuration: LoadedConfiguration = field(default_factory=LoadedConfiguration)
+    config_map: ConfigMapOptions | None = None
     extenders: Extenders = NO_EXTENDERS
     pre_bind_limit_s: float = 600.0
     loop: LoopOptions = field(default_factory=LoopOptions)
@@ -136,6 +146,18 @@ class Process:
         self._engine = options.engine_factory(
             EngineParts(clock.choose, clock.timer, clock.monotonic(), self._inbox.put)
         )
+        self._pending_pod_watch = PendingPodWatch(
+            connection,
+            self._pending_pods,
+            options.scheduler_names,
+            self._take_signals,
+            clock.jitter,
+            asyncio.sleep,
+        )
+        self._configuration = LiveConfiguration(
+            options.configuration, self._inbox.put, self._pending_pod_watch.select
+        )
+        self._metrics.registry.register(ConfigurationMetrics(self._configuration))
         self._dispatcher = self._make_dispatcher()
         self._metrics.observe_engine(self._engine, lambda: self._events.num_dropped)
         self._loop = SchedulingLoop(
@@ -159,7 +181,7 @@ class Process:
         self._take_signals()
         if self._options.serving is not None:
             server = Server(
-                self._options.serving, self._metrics, self._checks(), self._options.configz
+                self._options.serving, self._metrics, self._checks(), self._configuration.configz
             )
             await server.start()
             cleanup.push_async_callback(server.stop)
@@ -189,22 +211,40 @@ class Process:
         return EXIT_FAILED
 
     def _start_background(self) -> list[asyncio.Task[None]]:
-        watch = PendingPodWatch(
-            self._connection,
-            self._pending_pods,
-            self._options.scheduler_names,
-            self._take_signals,
-            clock.jitter,
-            asyncio.sleep,
-        )
         jobs: list[tuple[str, Awaitable[None]]] = [
             ("credentials", self._connection.keep_fresh()),
-            ("pending pods", watch.run()),
+            ("pending pods", self._pending_pod_watch.run()),
             *((f"{reflector.kind} reflector", reflector.run()) for reflector in self._reflectors),
         ]
         if self._elector is not None:
             jobs.append(("leader election", self._take_part(self._elector)))
+        if self._options.config_map is not None:
+            jobs.append(("configuration", self._follow_config_map(self._options.config_map)))
         return [asyncio.create_task(_as_coroutine(job), name=name) for name, job in jobs]
+
+    async def _follow_config_map(self, options: ConfigMapOptions) -> None:
+        """Take other configurations from their ConfigMap, until cancelled."""
+        author = ConfigMapEvents(
+            self._client,
+            options.reference,
+            self._event_clock,
+            self._may_write,
+            clock.jitter,
+            asyncio.sleep,
+        )
+        self._configuration.follow(options, author)
+        watch = ConfigMapWatch(
+            self._connection,
+            options.reference,
+            self._configuration,
+            self._take_signals,
+            clock.jitter,
+            asyncio.sleep,
+        )
+        try:
+            await watch.run()
+        finally:
+            await author.close(0)
 
     async def _take_part(self, elector: LeaderElector) -> None:
         await elector.acquire()
@@ -229,10 +269,11 @@ class Process:
 
     def _make_dispatcher(self) -> Dispatcher:
         client, sleep = self._client, asyncio.sleep
+        self._event_clock = EventClock(clock.monotonic, clock.rfc3339_micro, clock.unix_nanoseconds)
         self._events = EventRecorder(
             client,
             socket.gethostname(),
-            EventClock(clock.monotonic, clock.rfc3339_micro, clock.unix_nanoseconds),
+            self._event_clock,
             clock.jitter,
             sleep,
         )
@@ -247,6 +288,7 @@ class Process:
                     client, self._may_write, clock.rfc3339, clock.jitter, sleep
                 ),
                 events=self._events,
+                configuration_applied=self._configuration.applied,
                 extenders=ExtenderDesk(
                     self._options.extenders, self._inbox, self._objects, binder, self._may_write
                 ),
@@ -260,7 +302,7 @@ class Process:
             "informer-sync": lambda: self.has_synced,
             "shutdown": lambda: not self._stop.is_set(),
         }
-        return Checks(live=ping, ready={**ping, **ready})
+        return Checks(live=ping, ready={**ping, **ready}, ready_notes=self._configuration.notes)
 
     def _take_signals(self) -> None:
         """Let SIGTERM and SIGINT end us in order; done again whenever Kopf has taken them."""

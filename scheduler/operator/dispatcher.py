@@ -6,6 +6,7 @@ before a binding.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ from scheduler.api.instructions import (
     AttemptResult,
     BindByExtender,
     BindPod,
+    ConfigurationApplied,
     ConsultExtenders,
     EmitEvent,
     Instruction,
@@ -55,6 +57,7 @@ class Writers:
     pod_status: PodStatusWriter
     events: EventRecorder
     extenders: ExtenderDesk
+    configuration_applied: Callable[[ConfigurationApplied], None]
 
 
 class Dispatcher:
@@ -84,6 +87,7 @@ class Dispatcher:
             AttemptResult: self._note_attempt,
             PodBound: self._note_bound,
             ReportProblem: _log_problem,
+            ConfigurationApplied: writers.configuration_applied,
         }
 
     @property
@@ -101,8 +105,7 @@ class Dispatcher:
         """Begin nothing more; what is in flight has `grace_s` to end."""
         await self._pre_binds.close(0)
         await self._reads.close(0)
-        await self._writers.extenders.close(grace_s)
-        await self._bindings.close(grace_s)
+        await asyncio.gather(self._bindings.close(grace_s), self._writers.extenders.close(grace_s))
         await self._writers.pod_status.close(0)
         await self._writers.events.close(grace_s)
 
@@ -147,6 +150,7 @@ def _log_attempt(attempt: AttemptResult) -> None:
             evaluated_nodes=attempt.evaluated_nodes,
             feasible_nodes=attempt.feasible_nodes,
             attempts=attempt.attempts,
+            configuration=attempt.configuration,
         )
     else:
         log.info(
@@ -155,4 +159,5 @@ def _log_attempt(attempt: AttemptResult) -> None:
             message=attempt.message,
             plugins=attempt.unschedulable_plugins,
             attempts=attempt.attempts,
+            configuration=attempt.configuration,
         )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from scheduler.api.events import Event
 from scheduler.api.instructions import Instruction
 from scheduler.api.status import Status
+from scheduler.framework import DurationObserver
+from scheduler.state.pod_info import PodInfo
 
 
 class Engine(Protocol):
@@ -42,6 +44,26 @@ class Engine(Protocol):
         """Pods ever added, by queue and event."""
         ...
 
+    def unschedulable_counts(self) -> Mapping[tuple[str, str], int]:
+        """Rejected pods by (scheduler name, plugin)."""
+        ...
+
+    def in_flight_event_counts(self) -> Mapping[str, int]:
+        """Events kept for pods in flight, by label."""
+        ...
+
+    def pods(self) -> Iterator[PodInfo]:
+        """Every pod, placed, assumed or waiting."""
+        ...
+
+    def node_names(self) -> list[str]:
+        """Of the nodes that exist."""
+        ...
+
+    def dump(self) -> dict[str, Any]:
+        """Everything it knows, as plain data."""
+        ...
+
     def cache_counts(self) -> Mapping[str, int]:
         """Cached nodes, pods and assumed_pods."""
         ...
@@ -56,12 +78,14 @@ class EngineParts:
         timer: Seconds, for measuring durations.
         now: The shell's clock when it started.
         post: Puts an event before the engine; plugins allow and reject waiting pods with it.
+        observer: Told of durations inside the engine; None wants none.
     """
 
     choose: Callable[[int], int]
     timer: Callable[[], float]
     now: float
     post: Callable[[Event], None]
+    observer: DurationObserver | None = None
 
 
 EngineFactory: TypeAlias = Callable[[EngineParts], Engine]

@@ -164,13 +164,13 @@ def event_body(instruction: EmitEvent, name: str, reporting_instance: str, times
             "name": pod.name,
             "uid": pod.uid,
         },
-        "note": _cut(instruction.note),
+        "note": cut_note(instruction.note),
         "type": instruction.event_type,
     }
     return msgspec.json.encode(event)
 
 
-def _cut(note: str) -> str:
+def cut_note(note: str) -> str:
     """The note within the API's limit of 1,024 bytes, marked where it was cut.
 
     upstream: ``truncateMessage`` of pkg/scheduler/schedule_one.go.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from aiohttp import web
@@ -20,11 +20,15 @@ class Checks:
     """Named checks behind /healthz, /livez and /readyz; each also has a path of its own.
 
     ``ping`` stands in where there is none.
+
+    Attributes:
+        ready_notes: Lines that /readyz shows when asked to be verbose; they fail nothing.
     """
 
     health: Mapping[str, Check]
     live: Mapping[str, Check]
     ready: Mapping[str, Check]
+    ready_notes: Callable[[], Sequence[str]] = tuple
 
     def by_endpoint(self) -> Mapping[str, Mapping[str, Check]]:
         """``healthz`` and so on -> its checks."""
@@ -36,7 +40,8 @@ def health_routes(checks: Checks) -> list[web.RouteDef]:
     """The routes of all endpoints and of their single checks."""
     routes = []
     for endpoint, named in checks.by_endpoint().items():
-        routes.append(web.get(f"/{endpoint}", _root(endpoint, named)))
+        notes = checks.ready_notes if endpoint == "readyz" else tuple
+        routes.append(web.get(f"/{endpoint}", _root(endpoint, named, notes)))
         for name, check in named.items():
             routes.append(web.get(f"/{endpoint}/{name}", _single(check)))
     return routes
@@ -65,10 +70,13 @@ def report(
     return 200, f"{''.join(lines)}{endpoint} check passed\n" if verbose else "ok"
 
 
-def _root(endpoint: str, checks: Mapping[str, Check]) -> Answer:
+def _root(endpoint: str, checks: Mapping[str, Check], notes: Callable[[], Sequence[str]]) -> Answer:
     async def answer(request: web.Request) -> web.Response:
         excluded = set(request.query.getall("exclude", []))
-        status, text = report(endpoint, checks, excluded, verbose="verbose" in request.query)
+        verbose = "verbose" in request.query
+        status, text = report(endpoint, checks, excluded, verbose=verbose)
+        if verbose:
+            text = "".join(f"{line}\n" for line in notes()) + text
         return web.Response(status=status, text=text, headers=NOSNIFF)
 
     return answer

@@ -40,5 +40,10 @@ class Histogram:
         buckets: list[tuple[str, float]] = []
         for bound, count in zip((*self._bounds, float("inf")), self._counts, strict=True):
             total += count
-            buckets.append(("+Inf" if bound == float("inf") else repr(bound), float(total)))
+            buckets.append((_bucket_label(bound), float(total)))
         return buckets
+
+
+def _bucket_label(bound: float) -> str:
+    """The bound as Go prints it: ``le="1"``, where Python would have ``1.0``."""
+    return "+Inf" if bound == float("inf") else repr(bound).removesuffix(".0")

@@ -6,29 +6,20 @@ when somebody scrapes.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 
 from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, generate_latest
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    Metric,
-)
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from scheduler.api.instructions import AttemptResult, PodBound
+from scheduler.operator import metric_definitions as definitions
 from scheduler.operator.engine_protocol import Engine
-from scheduler.operator.histogram import Histogram, exponential_buckets
+from scheduler.operator.metric_families import CounterVec, HistogramVec, Labels, family_of
 
 SCHEDULED = "scheduled"
-ATTEMPT_BUCKETS = exponential_buckets(0.001, 2, 15)
-SLI_BUCKETS = exponential_buckets(0.01, 2, 20)
-ATTEMPTS_BUCKETS = exponential_buckets(1, 2, 5)
 MAX_ATTEMPTS_LABEL = 15
-
-_Labels = tuple[str, ...]
+BIND = "Bind"
 
 
 class Metrics(Collector):
@@ -36,20 +27,28 @@ class Metrics(Collector):
 
     Args:
         monotonic: The process's clock, seconds.
+        host: Of the API server, a label of the client's metrics.
     """
 
-    def __init__(self, monotonic: Callable[[], float]) -> None:
+    def __init__(self, monotonic: Callable[[], float], host: str = "") -> None:
         self._monotonic = monotonic
+        self._host = host
         self._engine: Engine | None = None
         self._dropped_events: Callable[[], int] = lambda: 0
-        self._attempts: Counter[_Labels] = Counter()
-        self._attempt_seconds: dict[_Labels, Histogram] = defaultdict(
-            lambda: Histogram(ATTEMPT_BUCKETS)
-        )
-        self._algorithm_seconds = Histogram(ATTEMPT_BUCKETS)
-        self._sli_seconds: dict[_Labels, Histogram] = defaultdict(lambda: Histogram(SLI_BUCKETS))
-        self._attempts_per_pod = Histogram(ATTEMPTS_BUCKETS)
-        self._binding_since: dict[str, float] = {}
+        self._sources: list[Callable[[], Metric]] = []
+        self._attempts = CounterVec(definitions.SCHEDULE_ATTEMPTS)
+        self._attempt_seconds = HistogramVec(definitions.SCHEDULING_ATTEMPT_DURATION)
+        self._algorithm_seconds = HistogramVec(definitions.SCHEDULING_ALGORITHM_DURATION)
+        self._sli_seconds = HistogramVec(definitions.POD_SCHEDULING_SLI_DURATION)
+        self._attempts_per_pod = HistogramVec(definitions.POD_SCHEDULING_ATTEMPTS)
+        self._point_seconds = HistogramVec(definitions.EXTENSION_POINT_DURATION)
+        self._plugin_seconds = HistogramVec(definitions.PLUGIN_EXECUTION_DURATION)
+        self._permit_seconds = HistogramVec(definitions.PERMIT_WAIT_DURATION)
+        self._preemption_victims = HistogramVec(definitions.PREEMPTION_VICTIMS)
+        self._preemption_attempts = CounterVec(definitions.PREEMPTION_ATTEMPTS)
+        self._requests = CounterVec(definitions.REST_CLIENT_REQUESTS)
+        self._request_seconds = HistogramVec(definitions.REST_CLIENT_REQUEST_DURATION)
+        self._binding: dict[str, tuple[float, str]] = {}
         self.registry = CollectorRegistry()
         self.registry.register(self)
         ProcessCollector(registry=self.registry)
@@ -60,28 +59,66 @@ class Metrics(Collector):
         self._engine = engine
         self._dropped_events = dropped_events
 
+    def add_source(self, source: Callable[[], Metric]) -> None:
+        """Have a family of somebody else's asked for at each scrape."""
+        self._sources.append(source)
+
     def observe_attempt(self, attempt: AttemptResult) -> None:
         """Count one scheduling attempt; a scheduled one counts once it is bound."""
-        self._algorithm_seconds.observe(attempt.duration_s)
+        self._algorithm_seconds.observe((), attempt.duration_s)
         if attempt.result == SCHEDULED:
-            self._binding_since[attempt.pod.uid] = self._monotonic() - attempt.duration_s
+            began = self._monotonic() - attempt.duration_s
+            self._binding[attempt.pod.uid] = (began, attempt.scheduler_name)
             return
         # A pod whose binding failed is reported once more, as an error.
-        self._binding_since.pop(attempt.pod.uid, None)
+        self._binding.pop(attempt.pod.uid, None)
         labels = (attempt.result, attempt.scheduler_name)
-        self._attempts[labels] += 1
-        self._attempt_seconds[labels].observe(attempt.duration_s)
+        self._attempts.add(labels)
+        self._attempt_seconds.observe(labels, attempt.duration_s)
+
+    def observe_bind(self, uid: str, status: str, duration_s: float) -> None:
+        """Time the Bind extension point: the request that binds a pod, whatever became of it."""
+        _, profile = self._binding.get(uid, (0.0, ""))
+        self._point_seconds.observe((BIND, status, profile), duration_s)
 
     def observe_bound(self, bound: PodBound) -> None:
         """Count a pod that reached its node."""
         now = self._monotonic()
         labels = (SCHEDULED, bound.scheduler_name)
-        self._attempts[labels] += 1
-        self._attempt_seconds[labels].observe(now - self._binding_since.pop(bound.pod.uid, now))
+        self._attempts.add(labels)
+        began, _ = self._binding.pop(bound.pod.uid, (now, ""))
+        self._attempt_seconds.observe(labels, now - began)
         attempts = bound.attempts
         label = f"{MAX_ATTEMPTS_LABEL}+" if attempts >= MAX_ATTEMPTS_LABEL else str(attempts)
-        self._sli_seconds[(label,)].observe(bound.since_first_attempt_s)
-        self._attempts_per_pod.observe(attempts)
+        self._sli_seconds.observe((label,), bound.since_first_attempt_s)
+        self._attempts_per_pod.observe((), attempts)
+
+    def observe_extension_point(
+        self, point: str, status: str, profile: str, duration_s: float
+    ) -> None:
+        """Time all plugins of an extension point; of sampled cycles only."""
+        self._point_seconds.observe((point, status, profile), duration_s)
+
+    def observe_plugin(self, plugin: str, point: str, status: str, duration_s: float) -> None:
+        """Time one plugin, over all nodes at once; of sampled cycles only."""
+        self._plugin_seconds.observe((plugin, point, status), duration_s)
+
+    def observe_permit_wait(self, result: str, duration_s: float) -> None:
+        """Time how long a pod waited at Permit."""
+        self._permit_seconds.observe((result,), duration_s)
+
+    def observe_preemption_attempt(self) -> None:
+        """Count a try to make room for a pod."""
+        self._preemption_attempts.add()
+
+    def observe_preemption_victims(self, number: int) -> None:
+        """Count how many pods make room for one."""
+        self._preemption_victims.observe((), number)
+
+    def observe_request(self, method: str, code: str, duration_s: float) -> None:
+        """Count and time a request to the API server."""
+        self._requests.add((code, method, self._host))
+        self._request_seconds.observe((method, self._host), duration_s)
 
     def exposition(self) -> bytes:
         """Everything in Prometheus' text format."""
@@ -89,88 +126,39 @@ class Metrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Make the families; called by the registry."""
-        yield _counter(
-            "scheduler_schedule_attempts",
-            "Number of attempts to schedule pods, by the result. 'unschedulable' means a pod could "
-            "not be scheduled, while 'error' means an internal scheduler problem.",
-            ("result", "profile"),
-            self._attempts.items(),
-        )
-        yield _histogram(
-            "scheduler_scheduling_attempt_duration_seconds",
-            "Scheduling attempt latency in seconds (scheduling algorithm + binding)",
-            ("result", "profile"),
+        for vec in (
+            self._attempts,
             self._attempt_seconds,
-        )
-        yield _histogram(
-            "scheduler_scheduling_algorithm_duration_seconds",
-            "Scheduling algorithm latency in seconds",
-            (),
-            {(): self._algorithm_seconds},
-        )
-        yield _histogram(
-            "scheduler_pod_scheduling_sli_duration_seconds",
-            "E2e latency for a pod being scheduled, from the time the pod enters the scheduling "
-            "queue and might involve multiple scheduling attempts.",
-            ("attempts",),
+            self._algorithm_seconds,
             self._sli_seconds,
-        )
-        yield _histogram(
-            "scheduler_pod_scheduling_attempts",
-            "Number of attempts to successfully schedule a pod.",
-            (),
-            {(): self._attempts_per_pod},
-        )
-        yield from self._collect_engine()
-
-    def _collect_engine(self) -> Iterator[Metric]:
-        if self._engine is None:
-            return
-        yield _gauge(
-            "scheduler_pending_pods",
-            "Number of pending pods, by the queue type.",
-            "queue",
-            self._engine.pending_counts(),
-        )
-        yield _gauge(
-            "scheduler_cache_size",
-            "Number of nodes, pods, and assumed (bound) pods in the scheduler cache.",
-            "type",
-            self._engine.cache_counts(),
-        )
-        yield _counter(
-            "scheduler_queue_incoming_pods",
-            "Number of pods added to scheduling queues by event and queue type.",
-            ("queue", "event"),
-            self._engine.incoming_counts().items(),
-        )
-        yield CounterMetricFamily(
-            "stowage_events_dropped",
-            "Number of Kubernetes Events dropped because too many were waiting.",
-            value=self._dropped_events(),
-        )
+            self._attempts_per_pod,
+            self._point_seconds,
+            self._plugin_seconds,
+            self._permit_seconds,
+            self._preemption_victims,
+            self._preemption_attempts,
+            self._requests,
+            self._request_seconds,
+        ):
+            yield vec.family()
+        for source in self._sources:
+            yield source()
+        yield family_of(definitions.EVENTS_DROPPED, [((), self._dropped_events())])
+        if self._engine is not None:
+            yield from _engine_families(self._engine)
 
 
-def _counter(
-    name: str, text: str, labels: Sequence[str], counts: Iterable[tuple[Sequence[str], int]]
-) -> Metric:
-    family = CounterMetricFamily(name, text, labels=labels)
-    for values, count in counts:
-        family.add_metric(values, count)
-    return family
-
-
-def _gauge(name: str, text: str, label: str, values: Mapping[str, int]) -> Metric:
-    family = GaugeMetricFamily(name, text, labels=[label])
-    for value, count in values.items():
-        family.add_metric([value], count)
-    return family
-
-
-def _histogram(
-    name: str, text: str, labels: Sequence[str], histograms: Mapping[_Labels, Histogram]
-) -> Metric:
-    family = HistogramMetricFamily(name, text, labels=labels)
-    for values, histogram in histograms.items():
-        family.add_metric(values, histogram.cumulative(), histogram.sum)
-    return family
+def _engine_families(engine: Engine) -> Iterator[Metric]:
+    """What the engine knows anyway, read when scraped."""
+    for definition, counts in (
+        (definitions.PENDING_PODS, engine.pending_counts()),
+        (definitions.CACHE_SIZE, engine.cache_counts()),
+        (definitions.INFLIGHT_EVENTS, engine.in_flight_event_counts()),
+    ):
+        yield family_of(definition, (((label,), count) for label, count in counts.items()))
+    yield family_of(definitions.QUEUE_INCOMING_PODS, engine.incoming_counts().items())
+    rejected: list[tuple[Labels, float]] = [
+        ((plugin, profile), count)
+        for (profile, plugin), count in engine.unschedulable_counts().items()
+    ]
+    yield family_of(definitions.UNSCHEDULABLE_PODS, rejected)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -39,10 +39,15 @@ class ServingOptions:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Checks:
-    """Named checks behind the health endpoints."""
+    """Named checks behind the health endpoints.
+
+    Attributes:
+        ready_notes: Lines that /readyz shows when asked to be verbose; they fail nothing.
+    """
 
     live: Mapping[str, Check]
     ready: Mapping[str, Check]
+    ready_notes: Callable[[], Sequence[str]] = tuple
 
 
 class Server:
@@ -57,7 +62,7 @@ class Server:
         options: ServingOptions,
         metrics: Metrics,
         checks: Checks,
-        configz: Callable[[], object],
+        configz: Callable[[], Mapping[str, object]],
     ) -> None:
         self.port = options.port
         self._options = options
@@ -99,7 +104,7 @@ class Server:
         return _report(request, self._checks.live)
 
     async def _ready(self, request: web.Request) -> web.Response:
-        return _report(request, self._checks.ready)
+        return _report(request, self._checks.ready, self._checks.ready_notes())
 
     async def _expose_metrics(self, _request: web.Request) -> web.Response:
         return web.Response(
@@ -107,7 +112,7 @@ class Server:
         )
 
     async def _show_config(self, _request: web.Request) -> web.Response:
-        body = msgspec.json.encode({"kubescheduler.config.k8s.io": self._configz()})
+        body = msgspec.json.encode(self._configz())
         return web.Response(body=body, content_type="application/json")
 
 
@@ -119,13 +124,16 @@ def _tls_context(options: ServingOptions) -> ssl.SSLContext | None:
     return context
 
 
-def _report(request: web.Request, checks: Mapping[str, Check]) -> web.Response:
+def _report(
+    request: web.Request, checks: Mapping[str, Check], notes: Sequence[str] = ()
+) -> web.Response:
     """200 ``ok`` if all checks hold, else 500; with ``?verbose`` a line for each."""
     results = {name: check() for name, check in checks.items()}
     is_well = all(results.values())
     if is_well and "verbose" not in request.query:
         return web.Response(text="ok")
     lines = [f"[+]{name} ok" if held else f"[-]{name} failed" for name, held in results.items()]
+    lines += notes
     endpoint = request.path.strip("/")
     lines.append(f"{endpoint} check {'passed' if is_well else 'failed'}\n")
     return web.Response(status=200 if is_well else 500, text="\n".join(lines))

@@ -22,7 +22,7 @@ over on a deleted one, is kept on an imaginary row, which the snapshot does not 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from scheduler.api.events import ActionType
 from scheduler.api.meta import LabelSelector
@@ -193,7 +193,7 @@ class ClusterCache:
 
     def pods(self) -> Iterator[PodInfo]:
         """All pods that are on a node, or assumed to be."""
-        return iter(self._pods)
+        return iter(self._state.placed)
 
     def counts(self) -> dict[str, int]:
         """How many nodes, pods and assumed pods there are (``scheduler_scheduler_cache_size``)."""

@@ -26,6 +26,8 @@ from scheduler.api.instructions import (
     EmitEvent,
     PatchPodStatus,
 )
+from scheduler.api.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from scheduler.api.pod import Affinity, NodeAffinity
 from scheduler.engine import Engine, Journal, replay
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine, of_type
@@ -125,6 +127,19 @@ def test_a_node_left_out_without_a_word_is_not_counted_under_any_reason(world: W
     answer = world.answer(world.question(), passed=(), failed={"m": "too loud"})
     (patch,) = of_type(PatchPodStatus, answer)
     assert patch.message.startswith("0/3 nodes are available: 1 Insufficient cpu, 1 too loud.")
+
+
+def test_such_a_node_counts_with_those_that_pre_filter_ruled_out(world: World) -> None:
+    world.nodes("o")
+    only_m = NodeSelectorRequirement(key="metadata.name", operator="In", values=("m",))
+    terms = (NodeSelectorTerm(match_fields=(only_m,)),)
+    required = NodeSelector(node_selector_terms=terms)
+    affinity = NodeAffinity(required_during_scheduling_ignored_during_execution=required)
+    world.pods("p", affinity=Affinity(node_affinity=affinity))
+    (patch,) = of_type(PatchPodStatus, world.answer(world.question(), passed=()))
+    assert patch.message.startswith(
+        "0/3 nodes are available: 3 node(s) didn't satisfy plugin(s) [NodeAffinity]."
+    )
 
 
 def test_a_pod_the_extender_rejected_is_tried_again_after_any_event(world: World) -> None:

@@ -121,7 +121,7 @@ def options_of(command_line: Sequence[str]) -> RunOptions:
         patch.setattr(composition, "run_until_told", collect)
         patch.setattr(composition, "set_up_logging", lambda *_flags: None)
         result = CliRunner().invoke(app, list(command_line), env={"COLUMNS": "200"})
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == 0, result.output or repr(result.exception)
     (options,) = collected
     return options
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from scheduler.api.events import (
     AssignedPodGone,
@@ -25,6 +26,7 @@ from scheduler.api.instructions import (
     PodBound,
     PodReference,
 )
+from scheduler.state.pod_info import PodInfo
 
 
 class RoundRobinEngine:
@@ -119,6 +121,21 @@ class RoundRobinEngine:
 
     def incoming_counts(self) -> Mapping[tuple[str, str], int]:
         return {("active", "UnscheduledPodAdd"): len(self.seen)}
+
+    def unschedulable_counts(self) -> Mapping[tuple[str, str], int]:
+        return {}
+
+    def in_flight_event_counts(self) -> Mapping[str, int]:
+        return {}
+
+    def pods(self) -> Iterator[PodInfo]:
+        return iter(())
+
+    def node_names(self) -> list[str]:
+        return list(self.nodes)
+
+    def dump(self) -> dict[str, Any]:
+        return {"nodes": list(self.nodes), "queue": [pod.key for pod in self.ready]}
 
     def cache_counts(self) -> Mapping[str, int]:
         return {

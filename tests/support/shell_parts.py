@@ -33,5 +33,6 @@ def make_dispatcher(
         pod_status=PodStatusWriter(client, lambda: True, time.timestamp, no_jitter, time.sleep),
         events=EventRecorder(client, "host", clock, no_jitter, time.sleep),
         extenders=ExtenderDesk(NO_EXTENDERS, inbox, objects, binder, lambda: True),
+        configuration_applied=lambda _applied: None,
     )
     return Dispatcher(inbox, writers, Metrics(real_time.monotonic))

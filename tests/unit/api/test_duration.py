@@ -44,6 +44,7 @@ def test_what_is_no_duration_is_refused_with_an_example(text: str) -> None:
         (1.25, "1.25s"),
         (0.0000015, "1.5us"),
         (1e-9, "1ns"),
+        (100.000000001, "1m40.000000001s"),
         (-3, "-3s"),
     ],
 )

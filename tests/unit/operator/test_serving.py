@@ -22,7 +22,7 @@ class _Served:
                 live={"ping": lambda: True},
                 ready={"ping": lambda: True, "informer-sync": lambda: self.is_ready},
             ),
-            lambda: {"profiles": [{"schedulerName": "stowage"}]},
+            lambda: {"kubescheduler.config.k8s.io": {"profiles": [{"schedulerName": "stowage"}]}},
         )
 
     async def get(self, path: str) -> tuple[int, str]:
