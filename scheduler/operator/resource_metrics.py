@@ -64,10 +64,11 @@ class ResourceMetrics(Collector):
 
 
 def _amounts(pod: PodInfo) -> tuple[Amounts, Amounts]:
-    """Requests and limits by the spec; what cannot be read was reported when the pod came."""
+    """Requests and limits; what cannot be read was reported when the pod came."""
     as_pod = Pod(spec=pod.spec)
     try:
-        return pod_requests(as_pod), pod_limits(as_pod)
+        # The class knows what a resize has in effect; the spec names what nodes do not account for.
+        return {**pod_requests(as_pod), **pod.requests}, pod_limits(as_pod)
     except InvalidObject:
         return {}, {}
 

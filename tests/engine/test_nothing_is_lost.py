@@ -78,7 +78,7 @@ class Story:
         cluster.check()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 2**32), steps=st.integers(1, 60))
 def test_every_pod_ends_bound_once_or_known_to_fit_nowhere(seed: int, steps: int) -> None:
     story = Story(seed)
@@ -92,7 +92,7 @@ def test_every_pod_ends_bound_once_or_known_to_fit_nowhere(seed: int, steps: int
     assert story.engine.cache_counts()["assumed_pods"] == 0
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**32), steps=st.integers(1, 40))
 def test_replaying_the_journal_reaches_the_same_state(seed: int, steps: int) -> None:
     story = Story(seed)

@@ -59,7 +59,7 @@ class ConsultedStory(Story):
         return ExtendersAnswered(uid, number, tuple(passed), failed, scores=scores)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 2**32), steps=st.integers(1, 60))
 def test_every_pod_ends_bound_once_or_known_to_fit_nowhere(seed: int, steps: int) -> None:
     story = ConsultedStory(seed)
@@ -73,7 +73,7 @@ def test_every_pod_ends_bound_once_or_known_to_fit_nowhere(seed: int, steps: int
     assert unbound <= story.cluster.conditions.keys()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**32), steps=st.integers(1, 40))
 def test_replaying_the_journal_reaches_the_same_state(seed: int, steps: int) -> None:
     story = ConsultedStory(seed)
