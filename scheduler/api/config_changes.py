@@ -29,7 +29,7 @@ def restart_errors(
     A configuration is taken over as a whole or not at all, so that its hash says what holds.
     """
     old, new = (msgspec.to_builtins(each, enc_hook=str) for each in (running, wanted))
-    errors = []
+    errors: list[ConfigError] = []
     for name in new:
         if name not in LIVE_FIELDS:
             errors += _differences(name, old[name], new[name])

@@ -7,30 +7,31 @@ from __future__ import annotations
 
 import socket
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
 from kubernetes.aio.config import ConfigException
 
-from scheduler.api.config import (
-    KubeSchedulerConfiguration,
-    LeaderElectionConfiguration,
-    to_builtins,
-    without_private_keys,
-)
+from scheduler.api.config import KubeSchedulerConfiguration, LeaderElectionConfiguration
+from scheduler.cli.configurator import Configurator
 from scheduler.cli.plugin_discovery import discover_plugins
-from scheduler.cli.profiles import make_extenders, make_frameworks
+from scheduler.cli.profiles import make_extenders
 from scheduler.cli.run_flags import LoggingFormat
 from scheduler.engine import Engine, make_engine
-from scheduler.framework import Framework, Handle
+from scheduler.framework import Handle, Registry
 from scheduler.operator import (
-    EngineFactory,
+    ConfigMapOptions,
+    ConfigMapReference,
     EngineParts,
     LeaderElectionOptions,
     RunOptions,
     ServingOptions,
     configure_logging,
+    parse_reference,
+    read_config_map,
     run_blocking,
 )
 
@@ -40,11 +41,47 @@ CANNOT_START = (ConfigException, OSError)
 """What `run_until_told` raises: no usable kubeconfig, serving address taken, bad certificates."""
 
 
+@dataclass(frozen=True, slots=True)
+class LiveSource:
+    """Where the configuration comes from while the scheduler runs.
+
+    Attributes:
+        reference: The ConfigMap.
+        parse: Reads its text, flags put over it; raises InvalidConfiguration.
+    """
+
+    reference: ConfigMapReference
+    parse: Callable[[str], KubeSchedulerConfiguration]
+
+
+def live_source(configmap: str, parse: Callable[[str], KubeSchedulerConfiguration]) -> LiveSource:
+    """The source that ``--configmap`` names.
+
+    Raises:
+        InvalidConfiguration: it names none.
+    """
+    return LiveSource(parse_reference(configmap), parse)
+
+
+def read_live(source: LiveSource, kubeconfig: Path | None) -> KubeSchedulerConfiguration:
+    """Read the configuration to start with.
+
+    Raises:
+        InvalidConfiguration: the ConfigMap is missing or wrong.
+        ConfigException, OSError: there is no API server to ask.
+    """
+    with _kubeconfig_explained():
+        return source.parse(
+            read_config_map(source.reference, str(kubeconfig) if kubeconfig else None)
+        )
+
+
 def run_options(
     configuration: KubeSchedulerConfiguration,
     kubeconfig: Path | None,
     serving: ServingOptions | None,
     max_in_unschedulable_s: float,
+    live: LiveSource | None = None,
 ) -> RunOptions:
     """What the shell needs, from the configuration.
 
@@ -52,54 +89,53 @@ def run_options(
         InvalidConfiguration: see `make_frameworks`.
     """
     handle = Handle()
-    frameworks = _frameworks(configuration, handle)
+    configurator = Configurator(_plugins(handle), max_in_unschedulable_s)
+    settings = configurator.settings(configuration)
+    loaded = configurator.describe(configuration, settings)
     if configuration.client_connection.qps > 0:
         qps = configuration.client_connection.qps
         log.warning("clientConnection.qps is not enforced, requests are not limited", qps=qps)
     path = str(kubeconfig) if kubeconfig else configuration.client_connection.kubeconfig or None
     election = configuration.leader_election
+    extenders = make_extenders(configuration)
+
+    def make(parts: EngineParts) -> Engine:
+        engine = make_engine(
+            settings.frameworks,
+            parts.choose,
+            queue_settings=settings.queue_settings,
+            timer=parts.timer,
+            extenders=extenders,
+        )
+        engine.follow_configuration(loaded.hash, configurator.configure)
+        handle.connect(parts.post, engine.waiting_pods)
+        return engine
+
     return RunOptions(
-        engine_factory=_engine_factory(frameworks, handle, configuration, max_in_unschedulable_s),
+        engine_factory=make,
         scheduler_names=tuple(profile.scheduler_name for profile in configuration.profiles),
         kubeconfig=path,
         serving=serving,
         leader_election=_leader_election(election) if election.leader_elect else None,
-        configz=lambda: to_builtins(without_private_keys(configuration)),
-        extenders=make_extenders(configuration),
+        configuration=loaded,
+        config_map=None if live is None else _config_map(live, configurator, configuration),
+        extenders=extenders,
     )
 
 
-def _frameworks(configuration: KubeSchedulerConfiguration, handle: Handle) -> list[Framework]:
+def _config_map(
+    live: LiveSource, configurator: Configurator, running: KubeSchedulerConfiguration
+) -> ConfigMapOptions:
+    return ConfigMapOptions(
+        live.reference, lambda text: configurator.reload(running, live.parse, text)
+    )
+
+
+def _plugins(handle: Handle) -> Registry:
     registry = discover_plugins(handle)
     for plugin, fault in registry.faults.items():
         log.warning("plugin not loaded", plugin=plugin, fault=fault)
-    return make_frameworks(configuration, registry)
-
-
-def _engine_factory(
-    frameworks: Sequence[Framework],
-    handle: Handle,
-    configuration: KubeSchedulerConfiguration,
-    max_in_unschedulable_s: float,
-) -> EngineFactory:
-    queue_settings: Mapping[str, float] = {
-        "initial_backoff_s": configuration.pod_initial_backoff_seconds,
-        "max_backoff_s": configuration.pod_max_backoff_seconds,
-        "max_in_unschedulable_s": max_in_unschedulable_s,
-    }
-
-    def make(parts: EngineParts) -> Engine:
-        engine = make_engine(
-            frameworks,
-            parts.choose,
-            queue_settings=queue_settings,
-            timer=parts.timer,
-            extenders=make_extenders(configuration),
-        )
-        handle.connect(parts.post, engine.waiting_pods)
-        return engine
-
-    return make
+    return registry
 
 
 def _leader_election(election: LeaderElectionConfiguration) -> LeaderElectionOptions:
@@ -139,8 +175,14 @@ def run_until_told(options: RunOptions) -> int:
     Raises:
         ConfigException, OSError: it cannot start.
     """
-    try:
+    with _kubeconfig_explained():
         return run_blocking(options)
+
+
+@contextmanager
+def _kubeconfig_explained() -> Iterator[None]:
+    try:
+        yield
     except ConfigException as error:
         text = f"no usable kubeconfig, and not inside a cluster: {error}"
         raise ConfigException(text) from error

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 import yaml
 from rich.console import Console
 from rich.markup import escape
 
-from scheduler.api.config import InvalidConfiguration, KubeSchedulerConfiguration, to_builtins
+from scheduler.api.config import (
+    InvalidConfiguration,
+    KubeSchedulerConfiguration,
+    configuration_hash,
+    to_builtins,
+)
 from scheduler.cli.config_file import print_mistakes, read_configuration
 
 app = typer.Typer(
@@ -25,10 +30,15 @@ _FILE_HELP = "KubeSchedulerConfiguration, YAML or JSON."
 def check(
     file: Annotated[Path, typer.Argument(help=_FILE_HELP)],
 ) -> None:
-    """Say whether a file would be accepted, or everything that is wrong with it."""
-    configuration = _accepted(file)
+    """Say whether a file would be accepted, or everything that is wrong with it.
+
+    The configuration's hash is the one that logs, metrics and decisions carry. Exits 1 if the file
+    would be refused.
+    """
+    configuration, effective = _accepted(file)
     names = ", ".join(profile.scheduler_name for profile in configuration.profiles)
-    Console(highlight=False).print(f"[green]ok:[/green] {escape(str(file))} (profiles: {names})")
+    text = f"{escape(str(file))} (profiles: {names}; hash {configuration_hash(effective)})"
+    Console(highlight=False, soft_wrap=True).print(f"[green]ok:[/green] {text}")
 
 
 @app.command()
@@ -36,13 +46,27 @@ def show(
     file: Annotated[
         Path | None, typer.Argument(help=f"{_FILE_HELP} Without it: the defaults.")
     ] = None,
+    effective: Annotated[
+        bool,
+        typer.Option(
+            "--effective",
+            help="With every plugin in its order, every weight and every argument: what /configz "
+            "shows of a running scheduler.",
+        ),
+    ] = False,
 ) -> None:
     """Print a configuration with all defaults filled in."""
-    yaml.safe_dump(_plain(to_builtins(_accepted(file))), sys.stdout, sort_keys=False)
+    configuration, shown = _accepted(file)
+    if effective:
+        sys.stdout.write(f"# hash {configuration_hash(shown)}\n")
+    builtins = shown if effective else to_builtins(configuration)
+    yaml.safe_dump(_plain(builtins), sys.stdout, sort_keys=False)
 
 
-def _accepted(file: Path | None) -> KubeSchedulerConfiguration:
+def _accepted(file: Path | None) -> tuple[KubeSchedulerConfiguration, dict[str, Any]]:
+    """The configuration and the effective one; ends the command if it is refused."""
     # numpy and the plugins take a while to import; --help need not wait for them.
+    from scheduler.cli.effective import effective_builtins  # noqa: PLC0415
     from scheduler.cli.plugin_discovery import discover_plugins  # noqa: PLC0415
     from scheduler.cli.profiles import make_frameworks  # noqa: PLC0415
 
@@ -52,11 +76,11 @@ def _accepted(file: Path | None) -> KubeSchedulerConfiguration:
         console.print(f"[yellow]plugin {plugin} not loaded:[/yellow] {escape(fault)}")
     try:
         configuration = read_configuration(file)
-        make_frameworks(configuration, registry)
+        frameworks = make_frameworks(configuration, registry)
     except InvalidConfiguration as invalid:
         print_mistakes(console, invalid)
         raise typer.Exit(1) from invalid
-    return configuration
+    return configuration, effective_builtins(configuration, frameworks, registry)
 
 
 def _plain(value: object) -> object:

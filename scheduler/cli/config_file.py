@@ -27,19 +27,39 @@ def read_configuration(path: Path | None) -> KubeSchedulerConfiguration:
     if path is None:
         return load_configuration()
     try:
-        builtins = _StrictLoader(path.read_text(encoding="utf-8")).get_single_data()
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise InvalidConfiguration(
             [ConfigError("--config", str(path), f"a readable file; {error.strerror}")]
         ) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise InvalidConfiguration(
+            [ConfigError("--config", str(path), f"a YAML document; {error}")]
+        ) from error
+    return parse_configuration(text, "--config", str(path))
+
+
+def parse_configuration(text: str, flag: str, source: str) -> KubeSchedulerConfiguration:
+    """Load a configuration from its text.
+
+    Args:
+        text: YAML or JSON.
+        flag: That named its source, for the errors.
+        source: Where it comes from, for the errors.
+
+    Raises:
+        InvalidConfiguration: the text is no YAML, or says something wrong.
+    """
+    try:
+        builtins = _StrictLoader(text).get_single_data()
+    except yaml.YAMLError as error:
         one_line = " ".join(str(error).split())
         raise InvalidConfiguration(
-            [ConfigError("--config", str(path), f"a YAML document; {one_line}")]
+            [ConfigError(flag, source, f"a YAML document; {one_line}")]
         ) from error
     if builtins is None:
         raise InvalidConfiguration(
-            [ConfigError("--config", str(path), "a KubeSchedulerConfiguration; it is empty")]
+            [ConfigError(flag, source, "a KubeSchedulerConfiguration; it is empty")]
         )
     return load_configuration(builtins)
 

@@ -10,7 +10,6 @@ import msgspec
 from scheduler.api.config import (
     KubeSchedulerConfiguration,
     KubeSchedulerProfile,
-    configuration_hash,
     to_builtins,
     without_private_keys,
 )
@@ -41,11 +40,6 @@ def effective_builtins(
     ]
     plain: dict[str, Any] = msgspec.to_builtins(shown, enc_hook=str)
     return plain
-
-
-def effective_hash(shown: Mapping[str, Any]) -> str:
-    """What the effective configuration `shown` is called."""
-    return configuration_hash(shown)
 
 
 def _effective_profile(

@@ -20,7 +20,7 @@ from scheduler.api.config import (
     to_builtins,
 )
 from scheduler.cli import run_flags
-from scheduler.cli.config_file import print_mistakes, read_configuration
+from scheduler.cli.config_file import parse_configuration, print_mistakes, read_configuration
 from scheduler.cli.go_flags import GoBool
 from scheduler.cli.lasting_imports import lasting_imports
 
@@ -30,6 +30,7 @@ _FIVE_MINUTES_S = 300.0
 def run(
     kubeconfig: run_flags.Kubeconfig = None,
     config: run_flags.ConfigFile = None,
+    configmap: run_flags.ConfigMap = None,
     scheduler_name: run_flags.SchedulerName = None,
     pod_max_in_unschedulable_pods_duration: run_flags.MaxInUnschedulable = None,
     secure_port: run_flags.SecurePort = 10259,
@@ -47,8 +48,9 @@ def run(
 ) -> None:
     """Schedule the pods of a cluster, until SIGTERM or Ctrl-C.
 
-    Flags have the names and the meaning they have in kube-scheduler. Exits 1 when the Lease is
-    lost, so that a fresh process starts from a fresh view.
+    Flags have the names and the meaning they have in kube-scheduler. A flag wins over what --config
+    or --configmap say, and they win over the defaults. Exits 1 when the Lease is lost, so that a
+    fresh process starts from a fresh view.
     """
     # Kopf and the Kubernetes client take a second to import; --help need not wait for them.
     with lasting_imports():
@@ -63,8 +65,14 @@ def run(
         "resource_namespace": leader_elect_resource_namespace,
     }
     with _failures_reported(composition.CANNOT_START):
-        configuration = effective_configuration(config, scheduler_name, election)
         composition.set_up_logging(verbosity, logging_format)
+        live = None
+        if configmap is None:
+            configuration = effective_configuration(config, scheduler_name, election)
+        else:
+            _refuse_beside("--configmap", configmap, config=config, scheduler_name=scheduler_name)
+            live = composition.live_source(configmap, lambda text: in_config_map(text, election))
+            configuration = composition.read_live(live, kubeconfig)
         options = composition.run_options(
             configuration,
             kubeconfig,
@@ -72,6 +80,7 @@ def run(
                 bind_address, secure_port, tls_cert_file, tls_private_key_file
             ),
             pod_max_in_unschedulable_pods_duration or _FIVE_MINUTES_S,
+            live,
         )
         exit_status = composition.run_until_told(options)
     raise typer.Exit(exit_status)
@@ -98,14 +107,47 @@ def effective_configuration(
     Raises:
         InvalidConfiguration: file or flags are wrong, alone or together.
     """
-    configuration = read_configuration(path)
+    configuration = with_flags(read_configuration(path), election_flags)
+    if scheduler_name is None:
+        return configuration
+    _refuse_beside("--scheduler-name", scheduler_name, config=path)
+    return load_configuration(
+        {**to_builtins(configuration), "profiles": [{"schedulerName": scheduler_name}]}
+    )
+
+
+def in_config_map(text: str, election_flags: dict[str, Any]) -> KubeSchedulerConfiguration:
+    """The text of a ConfigMap's key, with the given flags put over it.
+
+    Raises:
+        InvalidConfiguration: text or flags are wrong, alone or together.
+    """
+    configuration = parse_configuration(text, "--configmap", f"{text[:40]}...")
+    kubeconfig = configuration.client_connection.kubeconfig
+    if kubeconfig:
+        expectation = "nothing: the ConfigMap is read with the --kubeconfig that holds for all"
+        raise InvalidConfiguration(
+            [ConfigError("clientConnection.kubeconfig", kubeconfig, expectation)]
+        )
+    return with_flags(configuration, election_flags)
+
+
+def with_flags(
+    configuration: KubeSchedulerConfiguration, election_flags: dict[str, Any]
+) -> KubeSchedulerConfiguration:
+    """The configuration with the flags that were given put over it.
+
+    Raises:
+        InvalidConfiguration: they are wrong together.
+    """
     given = {name: value for name, value in election_flags.items() if value is not None}
     election = msgspec.structs.replace(configuration.leader_election, **given)
-    builtins = to_builtins(msgspec.structs.replace(configuration, leader_election=election))
-    if scheduler_name is not None:
-        if path is not None:
-            raise InvalidConfiguration(
-                [ConfigError("--scheduler-name", scheduler_name, "no --config, which names it")]
-            )
-        builtins["profiles"] = [{"schedulerName": scheduler_name}]
-    return load_configuration(builtins)
+    merged = msgspec.structs.replace(configuration, leader_election=election)
+    return load_configuration(to_builtins(merged))
+
+
+def _refuse_beside(flag: str, value: str, **others: object) -> None:
+    given = [f"--{name.replace('_', '-')}" for name, other in others.items() if other is not None]
+    if given:
+        expectation = f"no {' and no '.join(given)}, for both name the profiles"
+        raise InvalidConfiguration([ConfigError(flag, value, expectation)])

@@ -40,14 +40,26 @@ ConfigFile: TypeAlias = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1). Flags win over it.",
+        help="KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1), read once. Flags win "
+        "over it.",
+        rich_help_panel=_SCHEDULING,
+    ),
+]
+ConfigMap: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMESPACE/NAME[:KEY]",
+        help="ConfigMap with the configuration, in place of --config; the key is config.yaml "
+        "unless given. Flags win over it. An edit takes effect while the scheduler runs; one that "
+        "is wrong changes nothing and is answered by an Event on the ConfigMap.",
         rich_help_panel=_SCHEDULING,
     ),
 ]
 SchedulerName: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        help="spec.schedulerName of the pods to schedule, when there is no --config.",
+        help="spec.schedulerName of the pods to schedule, when there is neither --config nor "
+        "--configmap.",
         show_default="stowage",
         rich_help_panel=_SCHEDULING,
     ),

@@ -17,15 +17,19 @@ from scheduler.api.extenders import NO_EXTENDERS, Extenders
 from scheduler.operator import clock, collector
 from scheduler.operator.api_client import ApiClient
 from scheduler.operator.binder import Binder
+from scheduler.operator.cache_comparer import CacheComparer
 from scheduler.operator.config_map_events import ConfigMapEvents
 from scheduler.operator.config_map_watch import ConfigMapWatch
 from scheduler.operator.configuration_metrics import ConfigurationMetrics
 from scheduler.operator.connection import Connection, connect
+from scheduler.operator.delegated_access import DelegatedAccess
 from scheduler.operator.dispatcher import Dispatcher, Writers
 from scheduler.operator.engine_protocol import EngineFactory, EngineParts
 from scheduler.operator.event_recorder import EventClock, EventRecorder
 from scheduler.operator.extender_desk import ExtenderDesk
 from scheduler.operator.extender_objects import ExtenderObjects
+from scheduler.operator.gated_client import GatedClient
+from scheduler.operator.health import Check, Checks
 from scheduler.operator.inbox import Inbox
 from scheduler.operator.kopf_watch import PendingPodWatch
 from scheduler.operator.leader_election import (
@@ -44,9 +48,12 @@ from scheduler.operator.pending_pods import PendingPods
 from scheduler.operator.pod_reader import PodReader
 from scheduler.operator.pod_status import PodStatusWriter
 from scheduler.operator.pre_binder import PreBinder
+from scheduler.operator.rate_limit import TokenBucket
 from scheduler.operator.reflected import ALL_REFLECTED, NODES
 from scheduler.operator.reflector import Reflector
-from scheduler.operator.serving import Checks, Server, ServingOptions
+from scheduler.operator.replica_metrics import ReplicaMetrics
+from scheduler.operator.resource_metrics import ResourceMetrics
+from scheduler.operator.serving import Content, Server, ServingOptions
 
 log = structlog.get_logger("scheduler.operator.app")
 
@@ -64,6 +71,9 @@ class RunOptions:
         scheduler_names: Of all profiles.
         kubeconfig: Path; None for ``$KUBECONFIG``, ``~/.kube/config`` or in-cluster.
         context: Of the kubeconfig; None for its current one.
+        master: Address of the API server, in place of the kubeconfig's.
+        kube_api_qps: How many requests a second scheduling may make; 0 or less for no limit.
+        kube_api_burst: How many of them may be made at once after a pause.
         serving: None serves nothing.
         leader_election: None schedules without a lease.
         configuration: What the engine is made from; /configz shows it.
@@ -81,6 +91,9 @@ class RunOptions:
     scheduler_names: tuple[str, ...]
     kubeconfig: str | None = None
     context: str | None = None
+    master: str | None = None
+    kube_api_qps: float = 0.0
+    kube_api_burst: int = 100
     serving: ServingOptions | None = field(default_factory=ServingOptions)
     leader_election: LeaderElectionOptions | None = None
     configuration: LoadedConfiguration = field(default_factory=LoadedConfiguration)
@@ -110,7 +123,7 @@ async def run(options: RunOptions) -> int:
     if options.owns_process:
         collector.collect_rarely()
     async with AsyncExitStack() as cleanup:
-        connection = await connect(options.kubeconfig, options.context)
+        connection = await connect(options.kubeconfig, options.context, options.master)
         cleanup.push_async_callback(connection.close)
         process = Process(options, connection)
         return await process.run(cleanup)
@@ -124,10 +137,14 @@ class Process:
         self._connection = connection
         self._stop = options.stop or asyncio.Event()
         self._is_settled = False
-        self._client = ApiClient(connection)
+        self._has_handled = False
         self._inbox = Inbox()
-        self._metrics = Metrics(clock.monotonic)
+        self._metrics = Metrics(clock.monotonic, connection.host)
+        self._client = ApiClient(connection, self._metrics.observe_request)
         self._elector = self._make_elector()
+        self._gated_client = GatedClient(
+            connection, self._may_write, _bucket(options), self._metrics.observe_request
+        )
         self._objects = ExtenderObjects(
             self._client, clock.jitter, asyncio.sleep, options.extenders
         )
@@ -144,7 +161,9 @@ class Process:
         ]
         self._pending_pods = PendingPods(self._inbox, options.scheduler_names, self._objects.pods)
         self._engine = options.engine_factory(
-            EngineParts(clock.choose, clock.timer, clock.monotonic(), self._inbox.put)
+            EngineParts(
+                clock.choose, clock.timer, clock.monotonic(), self._inbox.put, self._metrics
+            )
         )
         self._pending_pod_watch = PendingPodWatch(
             connection,
@@ -160,6 +179,10 @@ class Process:
         self._metrics.registry.register(ConfigurationMetrics(self._configuration))
         self._dispatcher = self._make_dispatcher()
         self._metrics.observe_engine(self._engine, lambda: self._events.num_dropped)
+        self._metrics.registry.register(
+            ReplicaMetrics(self._elector, lambda: self._dispatcher.num_unfinished_bindings)
+        )
+        self._comparer = CacheComparer(self._client, self._engine)
         self._loop = SchedulingLoop(
             self._engine,
             self._inbox,
@@ -180,9 +203,8 @@ class Process:
         """Start, go on until told to end, and end in order; the exit code."""
         self._take_signals()
         if self._options.serving is not None:
-            server = Server(
-                self._options.serving, self._metrics, self._checks(), self._configuration.configz
-            )
+            access = DelegatedAccess(self._client, self._options.serving.access, clock.monotonic)
+            server = Server(self._options.serving, self._content(), access)
             await server.start()
             cleanup.push_async_callback(server.stop)
         background = self._start_background()
@@ -225,7 +247,7 @@ class Process:
     async def _follow_config_map(self, options: ConfigMapOptions) -> None:
         """Take other configurations from their ConfigMap, until cancelled."""
         author = ConfigMapEvents(
-            self._client,
+            self._gated_client,
             options.reference,
             self._event_clock,
             self._may_write,
@@ -268,7 +290,7 @@ class Process:
         return LeaderElector(self._client, self._options.leader_election, times)
 
     def _make_dispatcher(self) -> Dispatcher:
-        client, sleep = self._client, asyncio.sleep
+        client, sleep = self._gated_client, asyncio.sleep
         self._event_clock = EventClock(clock.monotonic, clock.rfc3339_micro, clock.unix_nanoseconds)
         self._events = EventRecorder(
             client,
@@ -296,13 +318,38 @@ class Process:
             self._metrics,
         )
 
+    def _content(self) -> Content:
+        resources = ResourceMetrics(self._engine.pods)
+        return Content(
+            metrics=self._metrics.exposition,
+            resource_metrics=lambda: resources.exposition() if self._may_write() else b"",
+            configz=self._configuration.configz,
+            dump=self._engine.dump,
+            checks=self._checks(),
+        )
+
     def _checks(self) -> Checks:
-        ping = {"ping": lambda: True}
-        ready = {
-            "informer-sync": lambda: self.has_synced,
+        elector = self._elector
+        election: dict[str, Check] = {}
+        if elector is not None:
+            election = {"leaderElection": lambda: elector.is_healthy}
+        ready: dict[str, Check] = {
             "shutdown": lambda: not self._stop.is_set(),
+            "informer-sync": lambda: self.has_synced,
+            "sched-handler-sync": self._has_handled_first_lists,
         }
-        return Checks(live=ping, ready={**ping, **ready}, ready_notes=self._configuration.notes)
+        return Checks(
+            health=election,
+            live={},
+            ready={**election, **ready},
+            ready_notes=self._configuration.notes,
+        )
+
+    def _has_handled_first_lists(self) -> bool:
+        """Whether the engine has taken in everything listed at the start."""
+        if not self._has_handled:
+            self._has_handled = self.has_synced and not len(self._inbox)
+        return self._has_handled
 
     def _take_signals(self) -> None:
         """Let SIGTERM and SIGINT end us in order; done again whenever Kopf has taken them."""
@@ -312,6 +359,14 @@ class Process:
                 loop.add_signal_handler(number, self._stop.set)
             else:
                 loop.remove_signal_handler(number)
+        if self._options.owns_process:
+            loop.add_signal_handler(signal.SIGUSR2, self._comparer.start)
+
+
+def _bucket(options: RunOptions) -> TokenBucket | None:
+    if options.kube_api_qps <= 0:
+        return None
+    return TokenBucket(options.kube_api_qps, options.kube_api_burst, clock.monotonic, asyncio.sleep)
 
 
 def _log_loop_error(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -41,12 +41,13 @@ def parse_reference(text: str) -> ConfigMapReference:
     """Read ``NAMESPACE/NAME`` or ``NAMESPACE/NAME:KEY``.
 
     Raises:
-        ValueError: it is neither.
+        InvalidConfiguration: it is neither.
     """
     namespace, _, rest = text.partition("/")
     name, colon, key = rest.partition(":")
     if not namespace or not name or "/" in name or (colon and not key):
-        raise ValueError(f'"{text}" is not NAMESPACE/NAME or NAMESPACE/NAME:KEY')
+        expectation = "NAMESPACE/NAME or NAMESPACE/NAME:KEY"
+        raise InvalidConfiguration([ConfigError("--configmap", text, expectation)])
     return ConfigMapReference(namespace, name, key or DEFAULT_KEY)
 
 

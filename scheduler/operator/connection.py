@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from ssl import SSLContext
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
 import structlog
@@ -33,9 +35,12 @@ class Connection:
     `new_session` makes another over the same connector for somebody who closes his own.
     """
 
-    def __init__(self, kubeconfig: str | None, context: str | None) -> None:
+    def __init__(
+        self, kubeconfig: str | None, context: str | None, master: str | None = None
+    ) -> None:
         self._kubeconfig = kubeconfig
         self._context = context
+        self._master = master
         self._configuration = Configuration()
         self._loader: Any = None
         self._connector: aiohttp.TCPConnector | None = None
@@ -63,6 +68,11 @@ class Connection:
     def server(self) -> str:
         """The server's base URL, without a trailing slash."""
         return str(self._configuration.host).rstrip("/")
+
+    @property
+    def host(self) -> str:
+        """The server's host and port, without scheme and path; a label of metrics."""
+        return urlsplit(self.server).netloc
 
     @property
     def session(self) -> aiohttp.ClientSession:
@@ -124,6 +134,8 @@ class Connection:
         """Look at the credentials once, renewing what is about to run out."""
         if self._loader is not None:
             await self._loader.load_and_set(self._configuration)
+            if self._master:
+                self._configuration.host = self._master
         await self._apply_credentials()
 
     async def close(self) -> None:
@@ -141,8 +153,10 @@ class Connection:
                 client_configuration=self._configuration,
                 persist_config=False,
             )
-        else:
+        elif not self._master or _is_in_cluster():
             kubernetes_config.load_incluster_config(client_configuration=self._configuration)
+        if self._master:
+            self._configuration.host = self._master
         await self._apply_credentials()
 
     async def _apply_credentials(self) -> None:
@@ -174,12 +188,20 @@ def _default_kubeconfig_exists() -> bool:
     return any(path and Path(path).expanduser().exists() for path in paths)
 
 
-async def connect(kubeconfig: str | None = None, context: str | None = None) -> Connection:
+def _is_in_cluster() -> bool:
+    return "KUBERNETES_SERVICE_HOST" in os.environ
+
+
+async def connect(
+    kubeconfig: str | None = None, context: str | None = None, master: str | None = None
+) -> Connection:
     """Open a connection by kubeconfig (given, ``$KUBECONFIG`` or ``~/.kube/config``) or in-cluster.
+
+    `master` replaces the server's address; without any configuration it is enough by itself.
 
     Raises:
         ConfigException: no usable kubeconfig, and not running in a cluster.
     """
-    connection = Connection(kubeconfig, context)
+    connection = Connection(kubeconfig, context, master)
     await connection.open()
     return connection

@@ -30,6 +30,7 @@ from scheduler.api.instructions import (
     RunPreBind,
     StopPreBind,
 )
+from scheduler.operator import clock
 from scheduler.operator.binder import Binder
 from scheduler.operator.event_recorder import EventRecorder
 from scheduler.operator.extender_desk import ExtenderDesk
@@ -118,7 +119,10 @@ class Dispatcher:
         self._metrics.observe_bound(bound)
 
     async def _bind(self, instruction: BindPod) -> None:
+        started = clock.timer()
         outcome = await self._writers.binder.bind(instruction)
+        status = "Error" if isinstance(outcome, BindFailed) else "Success"
+        self._metrics.observe_bind(instruction.pod.uid, status, clock.timer() - started)
         if isinstance(outcome, BindFailed):
             log.warning(
                 "pod not bound",

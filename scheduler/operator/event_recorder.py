@@ -15,6 +15,7 @@ from scheduler.api.instructions import EmitEvent
 from scheduler.operator.api_client import LOST_ANSWER_ERRORS, ApiClient
 from scheduler.operator.api_error import ApiError
 from scheduler.operator.backoff import Backoff, Jitter, Sleep, retry
+from scheduler.operator.gated_client import LeaseNotHeldError
 from scheduler.operator.lane import Lane
 
 MAX_NOTE_BYTES = 1024
@@ -111,7 +112,8 @@ class EventRecorder:
             )
         except (ApiError, *LOST_ANSWER_ERRORS) as error:
             self._series.pop(_series_key(request.instruction), None)
-            log.warning(
+            write = log.debug if isinstance(error, LeaseNotHeldError) else log.warning
+            write(
                 "event not written",
                 pod=request.instruction.pod.key,
                 reason=request.instruction.reason,

@@ -201,9 +201,7 @@ class LeaderElector:
             },
             "spec": self._spec({}),
         }
-        answer = await self._client.post(
-            self._collection, msgspec.json.encode(body), self._timeout
-        )
+        answer = await self._client.post(self._collection, msgspec.json.encode(body), self._timeout)
         self._observe(msgspec.json.decode(answer))
 
     def _observe(self, lease: dict[str, Any]) -> None:

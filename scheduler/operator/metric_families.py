@@ -1,4 +1,4 @@
-"""What is counted between two scrapes: dicts and lists, made into families when somebody scrapes."""
+"""What is counted between two scrapes: dicts and lists, made into families when one comes."""
 
 from __future__ import annotations
 

@@ -35,7 +35,6 @@ class Metrics(Collector):
         self._host = host
         self._engine: Engine | None = None
         self._dropped_events: Callable[[], int] = lambda: 0
-        self._sources: list[Callable[[], Metric]] = []
         self._attempts = CounterVec(definitions.SCHEDULE_ATTEMPTS)
         self._attempt_seconds = HistogramVec(definitions.SCHEDULING_ATTEMPT_DURATION)
         self._algorithm_seconds = HistogramVec(definitions.SCHEDULING_ALGORITHM_DURATION)
@@ -58,10 +57,6 @@ class Metrics(Collector):
         """Whose gauges to read when scraped."""
         self._engine = engine
         self._dropped_events = dropped_events
-
-    def add_source(self, source: Callable[[], Metric]) -> None:
-        """Have a family of somebody else's asked for at each scrape."""
-        self._sources.append(source)
 
     def observe_attempt(self, attempt: AttemptResult) -> None:
         """Count one scheduling attempt; a scheduled one counts once it is bound."""
@@ -141,8 +136,6 @@ class Metrics(Collector):
             self._request_seconds,
         ):
             yield vec.family()
-        for source in self._sources:
-            yield source()
         yield family_of(definitions.EVENTS_DROPPED, [((), self._dropped_events())])
         if self._engine is not None:
             yield from _engine_families(self._engine)

@@ -1,10 +1,10 @@
-"""What is known of our pending pods: raw watch events and lists in, engine events out.
+"""What is known of our pending pods: lists and raw watch events in, engine events out.
 
-Kopf delivers what is there, but after a gap in its watch says nothing of pods that vanished
-meanwhile: what we know and a fresh list does not name is gone. An event Kopf still had in a queue
-when a list or a deletion overtook it is told from a new one: by its resource version against the
-list's, by its UID against those of the pods that left. A pod that left never comes back: nodeName
-is never unset, a terminal phase never left, a UID never used twice.
+Lists are taken whole: what we know and a fresh list does not name vanished while nobody watched.
+An event Kopf still had in a queue when a list or a departure overtook it is told from a new one:
+by its resource version against the list's, by its UID against those of the pods that left. A pod
+that left never comes back: nodeName is never unset, a terminal phase never left, a UID never used
+twice.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from cachetools import LRUCache
 
-from scheduler.api.decode import convert_object
+from scheduler.api.decode import convert_object, decode_list
 from scheduler.api.errors import InvalidObject
 from scheduler.api.events import PendingPodGone, PendingPodSeen
 from scheduler.api.meta import ListMeta
@@ -26,24 +26,6 @@ from scheduler.operator.reflector import object_invalid
 DEFAULT_SCHEDULER = "default-scheduler"
 MAX_REMEMBERED_DEPARTURES = 20_000
 """More than Kopf's queues hold: an event it has still to deliver is never older than these."""
-
-
-class _Metadata(msgspec.Struct, frozen=True, gc=False):
-    namespace: str = ""
-    name: str = ""
-    uid: str = ""
-
-
-class _ListedPod(msgspec.Struct, frozen=True, gc=False):
-    metadata: _Metadata = _Metadata()
-
-
-class _PodPage(msgspec.Struct, frozen=True):
-    metadata: ListMeta = ListMeta()
-    items: list[_ListedPod] | None = None
-
-
-_PAGE_DECODER = msgspec.json.Decoder(_PodPage)
 
 
 def pending_pods_selector(scheduler_names: Collection[str]) -> str:
@@ -60,7 +42,7 @@ def pending_pods_selector(scheduler_names: Collection[str]) -> str:
 
 
 class PendingPods:
-    """What is known of our pending pods; turns raw Kopf events and lists into ours.
+    """What is known of our pending pods; turns lists and Kopf's raw events into ours.
 
     Args:
         inbox: Where events go.
@@ -68,7 +50,7 @@ class PendingPods:
         raw: Where pods are kept as they came, by UID; None keeps none.
 
     Attributes:
-        has_synced: Whether every pod of the first list was delivered.
+        has_synced: Whether the first list is in the inbox.
     """
 
     def __init__(
@@ -85,10 +67,7 @@ class PendingPods:
         self._known: dict[str, tuple[str, str, str]] = {}
         self._departed: LRUCache[str, None] = LRUCache(MAX_REMEMBERED_DEPARTURES)
         self._listing: set[str] = set()
-        self._listed: set[str] = set()
         self._listed_version = 0
-        self._delivered: set[str] = set()
-        self._missing: set[str] | None = None
 
     def select(self, scheduler_names: Collection[str]) -> None:
         """Take the pods of these profiles from now on, and forget those of others.
@@ -103,81 +82,77 @@ class PendingPods:
                 self._raw.pop(uid, None)
 
     def take_event(self, event_type: str | None, raw: dict[str, Any]) -> None:
-        """Take one watch event, or (`event_type` None) one object of a list."""
+        """Take one watch event; of nothing older than the last list."""
         metadata = raw["metadata"]
         uid: str = metadata["uid"]
         if event_type == "DELETED":
             self.take_departure(uid)
-            return
-        if self._is_ours(raw) and not self._is_stale(uid, metadata):
-            self._add(uid, metadata, raw)
-        if not self.has_synced:
-            self._note_delivery(uid)
+        elif raw["spec"].get("schedulerName") in self._scheduler_names and not self._is_stale(
+            uid, metadata
+        ):
+            self._take_raw(uid, metadata, raw)
 
     def take_departure(self, uid: str) -> None:
         """Take the news that a pod left the selection, for ever."""
         self._departed[uid] = None
         self._remove(uid)
-        if not self.has_synced:
-            self._note_delivery(uid)
 
-    def take_page(self, body: bytes, *, is_first: bool) -> None:
-        """Take one page of a list Kopf asked for.
+    def take_page(self, body: bytes, *, is_first: bool) -> ListMeta:
+        """Take one page of a list; returns its metadata.
 
         Raises:
-            msgspec.DecodeError: this is no list of pods.
+            InvalidObject: this is no list of pods.
         """
-        page = _PAGE_DECODER.decode(body)
+        page = decode_list(Pod, body)
         if is_first:
             self._listing = set()
-        self._listing.update(pod.metadata.uid for pod in page.items or ())
+        for pod in page.items:
+            if pod.spec.scheduler_name in self._scheduler_names:
+                self._listing.add(pod.metadata.uid)
+                self._add(pod)
+        for invalid in page.invalid:
+            self._listing.add(invalid.uid)
+            self._inbox.put(object_invalid(invalid))
+        if self._raw is not None:
+            pods = msgspec.json.decode(body)["items"]
+            self._raw.update((pod["metadata"]["uid"], pod) for pod in pods)
         if not page.metadata.continue_:
-            self._take_list(page.metadata.resource_version)
+            self._end_list(page.metadata.resource_version)
+        return page.metadata
 
-    def _take_list(self, resource_version: str) -> None:
-        self._listed, self._listing = self._listing, set()
+    def _end_list(self, resource_version: str) -> None:
         self._listed_version = _as_number(resource_version)
-        for uid in [uid for uid in self._known if uid not in self._listed]:
+        for uid in [uid for uid in self._known if uid not in self._listing]:
             self._remove(uid)
-        if not self.has_synced:
-            # Kopf delivers page by page: some of these have come already.
-            self._missing = self._listed - self._delivered
-            self._finish_sync()
-
-    def _note_delivery(self, uid: str) -> None:
-        if self._missing is None:
-            self._delivered.add(uid)
-        else:
-            self._missing.discard(uid)
-            self._finish_sync()
-
-    def _finish_sync(self) -> None:
-        if not self._missing:
-            self.has_synced = True
-            self._delivered = set()
-            # The loop may wait for nothing but this.
-            self._inbox.wake()
-
-    def _is_ours(self, raw: dict[str, Any]) -> bool:
-        return raw["spec"].get("schedulerName") in self._scheduler_names
+        self._listing = set()
+        self.has_synced = True
+        # The loop may wait for nothing but this.
+        self._inbox.wake()
 
     def _is_stale(self, uid: str, metadata: dict[str, Any]) -> bool:
-        """Whether the event is older than its pod's departure, seen or found out by a list."""
+        """Whether the event is older than its pod's departure, or than the last list."""
         if uid in self._departed:
             return True
-        if uid in self._listed:
-            return False
         return _as_number(metadata.get("resourceVersion", "")) <= self._listed_version
 
-    def _add(self, uid: str, metadata: dict[str, Any], raw: dict[str, Any]) -> None:
-        namespace = metadata.get("namespace", "")
-        self._known[uid] = (namespace, metadata["name"], raw["spec"]["schedulerName"])
+    def _take_raw(self, uid: str, metadata: dict[str, Any], raw: dict[str, Any]) -> None:
         if self._raw is not None:
             self._raw[uid] = raw
         try:
-            self._inbox.put(PendingPodSeen(convert_object(Pod, raw)))
+            self._add(convert_object(Pod, raw))
         except InvalidObject as invalid:
+            namespace, name = metadata.get("namespace", ""), metadata["name"]
+            self._known[uid] = (namespace, name, raw["spec"]["schedulerName"])
             self._inbox.put(object_invalid(invalid))
+
+    def _add(self, pod: Pod) -> None:
+        metadata = pod.metadata
+        self._known[metadata.uid] = (
+            metadata.namespace,
+            metadata.name,
+            pod.spec.scheduler_name,
+        )
+        self._inbox.put(PendingPodSeen(pod))
 
     def _remove(self, uid: str) -> None:
         known = self._known.pop(uid, None)

@@ -1,82 +1,97 @@
-"""Health, metrics and configuration over HTTP, as kube-scheduler serves them on --secure-port."""
+"""Health, metrics, configuration and state over HTTPS, as kube-scheduler serves them."""
 
 from __future__ import annotations
 
-import ssl
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import asyncio
+import platform
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import structlog
 from aiohttp import web
 
-from scheduler.operator.metrics import Metrics
+from scheduler.operator.delegated_access import AccessOptions, DelegatedAccess
+from scheduler.operator.health import Checks, health_routes
+from scheduler.operator.serving_certificate import CertificateFiles, ServingCertificate
 
 METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+CERTIFICATE_CHECK_S = 10.0
 
 log = structlog.get_logger("scheduler.operator.serving")
 
-Check = Callable[[], bool]
-"""Whether something is well."""
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ServingOptions:
-    """Where to listen.
+    """Where to listen, with which certificate, and to whom to answer.
 
     Attributes:
         bind_address: Of the interface.
         port: 0 lets the system choose.
-        tls_cert_file: PEM certificate (chain); with it the server speaks HTTPS, else plain HTTP.
+        tls_cert_file: PEM certificate (chain); None for a self-signed one.
         tls_private_key_file: PEM key; None if it is in `tls_cert_file`.
+        cert_dir: Where a self-signed certificate is kept; None keeps it in memory.
+        access: Whom to ask the API server about.
     """
 
     bind_address: str = "0.0.0.0"  # noqa: S104 - kubelet and Prometheus come from outside the pod
     port: int = 10259
     tls_cert_file: str | None = None
     tls_private_key_file: str | None = None
+    cert_dir: str | None = None
+    access: AccessOptions = field(default_factory=AccessOptions)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Checks:
-    """Named checks behind the health endpoints.
+class Content:
+    """What there is to be seen.
 
     Attributes:
-        ready_notes: Lines that /readyz shows when asked to be verbose; they fail nothing.
+        metrics: The text of /metrics.
+        resource_metrics: The text of /metrics/resources; empty while another replica leads.
+        configz: The configuration in force; JSON-able.
+        dump: The engine's state; JSON-able.
+        checks: Behind the health endpoints.
     """
 
-    live: Mapping[str, Check]
-    ready: Mapping[str, Check]
-    ready_notes: Callable[[], Sequence[str]] = tuple
+    metrics: Callable[[], bytes]
+    resource_metrics: Callable[[], bytes]
+    configz: Callable[[], Mapping[str, object]]
+    dump: Callable[[], Mapping[str, Any]]
+    checks: Checks
 
 
 class Server:
-    """Answers /healthz, /livez, /readyz, /metrics and /configz.
+    """The endpoints.
 
     Attributes:
         port: The port in use, once started.
+        certificate: What is served, once started.
     """
 
-    def __init__(
-        self,
-        options: ServingOptions,
-        metrics: Metrics,
-        checks: Checks,
-        configz: Callable[[], Mapping[str, object]],
-    ) -> None:
+    certificate: ServingCertificate
+
+    def __init__(self, options: ServingOptions, content: Content, access: DelegatedAccess) -> None:
         self.port = options.port
         self._options = options
-        self._metrics = metrics
-        self._checks = checks
-        self._configz = configz
-        app = web.Application()
+        self._content = content
+        self._access = access
+        self._following: asyncio.Task[None] | None = None
+        app = web.Application(middlewares=[self._guard])
+        app.add_routes(health_routes(content.checks))
         app.add_routes(
             [
-                web.get("/healthz", self._live),
-                web.get("/livez", self._live),
-                web.get("/readyz", self._ready),
-                web.get("/metrics", self._expose_metrics),
-                web.get("/configz", self._show_config),
+                web.get("/metrics", self._show_metrics),
+                web.get("/metrics/resources", self._show_resource_metrics),
+                web.get("/configz", self._show_configuration),
+                web.get("/debug/cache", self._show_cache),
+                web.get("/debug/queue", self._show_queue),
+                web.get("/version", _show_version),
             ]
         )
         self._runner = web.AppRunner(app, access_log=None)
@@ -85,55 +100,83 @@ class Server:
         """Listen.
 
         Raises:
-            OSError: the address is taken, or a TLS file cannot be read.
+            OSError: the address is taken, or a TLS file cannot be read or used.
         """
+        options = self._options
+        self.certificate = ServingCertificate(
+            _given_files(options),
+            Path(options.cert_dir) if options.cert_dir else None,
+            options.bind_address,
+        )
         await self._runner.setup()
-        tls = _tls_context(self._options)
         site = web.TCPSite(
-            self._runner, self._options.bind_address, self._options.port, ssl_context=tls
+            self._runner,
+            options.bind_address,
+            options.port,
+            ssl_context=self.certificate.context,
         )
         await site.start()
         self.port = self._runner.addresses[0][1]
-        log.info("serving", port=self.port, tls=tls is not None)
+        self._following = asyncio.create_task(self._follow_certificate(), name="certificate")
+        log.info("serving", port=self.port)
 
     async def stop(self) -> None:
         """Stop listening."""
+        if self._following is not None:
+            self._following.cancel()
         await self._runner.cleanup()
 
-    async def _live(self, request: web.Request) -> web.Response:
-        return _report(request, self._checks.live)
+    async def _follow_certificate(self) -> None:
+        while True:
+            await asyncio.sleep(CERTIFICATE_CHECK_S)
+            self.certificate.reload()
 
-    async def _ready(self, request: web.Request) -> web.Response:
-        return _report(request, self._checks.ready, self._checks.ready_notes())
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        refusal = await self._access.refusal(request)
+        return await handler(request) if refusal is None else refusal
 
-    async def _expose_metrics(self, _request: web.Request) -> web.Response:
-        return web.Response(
-            body=self._metrics.exposition(), headers={"Content-Type": METRICS_CONTENT_TYPE}
-        )
+    async def _show_metrics(self, _request: web.Request) -> web.Response:
+        return _as_metrics(self._content.metrics())
 
-    async def _show_config(self, _request: web.Request) -> web.Response:
-        body = msgspec.json.encode(self._configz())
-        return web.Response(body=body, content_type="application/json")
+    async def _show_resource_metrics(self, _request: web.Request) -> web.Response:
+        return _as_metrics(self._content.resource_metrics())
+
+    async def _show_configuration(self, _request: web.Request) -> web.Response:
+        return _as_json(self._content.configz())
+
+    async def _show_cache(self, _request: web.Request) -> web.Response:
+        return _as_json({"nodes": self._content.dump().get("nodes")})
+
+    async def _show_queue(self, _request: web.Request) -> web.Response:
+        state = self._content.dump()
+        return _as_json({part: state[part] for part in state if part != "nodes"})
 
 
-def _tls_context(options: ServingOptions) -> ssl.SSLContext | None:
+def _given_files(options: ServingOptions) -> CertificateFiles | None:
     if options.tls_cert_file is None:
         return None
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(options.tls_cert_file, options.tls_private_key_file)
-    return context
+    key = options.tls_private_key_file
+    return CertificateFiles(Path(options.tls_cert_file), Path(key) if key else None)
 
 
-def _report(
-    request: web.Request, checks: Mapping[str, Check], notes: Sequence[str] = ()
-) -> web.Response:
-    """200 ``ok`` if all checks hold, else 500; with ``?verbose`` a line for each."""
-    results = {name: check() for name, check in checks.items()}
-    is_well = all(results.values())
-    if is_well and "verbose" not in request.query:
-        return web.Response(text="ok")
-    lines = [f"[+]{name} ok" if held else f"[-]{name} failed" for name, held in results.items()]
-    lines += notes
-    endpoint = request.path.strip("/")
-    lines.append(f"{endpoint} check {'passed' if is_well else 'failed'}\n")
-    return web.Response(status=200 if is_well else 500, text="\n".join(lines))
+def _as_metrics(body: bytes) -> web.Response:
+    return web.Response(body=body, headers={"Content-Type": METRICS_CONTENT_TYPE})
+
+
+def _as_json(value: object) -> web.Response:
+    return web.Response(body=msgspec.json.encode(value), content_type="application/json")
+
+
+async def _show_version(_request: web.Request) -> web.Response:
+    version = metadata.version("stowage")
+    major, minor, *_ = version.split(".")
+    return _as_json(
+        {
+            "major": major,
+            "minor": minor,
+            "gitVersion": f"v{version}",
+            "pythonVersion": platform.python_version(),
+            "platform": f"{platform.system().lower()}/{platform.machine()}",
+        }
+    )

@@ -151,8 +151,7 @@ def test_the_engine_has_a_framework_for_each_profile() -> None:
     engine = options.engine_factory(parts)
     assert engine.has_ready_pods() is False
     assert engine.cache_counts()["nodes"] == 0
-    shown = options.configz()
-    assert isinstance(shown, dict)
+    shown = options.configuration.shown
     assert shown["profiles"][0]["schedulerName"] == "mine"
 
 

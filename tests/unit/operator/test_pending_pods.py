@@ -23,22 +23,20 @@ class _Watch:
         self.page(list(uids), version=version)
 
     def page(self, uids: list[str], *, version: int, first: bool = True, more: str = "") -> None:
-        items = [{"metadata": {"namespace": "default", "name": uid, "uid": uid}} for uid in uids]
+        items = [_pod(uid, version, schedulerName="stowage") for uid in uids]
         page = {"metadata": {"resourceVersion": str(version), "continue": more}, "items": items}
         self.pods.take_page(msgspec.json.encode(page), is_first=first)
 
-    def event(self, kind: str | None, uid: str, version: int = 10, **spec: Any) -> None:
-        spec = {"schedulerName": "stowage", **spec}
-        metadata = {
-            "namespace": "default",
-            "name": uid,
-            "uid": uid,
-            "resourceVersion": str(version),
-        }
-        self.pods.take_event(kind, {"metadata": metadata, "spec": spec})
+    def event(self, kind: str, uid: str, version: int, **spec: Any) -> None:
+        self.pods.take_event(kind, _pod(uid, version, **{"schedulerName": "stowage", **spec}))
 
     def arrived(self) -> list[str]:
         return [_brief(event) for event in self.inbox.drain(limit=100)]
+
+
+def _pod(uid: str, version: int, **spec: Any) -> dict[str, Any]:
+    names = {"namespace": "default", "name": uid, "uid": uid}
+    return {"metadata": names | {"resourceVersion": str(version)}, "spec": spec}
 
 
 def _brief(event: Event) -> str:
@@ -74,51 +72,51 @@ def test_pods_of_other_schedulers_are_none_of_our_business(watch: _Watch) -> Non
     assert watch.arrived() == ["+b"]
 
 
+def test_a_list_is_taken_without_waiting_for_kopf(watch: _Watch) -> None:
+    watch.listed("a", "b")
+    assert watch.arrived() == ["+a", "+b"]
+    assert watch.pods.has_synced
+
+
 def test_pods_that_vanished_in_a_gap_are_gone_after_the_next_list(watch: _Watch) -> None:
     watch.listed("a", "b")
-    watch.event(None, "a")
-    watch.event(None, "b")
     watch.listed("b", version=20)
-    assert watch.arrived() == ["+a", "+b", "-a"]
+    assert watch.arrived() == ["+a", "+b", "+b", "-a"]
 
 
 def test_a_list_of_several_pages_is_compared_as_a_whole(watch: _Watch) -> None:
     watch.listed("a", "b")
-    watch.event(None, "a")
-    watch.event(None, "b")
     watch.page(["a"], version=20, more="token")
-    assert watch.arrived() == ["+a", "+b"]
+    assert watch.arrived() == ["+a", "+b", "+a"]
     watch.page(["b"], version=20, first=False)
-    assert watch.arrived() == []
+    assert watch.arrived() == ["+b"]
 
 
-def test_an_event_from_before_a_list_without_its_pod_is_stale(watch: _Watch) -> None:
-    watch.listed(version=20)
-    watch.event("MODIFIED", "a", version=15)
-    watch.event(None, "b", version=15)
-    watch.event("ADDED", "c", version=21)
-    assert watch.arrived() == ["+c"]
-
-
-def test_a_pod_that_cannot_be_understood_is_reported(watch: _Watch) -> None:
-    watch.listed("a")
-    watch.event(None, "a", priority="high")
-    assert watch.arrived() == ["!a spec.priority"]
-
-
-def test_synced_means_that_every_pod_of_the_first_list_was_delivered(watch: _Watch) -> None:
+def test_a_list_begun_anew_counts_from_its_start(watch: _Watch) -> None:
     watch.page(["a"], version=20, more="token")
-    watch.event(None, "a")
-    watch.page(["b", "c"], version=20, first=False)
-    watch.event(None, "b")
-    assert not watch.pods.has_synced
-    watch.event("DELETED", "c", version=21)
-    assert watch.pods.has_synced
+    watch.listed("b", version=30)
+    assert watch.arrived() == ["+a", "+b", "-a"]
 
 
-def test_an_empty_list_is_synced_at_once(watch: _Watch) -> None:
-    assert not watch.pods.has_synced
+def test_an_event_from_before_a_list_is_stale(watch: _Watch) -> None:
+    watch.listed("b", version=20)
+    watch.event("MODIFIED", "a", 15)
+    watch.event("MODIFIED", "b", 15)
+    watch.event("ADDED", "c", 21)
+    assert watch.arrived() == ["+b", "+c"]
+
+
+def test_a_pod_that_cannot_be_understood_is_reported_and_still_known(watch: _Watch) -> None:
     watch.listed()
+    watch.event("ADDED", "a", 11, priority="high")
+    watch.event("DELETED", "a", 12)
+    assert watch.arrived() == ["!a spec.priority", "-a"]
+
+
+def test_nothing_is_synced_before_the_last_page(watch: _Watch) -> None:
+    watch.page(["a"], version=20, more="token")
+    assert not watch.pods.has_synced
+    watch.page([], version=20, first=False)
     assert watch.pods.has_synced
 
 

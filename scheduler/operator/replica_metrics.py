@@ -1,0 +1,37 @@
+"""What this replica is and how busy, in Prometheus' terms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
+
+from scheduler.operator import metric_definitions as definitions
+from scheduler.operator.leader_election import LeaderElector
+from scheduler.operator.metric_families import family_of
+
+
+class ReplicaMetrics(Collector):
+    """Reads the state when somebody scrapes.
+
+    Args:
+        elector: None without leader election.
+        num_unfinished_bindings: Pods on their way from decided to bound.
+    """
+
+    def __init__(
+        self, elector: LeaderElector | None, num_unfinished_bindings: Callable[[], int]
+    ) -> None:
+        self._elector = elector
+        self._num_unfinished_bindings = num_unfinished_bindings
+
+    def collect(self) -> Iterator[Metric]:
+        """Make the families; called by the registry."""
+        if self._elector is not None:
+            is_leader = float(self._elector.may_write())
+            yield family_of(
+                definitions.LEADER_ELECTION_MASTER_STATUS,
+                [((self._elector.lease_name,), is_leader)],
+            )
+        yield family_of(definitions.UNFINISHED_BINDINGS, [((), self._num_unfinished_bindings())])

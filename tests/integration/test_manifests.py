@@ -1,0 +1,251 @@
+"""What is deployed fits together: manifests, command line, image, metrics."""
+
+import asyncio
+import json
+import re
+import shutil
+import socket
+import tomllib
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+import yaml
+
+from scheduler.cli.config_file import read_configuration
+from scheduler.cluster import ClusterOptions, EmbeddedCluster
+from scheduler.operator import run
+from tests.integration.api_client import NODES, PODS, ApiClient, node, pod, until
+from tests.integration.api_servers import ApiServerUnderTest
+from tests.integration.deployed import (
+    MANIFESTS,
+    ROOT,
+    apply,
+    arguments,
+    container,
+    deployed_options,
+    kustomized,
+    mount,
+    needs_kubectl,
+    options_of,
+    pod_spec,
+    the,
+)
+from tests.integration.test_kubectl import kubectl_for
+
+pytestmark = needs_kubectl
+
+Json = dict[str, Any]
+
+MONITORING = MANIFESTS / "overlays" / "monitoring"
+RENAMED = MANIFESTS / "overlays" / "renamed"
+PATIENCE_S = 20.0
+
+
+@pytest.fixture(scope="module")
+def objects() -> list[Json]:
+    """What ``kubectl apply -k manifests/`` applies."""
+    return kustomized()
+
+
+async def test_kubectl_applies_everything_and_then_finds_nothing_to_change(
+    objects: list[Json], tmp_path: Path
+) -> None:
+    options = ClusterOptions(with_kubelet=False)
+    async with EmbeddedCluster(options=options) as cluster:
+        kubectl = kubectl_for(cluster, tmp_path)
+        created = await kubectl("apply", "-k", str(MANIFESTS))
+        assert created.count(" created") == len(objects)
+        again = await kubectl("apply", "-k", str(MANIFESTS))
+        # kubectl sends a budget's selector each time, for its patch strategy is to replace it.
+        assert again.count(" unchanged") == len(objects) - 1
+        generation = ("-o", "jsonpath={.metadata.generation}", "-n", "stowage-system")
+        assert await kubectl("get", "poddisruptionbudget", "stowage", *generation) == "1"
+        async with ApiClient(cluster.url, "") as api:
+            path = "/apis/apps/v1/namespaces/stowage-system/deployments"
+            await until(api, path, "stowage", lambda it: it["status"].get("replicas") == 2)
+        bindings = await kubectl("get", "rolebinding,clusterrolebinding", "-A", "-o", "wide")
+        assert "ClusterRole/stowage" in bindings
+        assert "stowage-system/stowage" in bindings
+
+
+async def test_the_deployment_schedules_serves_and_answers_its_probes_over_https(
+    objects: list[Json], api_server: ApiServerUnderTest, api: ApiClient, tmp_path: Path
+) -> None:
+    await apply(api, [found for found in objects if found["kind"] != "Deployment"])
+    await api.create(NODES, node("n1"))
+    await api.create(PODS, pod("a", schedulerName="stowage"))
+    async with _running(objects, api_server, tmp_path) as serving:
+        await until(api, PODS, "a", lambda found: bool(found["spec"].get("nodeName")))
+        for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+            get = container(objects)[probe]["httpGet"]
+            assert get["scheme"] == "HTTPS"
+            async with serving.get(get["path"]) as answer:
+                assert (answer.status, await answer.text()) == (200, "ok")
+        async with serving.get("/metrics") as answer:
+            exposition = await answer.text()
+    _check_metrics_exist(exposition)
+
+
+@asynccontextmanager
+async def _running(
+    objects: Sequence[Json], server: ApiServerUnderTest, folder: Path
+) -> AsyncIterator[aiohttp.ClientSession]:
+    """The scheduler as deployed, and a client of what it serves; ends in good order."""
+    options = deployed_options(objects, folder, server.kubeconfig)
+    assert options.serving is not None
+    assert options.serving.port == container(objects)["ports"][0]["containerPort"]
+    assert options.leader_election is not None
+    port, stop = _free_port(), asyncio.Event()
+    serving = replace(options.serving, bind_address="127.0.0.1", port=port)
+    options = replace(options, serving=serving, stop=stop, owns_process=False)
+    process = asyncio.create_task(run(options))
+    connector = aiohttp.TCPConnector(ssl=False)
+    try:
+        async with aiohttp.ClientSession(
+            f"https://127.0.0.1:{port}", connector=connector
+        ) as session:
+            yield session
+    finally:
+        stop.set()
+        assert await asyncio.wait_for(process, PATIENCE_S) == 0
+
+
+def _check_metrics_exist(exposition: str) -> None:
+    exported = set(re.findall(r"^# TYPE (\w+) ", exposition, re.MULTILINE))
+    sampled = exported | {
+        f"{name}{suffix}" for name in exported for suffix in ("_bucket", "_count", "_sum")
+    }
+    assert _metrics_asked_for() <= sampled
+
+
+def _metrics_asked_for() -> set[str]:
+    dashboard = json.loads((MANIFESTS / "components/monitoring/stowage.json").read_text())
+    expressions = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    monitored = kustomized(MONITORING)
+    for group in the(monitored, "PrometheusRule")["spec"]["groups"]:
+        expressions += [rule["expr"] for rule in group["rules"]]
+    named = r"\b(?:scheduler|stowage|process)_[a-z_]+(?=\{)"
+    found = [re.findall(named, expression) for expression in expressions]
+    assert all(found)
+    return {name for names in found for name in names}
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def test_the_monitoring_overlay_adds_to_the_base_and_changes_nothing(objects: list[Json]) -> None:
+    monitored = kustomized(MONITORING)
+    assert [found for found in objects if found not in monitored] == []
+    added = [found["kind"] for found in monitored if found not in objects]
+    assert sorted(added) == ["ConfigMap", "PrometheusRule", "ServiceMonitor"]
+    dashboard = the(monitored, "ConfigMap", "stowage-dashboard")
+    assert json.loads(dashboard["data"]["stowage.json"])["title"] == "Stowage"
+    endpoint = the(monitored, "ServiceMonitor")["spec"]["endpoints"][0]
+    service = the(monitored, "Service")
+    assert endpoint["port"] == service["spec"]["ports"][0]["name"]
+    selector = the(monitored, "ServiceMonitor")["spec"]["selector"]["matchLabels"]
+    assert selector.items() <= service["metadata"]["labels"].items()
+
+
+def _edited(folder: Path) -> Path:
+    """As after ``kustomize edit set namespace elsewhere``."""
+    copy = folder / "manifests"
+    shutil.copytree(MANIFESTS, copy)
+    kustomization = copy / "kustomization.yaml"
+    kustomization.write_text(kustomization.read_text() + "namespace: elsewhere\n")
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("variant", "namespace", "name"),
+    [
+        ("as it is", "stowage-system", "stowage"),
+        ("another namespace", "elsewhere", "stowage"),
+        ("renamed", "batch-scheduling", "stowage-batch"),
+    ],
+)
+def test_names_agree_wherever_it_is_deployed(
+    variant: str, namespace: str, name: str, tmp_path: Path
+) -> None:
+    folders = {"as it is": MANIFESTS, "renamed": RENAMED}
+    objects = kustomized(folders[variant] if variant in folders else _edited(tmp_path))
+    assert the(objects, "Namespace")["metadata"]["name"] == namespace
+    clusterwide = {"Namespace", "ClusterRole", "ClusterRoleBinding"}
+    for found in objects:
+        where = found["metadata"].get("namespace")
+        assert where == (None if found["kind"] in clusterwide else namespace)
+        for subject in found.get("subjects", ()):
+            assert (subject["name"], subject["namespace"]) == (name, namespace)
+    for binding, role in (("ClusterRoleBinding", "ClusterRole"), ("RoleBinding", "Role")):
+        bound = the(objects, binding, name)
+        assert bound["roleRef"]["name"] == the(objects, role)["metadata"]["name"] == name
+    assert pod_spec(objects)["serviceAccountName"] == name
+    named = [rule["resourceNames"] for rule in the(objects, "Role")["rules"][1:]]
+    assert named == [[name], [the(objects, "ConfigMap")["metadata"]["name"]]]
+    mount(objects, tmp_path)
+    options = options_of(arguments(container(objects), objects, tmp_path))
+    assert options.leader_election is not None
+    assert options.leader_election.lease_name == name
+    assert options.leader_election.lease_namespace == namespace
+    assert options.scheduler_names == (name,)
+
+
+def test_the_pod_meets_the_restricted_pod_security_standard(objects: list[Json]) -> None:
+    labels = the(objects, "Namespace")["metadata"]["labels"]
+    assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
+    spec = pod_spec(objects)
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    for found in [*spec["initContainers"], *spec["containers"]]:
+        assert found["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+
+
+def test_selectors_find_the_pods(objects: list[Json]) -> None:
+    template = the(objects, "Deployment")["spec"]["template"]
+    labels = template["metadata"]["labels"].items()
+    selectors = [the(objects, "Deployment")["spec"]["selector"]["matchLabels"]]
+    selectors.append(the(objects, "PodDisruptionBudget")["spec"]["selector"]["matchLabels"])
+    selectors.append(the(objects, "Service")["spec"]["selector"])
+    for constraint in template["spec"]["topologySpreadConstraints"]:
+        selectors.append(constraint["labelSelector"]["matchLabels"])
+    assert all(selector.items() <= labels for selector in selectors)
+
+
+def test_the_image_is_the_one_the_dockerfile_builds(objects: list[Json]) -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    spec = pod_spec(objects)
+    images = {found["image"] for found in [*spec["initContainers"], *spec["containers"]]}
+    assert images == {f"stowage:{version}"}
+    dockerfile = (ROOT / "Dockerfile").read_text()
+    user = spec["securityContext"]["runAsUser"]
+    assert f"\nUSER {user}:{spec['securityContext']['runAsGroup']}\n" in dockerfile
+    assert f"\nEXPOSE {container(objects)['ports'][0]['containerPort']}\n" in dockerfile
+    assert '\nENTRYPOINT ["stowage"]\n' in dockerfile
+    assert container(objects)["args"][0] == "run"
+
+
+@pytest.mark.parametrize("file", sorted(MANIFESTS.rglob("config.yaml")), ids=str)
+def test_every_configuration_loads(file: Path) -> None:
+    assert read_configuration(file).profiles
+
+
+def test_no_manifest_is_left_out_of_its_kustomization() -> None:
+    for kustomization in MANIFESTS.rglob("kustomization.yaml"):
+        content = yaml.safe_load(kustomization.read_text())
+        named = {*content.get("resources", ())}
+        for generator in content.get("configMapGenerator", ()):
+            named |= {*generator["files"]}
+        beside = {file.name for file in kustomization.parent.iterdir() if file.is_file()}
+        assert beside - named == {"kustomization.yaml"}

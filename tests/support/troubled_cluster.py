@@ -1,0 +1,191 @@
+"""A small cluster that is exactly full once every pod is bound, its auditor, and ways to harm it.
+
+Room for each pod and not for one more: whatever is lost, counted twice or forgotten shows, as a
+pod without a place or as a node with too many.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from scheduler.cluster import (
+    ClusterOptions,
+    EmbeddedCluster,
+    FaultRule,
+    KubeletOptions,
+    make_node,
+)
+from scheduler.cluster.binding import bind
+from scheduler.cluster.deletion import DeleteOptions
+from scheduler.cluster.resources import NODES, PODS
+from tests.support.auditor import (
+    PATIENCE_S,
+    Auditor,
+    auditing,
+    is_finished,
+    node_of,
+    scheduled_condition,
+)
+from tests.support.running_scheduler import RunningScheduler
+
+Json = dict[str, Any]
+
+NUM_NODES = 20
+PODS_PER_NODE = 4
+NUM_PODS = NUM_NODES * PODS_PER_NODE
+CAPACITY = {"cpu": "2", "memory": "8Gi", "pods": "110"}
+TOO_MUCH = "100"
+"""CPUs that no node has."""
+
+
+def small_pod(name: str, cpu: str = "500m", **spec: Any) -> Json:
+    """A pod of ours; by default four of them fill a node."""
+    requests = {"cpu": cpu} if cpu else {}
+    container = {
+        "name": "c",
+        "image": "registry.k8s.io/pause:3.10",
+        "resources": {"requests": requests},
+    }
+    return {
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"schedulerName": "stowage", "containers": [container], **spec},
+    }
+
+
+class TroubledCluster:
+    """The cluster, and what users, kubelets and bad luck do to it.
+
+    All of it goes past HTTP, so the trouble meets the scheduler alone.
+    """
+
+    def __init__(self, cluster: EmbeddedCluster, auditor: Auditor, kubeconfig: Path) -> None:
+        self.cluster = cluster
+        self.auditor = auditor
+        self.kubeconfig = kubeconfig
+        self._names = self._new_names()
+
+    def add_node(self, number: int, **labels: str) -> None:
+        """A node joins, or comes back as another one."""
+        self.cluster.add_nodes([make_node(f"n{number}", dict(CAPACITY), labels)])
+
+    def delete_node(self, number: int) -> None:
+        """A node leaves; its kubelet takes its pods along."""
+        self.cluster.registry.delete(NODES, "", f"n{number}", DeleteOptions())
+
+    def create(self, pod: Json) -> str:
+        """A user creates a pod; its UID."""
+        stored = self.cluster.registry.create(PODS, "default", pod)
+        return str(stored.obj["metadata"]["uid"])
+
+    def fill(self, num_pods: int = NUM_PODS, cpu: str = "500m") -> list[str]:
+        """Create that many pods; their names."""
+        names = [next(self._names) for _ in range(num_pods)]
+        for name in names:
+            self.create(small_pod(name, cpu))
+        return names
+
+    def delete(self, name: str, grace_s: int | None = 0) -> None:
+        """A user deletes a pod."""
+        self.cluster.registry.delete(PODS, "default", name, DeleteOptions(grace_period_s=grace_s))
+
+    def bind_elsewhere(self, name: str, node_name: str) -> None:
+        """Another scheduler binds a pod."""
+        target = {"target": {"kind": "Node", "name": node_name}}
+        bind(self.cluster.registry, "default", name, target)
+
+    def fail(self, *rules: FaultRule) -> None:
+        """Let requests fail."""
+        for rule in rules:
+            self.cluster.faults.add(rule)
+
+    def drop_watches(self) -> None:
+        """End every watch."""
+        self.cluster.server.watchers.close_all()
+
+    def forget_history(self) -> None:
+        """End every watch, and have nobody resume one."""
+        self.cluster.server.forget_history()
+        self.drop_watches()
+
+    async def drained(self, share: float) -> None:
+        """Return once that share of all pods has a node."""
+        await self.auditor.until(
+            lambda: len(self.auditor.bindings) >= share * len(self.auditor.pods), "mid-drain"
+        )
+
+    async def expect_well(
+        self,
+        scheduler: RunningScheduler | None = None,
+        *,
+        stays: Callable[[Json], bool] = lambda _pod: False,
+    ) -> None:
+        """Everything ends well, and goes on working.
+
+        Args:
+            scheduler: Whose engine has to agree with what is so; None where it cannot be seen.
+            stays: Which pods are not to be bound.
+        """
+        auditor = self.auditor
+        await auditor.until(lambda: not auditor.unbound(besides=stays), "all pods bound")
+        await self._agreed(scheduler)
+        victim = next(
+            pod["metadata"]["name"]
+            for pod in auditor.pods.values()
+            if node_of(pod) in auditor.nodes and not is_finished(pod)
+        )
+        self.delete(victim)
+        self.fill(1, cpu="")
+        await auditor.until(lambda: not auditor.unbound(besides=stays), "a new pod bound")
+        await self._agreed(scheduler)
+        for pod in auditor.pods.values():
+            if node_of(pod):
+                assert scheduled_condition(pod)[0] == "True", pod["metadata"]["name"]
+        assert auditor.breaches == []
+
+    async def _agreed(self, scheduler: RunningScheduler | None) -> None:
+        """Wait until an engine has nothing under way and counts what there is."""
+        if scheduler is None:
+            return
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                while not self._agrees(scheduler):  # noqa: ASYNC110 - the engine tells nobody
+                    await asyncio.sleep(0.02)
+        except TimeoutError:
+            counts = {**scheduler.engine.cache_counts(), **scheduler.engine.pending_counts()}
+            there = {"placed": self.auditor.num_placed, "unbound": len(self.auditor.unbound())}
+            raise AssertionError(f"the engine has {counts}; there are {there}") from None
+        scheduler.engine.validate()
+
+    def _agrees(self, scheduler: RunningScheduler) -> bool:
+        counts = scheduler.engine.cache_counts()
+        return (
+            scheduler.is_idle
+            and counts["pods"] == self.auditor.num_placed
+            and counts["nodes"] == len(self.auditor.nodes)
+            and scheduler.num_waiting == len(self.auditor.unbound())
+        )
+
+    @staticmethod
+    def _new_names() -> Iterator[str]:
+        number = 0
+        while True:
+            number += 1
+            yield f"p{number}"
+
+
+@asynccontextmanager
+async def troubled_cluster(
+    kubeconfig: Path, num_nodes: int = NUM_NODES
+) -> AsyncIterator[TroubledCluster]:
+    """A running cluster with nodes and no pods; its kubeconfig is written there."""
+    options = ClusterOptions(with_controllers=False, kubelet=KubeletOptions(stop_s=0.0))
+    async with EmbeddedCluster(options=options) as cluster:
+        with auditing(cluster) as auditor:
+            troubled = TroubledCluster(cluster, auditor, cluster.write_kubeconfig(kubeconfig))
+            for number in range(num_nodes):
+                troubled.add_node(number)
+            yield troubled
