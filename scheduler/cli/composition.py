@@ -9,20 +9,26 @@ import socket
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import structlog
 from kubernetes.aio.config import ConfigException
 
-from scheduler.api.config import KubeSchedulerConfiguration, LeaderElectionConfiguration
+from scheduler.api.config import (
+    ConfigError,
+    InvalidConfiguration,
+    KubeSchedulerConfiguration,
+    LeaderElectionConfiguration,
+)
 from scheduler.cli.configurator import Configurator
 from scheduler.cli.plugin_discovery import discover_plugins
 from scheduler.cli.profiles import make_extenders
 from scheduler.cli.run_flags import LoggingFormat
 from scheduler.engine import Engine, make_engine
-from scheduler.framework import Handle, Registry
+from scheduler.framework import Handle, Registry, Timings
 from scheduler.operator import (
+    AccessOptions,
     ConfigMapOptions,
     ConfigMapReference,
     EngineParts,
@@ -39,6 +45,10 @@ log = structlog.get_logger(__name__)
 
 CANNOT_START = (ConfigException, OSError)
 """What `run_until_told` raises: no usable kubeconfig, serving address taken, bad certificates."""
+
+
+DEFAULT_REVIEW_TTL_S = 10.0
+"""kube-scheduler's, for all three kinds of answers about who may read what is served."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +102,6 @@ def run_options(
     configurator = Configurator(_plugins(handle), max_in_unschedulable_s)
     settings = configurator.settings(configuration)
     loaded = configurator.describe(configuration, settings)
-    if configuration.client_connection.qps > 0:
-        qps = configuration.client_connection.qps
-        log.warning("clientConnection.qps is not enforced, requests are not limited", qps=qps)
     path = str(kubeconfig) if kubeconfig else configuration.client_connection.kubeconfig or None
     election = configuration.leader_election
     extenders = make_extenders(configuration)
@@ -108,6 +115,8 @@ def run_options(
             extenders=extenders,
         )
         engine.follow_configuration(loaded.hash, configurator.configure)
+        if parts.observer is not None:
+            engine.take_durations(Timings(parts.timer, parts.observer))
         handle.connect(parts.post, engine.waiting_pods)
         return engine
 
@@ -115,6 +124,8 @@ def run_options(
         engine_factory=make,
         scheduler_names=tuple(profile.scheduler_name for profile in configuration.profiles),
         kubeconfig=path,
+        kube_api_qps=configuration.client_connection.qps,
+        kube_api_burst=configuration.client_connection.burst,
         serving=serving,
         leader_election=_leader_election(election) if election.leader_elect else None,
         configuration=loaded,
@@ -149,10 +160,26 @@ def _leader_election(election: LeaderElectionConfiguration) -> LeaderElectionOpt
     )
 
 
+def with_api_server(
+    options: RunOptions, master: str | None, qps: float | None, burst: int | None
+) -> RunOptions:
+    """The same with the flags about the API server over it; None leaves what is configured."""
+    return replace(
+        options,
+        master=master,
+        kube_api_qps=options.kube_api_qps if qps is None else qps,
+        kube_api_burst=options.kube_api_burst if burst is None else burst,
+    )
+
+
 def serving_options(
-    bind_address: str, port: int, cert_file: Path | None, key_file: Path | None
+    bind_address: str,
+    port: int,
+    cert_file: Path | None,
+    key_file: Path | None,
+    cert_dir: Path | None = None,
 ) -> ServingOptions | None:
-    """Where to serve health and metrics; None for port 0."""
+    """Where to serve health and metrics, to whoever the API server lets; None for port 0."""
     if port == 0:
         return None
     return ServingOptions(
@@ -160,7 +187,37 @@ def serving_options(
         port=port,
         tls_cert_file=str(cert_file) if cert_file else None,
         tls_private_key_file=str(key_file) if key_file else None,
+        cert_dir=str(cert_dir) if cert_dir else None,
     )
+
+
+def with_access(
+    serving: ServingOptions | None,
+    always_allow_paths: str,
+    token_ttl_s: float | None,
+    authorized_ttl_s: float | None,
+    unauthorized_ttl_s: float | None,
+) -> ServingOptions | None:
+    """The same with the flags about who may read over it; None is ten seconds.
+
+    Raises:
+        InvalidConfiguration: a path is none.
+    """
+    if serving is None:
+        return None
+    paths = tuple(path.strip() for path in always_allow_paths.split(",") if path.strip())
+    ten = DEFAULT_REVIEW_TTL_S
+    try:
+        access = AccessOptions(
+            always_allow_paths=paths,
+            token_ttl_s=ten if token_ttl_s is None else token_ttl_s,
+            authorized_ttl_s=ten if authorized_ttl_s is None else authorized_ttl_s,
+            unauthorized_ttl_s=ten if unauthorized_ttl_s is None else unauthorized_ttl_s,
+        )
+    except ValueError as error:
+        flag = "--authorization-always-allow-paths"
+        raise InvalidConfiguration([ConfigError(flag, always_allow_paths, str(error))]) from error
+    return replace(serving, access=access)
 
 
 def set_up_logging(verbosity: int, logging_format: LoggingFormat | None) -> None:

@@ -66,13 +66,13 @@ def _setting(name: str, weights: Mapping[str, int]) -> dict[str, Any]:
 def _plugin_config(
     profile: Profile, written: KubeSchedulerProfile, registry: Registry
 ) -> list[dict[str, Any]]:
-    """The arguments of all plugins that take any, in the order of the plugins."""
+    """The arguments of all plugins that take any, by name: their order means nothing."""
     given = {entry.name: entry.args for entry in written.plugin_config}
     used = {plugin.name for plugins in profile.plugins.values() for plugin in plugins}
     entries = []
-    for name in profile.instances:
+    for name in sorted(used):
         kind = registry[name].args
-        if name in used and msgspec.structs.fields(kind):
+        if msgspec.structs.fields(kind):
             args, _ = decode_args(kind, given.get(name, {}), name)
             entries.append({"name": name, "args": msgspec.to_builtins(args, enc_hook=str)})
     return entries

@@ -91,7 +91,7 @@ async def wait_until_ready(child: ChildProcess, port: int) -> None:
 
 async def _answers_ready(session: aiohttp.ClientSession, port: int) -> bool:
     try:
-        async with session.get(f"http://127.0.0.1:{port}/readyz") as response:
+        async with session.get(f"https://127.0.0.1:{port}/readyz", ssl=False) as response:
             return response.status == 200
     except (aiohttp.ClientError, TimeoutError):
         return False

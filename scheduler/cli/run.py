@@ -19,7 +19,7 @@ from scheduler.api.config import (
     load_configuration,
     to_builtins,
 )
-from scheduler.cli import run_flags
+from scheduler.cli import run_flags, serving_flags
 from scheduler.cli.config_file import parse_configuration, print_mistakes, read_configuration
 from scheduler.cli.go_flags import GoBool
 from scheduler.cli.lasting_imports import lasting_imports
@@ -29,6 +29,9 @@ _FIVE_MINUTES_S = 300.0
 
 def run(
     kubeconfig: run_flags.Kubeconfig = None,
+    master: run_flags.Master = None,
+    kube_api_qps: run_flags.KubeApiQps = None,
+    kube_api_burst: run_flags.KubeApiBurst = None,
     config: run_flags.ConfigFile = None,
     configmap: run_flags.ConfigMap = None,
     scheduler_name: run_flags.SchedulerName = None,
@@ -37,6 +40,11 @@ def run(
     bind_address: run_flags.BindAddress = "0.0.0.0",  # noqa: S104 - as kube-scheduler
     tls_cert_file: run_flags.TlsCertFile = None,
     tls_private_key_file: run_flags.TlsPrivateKeyFile = None,
+    cert_dir: serving_flags.CertDir = None,
+    authorization_always_allow_paths: serving_flags.AlwaysAllowPaths = "/healthz,/readyz,/livez",
+    authentication_token_webhook_cache_ttl: serving_flags.TokenTtl = None,
+    authorization_webhook_cache_authorized_ttl: serving_flags.AuthorizedTtl = None,
+    authorization_webhook_cache_unauthorized_ttl: serving_flags.UnauthorizedTtl = None,
     leader_elect: run_flags.LeaderElect = None,
     leader_elect_lease_duration: run_flags.LeaseDuration = None,
     leader_elect_renew_deadline: run_flags.RenewDeadline = None,
@@ -73,16 +81,25 @@ def run(
             _refuse_beside("--configmap", configmap, config=config, scheduler_name=scheduler_name)
             live = composition.live_source(configmap, lambda text: in_config_map(text, election))
             configuration = composition.read_live(live, kubeconfig)
+        serving = composition.with_access(
+            composition.serving_options(
+                bind_address, secure_port, tls_cert_file, tls_private_key_file, cert_dir
+            ),
+            authorization_always_allow_paths,
+            authentication_token_webhook_cache_ttl,
+            authorization_webhook_cache_authorized_ttl,
+            authorization_webhook_cache_unauthorized_ttl,
+        )
         options = composition.run_options(
             configuration,
             kubeconfig,
-            composition.serving_options(
-                bind_address, secure_port, tls_cert_file, tls_private_key_file
-            ),
+            serving,
             pod_max_in_unschedulable_pods_duration or _FIVE_MINUTES_S,
             live,
         )
-        exit_status = composition.run_until_told(options)
+        exit_status = composition.run_until_told(
+            composition.with_api_server(options, master, kube_api_qps, kube_api_burst)
+        )
     raise typer.Exit(exit_status)
 
 

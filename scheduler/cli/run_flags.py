@@ -36,6 +36,32 @@ Kubeconfig: TypeAlias = Annotated[
         rich_help_panel=_SERVER,
     ),
 ]
+Master: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Address of the API server, in place of the kubeconfig's.",
+        rich_help_panel=_SERVER,
+    ),
+]
+KubeApiQps: TypeAlias = Annotated[
+    float | None,
+    typer.Option(
+        "--kube-api-qps",
+        help="Requests a second to the API server; 0 or less sets no limit.",
+        show_default="clientConnection.qps",
+        rich_help_panel=_SERVER,
+    ),
+]
+KubeApiBurst: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--kube-api-burst",
+        help="How many of them may be made at once after a pause.",
+        show_default="clientConnection.burst",
+        rich_help_panel=_SERVER,
+    ),
+]
 ConfigFile: TypeAlias = Annotated[
     Path | None,
     typer.Option(
@@ -80,8 +106,8 @@ SecurePort: TypeAlias = Annotated[
     typer.Option(
         min=0,
         max=65535,
-        help="Port of /healthz, /livez, /readyz, /metrics and /configz; 0 serves none of them. "
-        "Plain HTTP unless a certificate is given.",
+        help="HTTPS port of /healthz, /livez, /readyz, /metrics, /configz and /debug; 0 serves "
+        "none of them.",
         rich_help_panel=_SERVING,
     ),
 ]
@@ -94,7 +120,7 @@ TlsCertFile: TypeAlias = Annotated[
         exists=True,
         dir_okay=False,
         metavar="FILE",
-        help="PEM certificate (chain).",
+        help="PEM certificate (chain), reread when it changes. Without it, a self-signed one.",
         rich_help_panel=_SERVING,
     ),
 ]

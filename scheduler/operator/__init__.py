@@ -11,7 +11,8 @@ Invariants:
   across an ``await``.
 - Everything that arrives goes through the inbox; everything that leaves, through the dispatcher.
 - Nothing is scheduled before all first lists are in, nor without the lease; each write asks
-  ``may_write`` once more.
+  ``may_write`` once more, at the last moment (`gated_client`).
+- Nobody reads what is served but health without the API server's leave (`delegated_access`).
 - Unknown is not failed: a binding whose answer was lost is read back until its fate is known.
 - Bindings wait for nothing but bindings: every other kind of request has its own lane.
 - An extender that is slow holds up the pods that need it and no others: the engine goes on while
@@ -28,6 +29,7 @@ prometheus_client's own histograms on the hot path (4.7 µs per observation agai
 
 from scheduler.operator.app import RunOptions, run, run_blocking
 from scheduler.operator.config_map import ConfigMapReference, parse_reference, read_config_map
+from scheduler.operator.delegated_access import AccessOptions
 from scheduler.operator.engine_protocol import Engine, EngineFactory, EngineParts
 from scheduler.operator.leader_election import LeaderElectionOptions
 from scheduler.operator.live_configuration import ConfigMapOptions, LoadedConfiguration
@@ -36,6 +38,7 @@ from scheduler.operator.loop import LoopOptions
 from scheduler.operator.serving import ServingOptions
 
 __all__ = [
+    "AccessOptions",
     "ConfigMapOptions",
     "ConfigMapReference",
     "Engine",

@@ -27,7 +27,7 @@ from scheduler.api.events import BindFailed, BindSucceeded
 from scheduler.api.instructions import BindPod, PodReference
 from scheduler.operator.api_client import LOST_ANSWER_ERRORS, ApiClient
 from scheduler.operator.api_error import ApiError
-from scheduler.operator.backoff import Backoff, Jitter, Sleep, retry
+from scheduler.operator.backoff import Backoff, Jitter, Sleep
 
 MAX_ANSWERED_ERRORS = 5
 """5xx answers to one Binding, each followed by a pod still unbound, before it counts as failed."""
@@ -133,23 +133,32 @@ class Binder:
     async def find_out(self, pod: PodReference, node_name: str) -> Fate:
         """Read a pod until there is an answer, and say whether it is on that node.
 
-        Raises:
-            ApiError: the server refuses to show pods.
+        A refusal to show it is no answer: rights come and go while a server starts.
         """
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
         backoff = Backoff(self._jitter, initial_s=0.1, max_s=10.0)
-        try:
-            body = await retry(lambda: self._client.get(path), backoff, self._sleep)
-        except ApiError as refusal:
-            if refusal.status == 404:
-                return Fate.LOST
-            raise
-        found = _POD_DECODER.decode(body)
-        if found.metadata.uid != pod.uid:
-            return Fate.LOST
-        if found.spec.node_name == node_name:
-            return Fate.BOUND_HERE
-        return Fate.LOST if found.spec.node_name else Fate.UNBOUND
+        while True:
+            try:
+                return _fate(await self._client.get(path), pod, node_name)
+            except (ApiError, *LOST_ANSWER_ERRORS, msgspec.DecodeError) as error:
+                if isinstance(error, ApiError) and error.status == 404:
+                    return Fate.LOST
+                log.info("reading back again", pod=pod.key, error=repr(error))
+                await self._sleep(backoff.next_delay(error))
+
+
+def _fate(body: bytes, pod: PodReference, node_name: str) -> Fate:
+    """Where the pod just read is.
+
+    Raises:
+        msgspec.DecodeError: this is no pod.
+    """
+    found = _POD_DECODER.decode(body)
+    if found.metadata.uid != pod.uid:
+        return Fate.LOST
+    if found.spec.node_name == node_name:
+        return Fate.BOUND_HERE
+    return Fate.LOST if found.spec.node_name else Fate.UNBOUND
 
 
 def binding_body(pod: PodReference, node_name: str) -> bytes:

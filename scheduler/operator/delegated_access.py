@@ -83,8 +83,7 @@ class AccessOptions:
         for path in self.always_allow_paths:
             if not path.startswith("/") or "*" in path[:-1]:
                 raise ValueError(
-                    f"--authorization-always-allow-paths: {path!r} (expected a path that begins "
-                    "with / and has * at its end only)"
+                    f"paths that begin with / and have * at their end only, not {path}"
                 )
 
 

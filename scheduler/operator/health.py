@@ -48,15 +48,9 @@ def health_routes(checks: Checks) -> list[web.RouteDef]:
 
 
 def report(
-    endpoint: str,
-    checks: Mapping[str, Check],
-    excluded: set[str],
-    notes: Sequence[str] | None = None,
+    endpoint: str, checks: Mapping[str, Check], excluded: set[str], *, verbose: bool
 ) -> tuple[int, str]:
-    """The status and text for one request.
-
-    ``ok``, or a line for each check where one fails or `notes`, if only empty ones, are given.
-    """
+    """The status and text for one request: ``ok``, or a line for each check."""
     lines, failed = [], False
     for name, check in checks.items():
         if name in excluded:
@@ -71,10 +65,9 @@ def report(
     if unknown:
         quoted = ",".join(f'"{name}"' for name in unknown)
         lines.append(f"warn: some health checks cannot be excluded: no matches for {quoted}\n")
-    lines += [f"{note}\n" for note in notes or ()]
     if failed:
         return 500, f"{''.join(lines)}{endpoint} check failed\n"
-    return 200, f"{''.join(lines)}{endpoint} check passed\n" if notes is not None else "ok"
+    return 200, f"{''.join(lines)}{endpoint} check passed\n" if verbose else "ok"
 
 
 def _root(endpoint: str, checks: Mapping[str, Check], notes: Callable[[], Sequence[str]]) -> Answer:
