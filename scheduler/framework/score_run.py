@@ -18,8 +18,8 @@ from scheduler.framework.verdict import Int64Array
 from scheduler.state.pod_info import PodInfo
 from scheduler.state.snapshot import NodeView, Snapshot
 
-#: If less than this share of the rows is feasible, the cache is not worth its upkeep.
-_NARROW = 4
+#: Scoring so few feasible nodes anew costs less than keeping their scores.
+_FEW = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class ScoreRun:
         def explain() -> tuple[PluginScores, ...]:
             return tuple(_score(scorer, state, pod, view) for scorer in active.all)
 
-        if len(rows) * _NARROW < snapshot.num_rows or not self._cache.serves(snapshot):
+        if len(rows) <= _FEW or not self._cache.serves(snapshot):
             scored = explain()
             total = np.zeros(len(rows), dtype=np.int64)
             for scores in scored:

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -85,18 +85,19 @@ def mount(objects: Sequence[Json], folder: Path) -> None:
 def arguments(container: Json, objects: Sequence[Json], folder: Path) -> list[str]:
     """A container's arguments, with variables put in and mounted paths moved into ``folder``."""
     variables = {
-        entry["name"]: _field(objects, entry["valueFrom"]["fieldRef"]["fieldPath"])
+        f"$({entry['name']})": _field(objects, entry["valueFrom"]["fieldRef"]["fieldPath"])
         for entry in container.get("env") or ()
     }
-    found = []
-    for argument in container["args"]:
-        for name, value in variables.items():
-            argument = argument.replace(f"$({name})", value)
-        for mounted in container["volumeMounts"]:
-            argument = argument.replace(mounted["mountPath"], str(folder / mounted["name"]))
-        assert "$(" not in argument
-        found.append(argument)
-    return found
+    mounted = {
+        entry["mountPath"]: str(folder / entry["name"]) for entry in container["volumeMounts"]
+    }
+    return [_put_in(_put_in(argument, variables), mounted) for argument in container["args"]]
+
+
+def _put_in(text: str, values: Mapping[str, str]) -> str:
+    for name, value in values.items():
+        text = text.replace(name, value)
+    return text
 
 
 def _field(objects: Sequence[Json], path: str) -> str:

@@ -162,3 +162,168 @@ async def test_lost_answers_to_status_patches_and_events(sea: TroubledCluster) -
             "conditions written",
         )
         await sea.expect_well(scheduler, stays=_is_too_big)
+
+
+async def test_a_pod_that_finds_a_place_is_not_told_that_it_has_none(
+    sea: TroubledCluster,
+) -> None:
+    """A status patch under way when the place appears must not land after the binding."""
+    for number in range(NUM_NODES):
+        sea.delete_node(number)
+    async with running_scheduler(sea.kubeconfig) as scheduler:
+        sea.fail(FaultRule("PATCH", "/status$", times=NUM_PODS, delay_s=0.2))
+        sea.fill(NUM_PODS)
+        while not scheduler.engine.pending_counts()["unschedulable"]:
+            await asyncio.sleep(0.01)
+        for number in range(NUM_NODES):
+            sea.add_node(number)
+        await sea.expect_well(scheduler)
+
+
+@pytest.mark.parametrize("seconds", [0.2, 4.0])
+async def test_a_server_that_is_away_in_mid_drain(sea: TroubledCluster, seconds: float) -> None:
+    sea.create(small_pod("big", TOO_MUCH))
+    sea.fill(NUM_PODS // 2)
+    async with running_scheduler(sea.kubeconfig) as scheduler:
+        await sea.drained(0.3)
+        absence = asyncio.create_task(sea.cluster.server.be_away(seconds))
+        await asyncio.sleep(0)
+        sea.fill(NUM_PODS // 2)
+        sea.create(small_pod("bigger", TOO_MUCH))
+        await absence
+        await sea.auditor.until(
+            lambda: all(_says_unschedulable(sea.auditor.named(name)) for name in ("big", "bigger")),
+            "conditions written",
+        )
+        await sea.expect_well(scheduler, stays=_is_too_big)
+
+
+async def test_pods_deleted_while_they_are_bound(sea: TroubledCluster) -> None:
+    names = sea.fill(NUM_PODS)
+    sea.fail(FaultRule("POST", BINDINGS, times=NUM_PODS, delay_s=0.1))
+    async with running_scheduler(sea.kubeconfig) as scheduler:
+        await _bindings_begun(scheduler.engine.in_flight)
+        for name in names[::3]:
+            sea.delete(name)
+        # Others take their names, with other UIDs, while the old ones' bindings are in flight.
+        for name in names[::6]:
+            sea.create(small_pod(name))
+        await sea.drained(0.5)
+        for name in names[1::3]:
+            sea.delete(name)
+            sea.create(small_pod(name))
+        sea.fill(NUM_PODS - len(sea.auditor.pods))
+        await sea.expect_well(scheduler)
+
+
+async def _bindings_begun(in_flight: Callable[[], int]) -> None:
+    async with asyncio.timeout(20):
+        while not in_flight():  # noqa: ASYNC110 - the engine tells nobody
+            await asyncio.sleep(0.005)
+
+
+async def test_nodes_that_come_back_as_others_in_mid_drain(sea: TroubledCluster) -> None:
+    sea.fill(NUM_PODS)
+    async with running_scheduler(sea.kubeconfig) as scheduler:
+        await sea.drained(0.3)
+        for number in range(0, NUM_NODES, 2):
+            sea.delete_node(number)
+        await asyncio.sleep(0.05)
+        for number in range(0, NUM_NODES, 2):
+            sea.add_node(number, disk="ssd")
+        await sea.auditor.until(lambda: not sea.auditor.unbound(), "the first bound")
+        # The kubelets took some pods along with their nodes: as many fit again.
+        num_lost = NUM_PODS - len(sea.auditor.pods)
+        for number in range(num_lost):
+            sea.create(small_pod(f"again{number}"))
+        await sea.auditor.until(lambda: not sea.auditor.unbound(), "the others bound")
+        sea.create(small_pod("picky", "", nodeSelector={"disk": "ssd"}))
+        await sea.expect_well(scheduler)
+        assert int(node_of(sea.auditor.named("picky"))[1:]) % 2 == 0
+
+
+async def test_pods_that_were_there_before_their_node(sea: TroubledCluster) -> None:
+    for number in range(NUM_NODES):
+        sea.delete_node(number)
+    sea.fill(NUM_PODS)
+    auditor = sea.auditor
+    async with running_scheduler(sea.kubeconfig) as scheduler:
+        await auditor.until(
+            lambda: all(map(_says_unschedulable, auditor.pods.values())), "all unschedulable"
+        )
+        for number in range(NUM_NODES):
+            sea.add_node(number)
+            await asyncio.sleep(0.01)
+        await sea.expect_well(scheduler)
+
+
+async def test_pods_bound_by_somebody_else(sea: TroubledCluster) -> None:
+    names = sea.fill(NUM_PODS, cpu="")
+    sea.fail(FaultRule("POST", BINDINGS, times=20, delay_s=0.1))
+    async with running_scheduler(sea.kubeconfig) as scheduler:
+        await _bindings_begun(scheduler.engine.in_flight)
+        for number, name in enumerate(names):
+            if number % 2 and not node_of(sea.auditor.named(name)):
+                sea.bind_elsewhere(name, f"n{number % 3}")
+        await sea.expect_well(scheduler)
+
+
+MALFORMED: dict[str, Callable[[Json], None]] = {
+    "an impossible quantity": lambda pod: _container(pod).update(
+        resources={"requests": {"cpu": "lots"}}
+    ),
+    "containers that are no list": lambda pod: pod["spec"].update(containers="none"),
+    "labels that are no map": lambda pod: pod["metadata"].update(labels=["a"]),
+    "a priority that is no number": lambda pod: pod["spec"].update(priority="high"),
+    "an operator nobody knows": lambda pod: pod["spec"].update(
+        affinity={
+            "nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {
+                    "nodeSelectorTerms": [
+                        {"matchExpressions": [{"key": "a", "operator": "Like", "values": ["b"]}]}
+                    ]
+                }
+            }
+        }
+    ),
+}
+
+
+def _container(pod: Json) -> Json:
+    container: Json = pod["spec"]["containers"][0]
+    return container
+
+
+async def test_malformed_objects_stop_nothing(sea: TroubledCluster) -> None:
+    store = sea.cluster.store
+    for number, spoil in enumerate(MALFORMED.values()):
+        for place in ({}, {"nodeName": "n1"}):
+            name = f"bad{number}{place.get('nodeName', '')}"
+            sea.create(small_pod(name, ""))
+            found = store.get(PODS.stored_in, "default", name)
+            assert found is not None
+            pod = {
+                **found.obj,
+                "metadata": dict(found.obj["metadata"]),
+                "spec": {**found.obj["spec"], "containers": [dict(_container(found.obj))], **place},
+            }
+            spoil(pod)
+            store.put(PODS.stored_in, pod)
+    node = store.get("nodes", "", "n0")
+    assert node is not None
+    spoiled = {**node.obj["metadata"], "name": "spoiled", "uid": "spoiled"}
+    status = {**node.obj["status"], "allocatable": {"cpu": "some"}}
+    store.put("nodes", {**node.obj, "metadata": spoiled, "status": status})
+    sea.fill(NUM_PODS)
+    auditor = sea.auditor
+
+    def is_bad(pod: Json) -> bool:
+        return str(pod["metadata"]["name"]).startswith("bad")
+
+    async with running_scheduler(sea.kubeconfig):
+        await auditor.until(lambda: not auditor.unbound(besides=is_bad), "the good ones bound")
+        sea.forget_history()
+        sea.fail(FaultRule("GET", LISTS, times=1, status=500))
+        await sea.expect_well(stays=is_bad)
+    told = [item.obj for item in store.collection("events.events.k8s.io").items()]
+    assert told

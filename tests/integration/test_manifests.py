@@ -218,8 +218,8 @@ def test_selectors_find_the_pods(objects: list[Json]) -> None:
     selectors = [the(objects, "Deployment")["spec"]["selector"]["matchLabels"]]
     selectors.append(the(objects, "PodDisruptionBudget")["spec"]["selector"]["matchLabels"])
     selectors.append(the(objects, "Service")["spec"]["selector"])
-    for constraint in template["spec"]["topologySpreadConstraints"]:
-        selectors.append(constraint["labelSelector"]["matchLabels"])
+    spread = template["spec"]["topologySpreadConstraints"]
+    selectors += [constraint["labelSelector"]["matchLabels"] for constraint in spread]
     assert all(selector.items() <= labels for selector in selectors)
 
 

@@ -237,8 +237,7 @@ async def _whole_story(folder: Path) -> list[Request]:
         await _create_pods(story.api)
         await _work_is_done(story.api)
         await _failure_repeats(story.api)
-        requests = story.requests
-    return requests
+    return story.requests
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from scheduler.cluster.resources import NODES, PODS
 
 Json = dict[str, Any]
 
-PATIENCE_S = 25.0
+PATIENCE_S = 20.0
 """Only something that hangs takes as long."""
 
 
@@ -31,6 +31,7 @@ class Auditor:
         pods: Those that exist, by UID.
         nodes: Those that exist, by name.
         bindings: Every pod that ever got a node, by UID.
+        waited: Every pod that ever was without a node, by UID.
         breaches: What must never happen and did: a pod moved, refused by its kubelet, or put on a
             node that was full.
     """
@@ -39,6 +40,7 @@ class Auditor:
         self.pods: dict[str, Json] = {}
         self.nodes: dict[str, Json] = {}
         self.bindings: dict[str, str] = {}
+        self.waited: set[str] = set()
         self.breaches: list[str] = []
         self._on_node: dict[str, set[str]] = defaultdict(set)
         self._changed = asyncio.Event()
@@ -53,6 +55,8 @@ class Auditor:
             self.pods[uid] = pod
             if node_name:
                 self._placed(uid, pod, node_name)
+            else:
+                self.waited.add(uid)
         self._changed.set()
 
     def node_changed(self, change_type: str, node: Json) -> None:
