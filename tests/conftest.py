@@ -1,11 +1,19 @@
-"""How hypothesis searches: at random at a desk, the same examples each time in CI."""
+"""How hypothesis searches, and how many tests run at once."""
 
 from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import settings
 
+# At random at a desk, the same examples each time in CI.
 settings.register_profile("desk", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "desk")
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """One worker where all integration tests share, and empty, one existing cluster."""
+    del config
+    return 1 if os.environ.get("STOWAGE_TEST_KUBECONFIG") else None

@@ -8,7 +8,7 @@ Files are read elsewhere: what comes in here are builtins.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -39,6 +39,7 @@ __all__ = [
     "ConfigError",
     "Extender",
     "InvalidConfiguration",
+    "InvalidFields",
     "KubeSchedulerConfiguration",
     "KubeSchedulerProfile",
     "LeaderElectionConfiguration",
@@ -55,6 +56,14 @@ __all__ = [
 HASH_DIGITS = 12
 
 
+class InvalidFields(InvalidConfiguration):  # noqa: N818 - as InvalidConfiguration
+    """A configuration with mistakes in it; `decoded` is the rest, with defaults in their place."""
+
+    def __init__(self, errors: Iterable[ConfigError], decoded: KubeSchedulerConfiguration) -> None:
+        super().__init__(errors)
+        self.decoded = decoded
+
+
 def load_configuration(builtins: object = None) -> KubeSchedulerConfiguration:
     """Read, default and validate a KubeSchedulerConfiguration.
 
@@ -62,7 +71,7 @@ def load_configuration(builtins: object = None) -> KubeSchedulerConfiguration:
         builtins: A parsed YAML document; None is the default configuration.
 
     Raises:
-        InvalidConfiguration: with every unknown field, wrong type and value out of range.
+        InvalidFields: with every unknown field, wrong type and value out of range.
     """
     if builtins is None:
         return KubeSchedulerConfiguration()
@@ -82,7 +91,7 @@ def load_configuration(builtins: object = None) -> KubeSchedulerConfiguration:
         if not error.path.startswith(undecoded)
     ]
     if errors:
-        raise InvalidConfiguration(errors)
+        raise InvalidFields(errors, configuration)
     return configuration
 
 

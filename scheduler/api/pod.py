@@ -56,10 +56,12 @@ class PreferredSchedulingTerm(ApiStruct, frozen=True):
 
 
 class NodeAffinity(ApiStruct, frozen=True):
-    """Required and preferred node selector terms."""
+    """Required and preferred node selector terms; kube-scheduler tells none from an empty list."""
 
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
-    preferred_during_scheduling_ignored_during_execution: tuple[PreferredSchedulingTerm, ...] = ()
+    preferred_during_scheduling_ignored_during_execution: (
+        tuple[PreferredSchedulingTerm, ...] | None
+    ) = None
 
 
 class PodAffinityTerm(ApiStruct, frozen=True):
@@ -139,7 +141,7 @@ class PodSchedulingGroup(ApiStruct, frozen=True):
 
 
 class PodSpec(ApiStruct, frozen=True):
-    """What the pod asks for."""
+    """What the pod asks for; kube-scheduler tells no ``node_selector`` from an empty one."""
 
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
@@ -148,7 +150,7 @@ class PodSpec(ApiStruct, frozen=True):
     priority: int | None = None
     priority_class_name: str = ""
     preemption_policy: str | None = None
-    node_selector: dict[str, str] = msgspec.field(default_factory=dict)
+    node_selector: dict[str, str] | None = None
     affinity: Affinity | None = None
     tolerations: tuple[Toleration, ...] = ()
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()

@@ -167,12 +167,13 @@ def valid_requirement(
     Raises:
         SelectorError: Key, number of values or a value is not allowed.
     """
-    distinct = tuple(sorted(set(values)))
+    given = tuple(values)
+    distinct = tuple(sorted(set(given)))
     prefix = f"{path}." if path else ""
     problems = []
     if problem := key_problem(key):
         problems.append(f'{prefix}key: Invalid value: "{key}": {problem}')
-    if problem := _values_problem(operator, distinct):
+    if problem := _values_problem(operator, given):
         problems.append(f"{prefix}{problem}")
     for index, value in enumerate(distinct):
         if problem := _value_problem(value):

@@ -23,7 +23,7 @@ from scheduler.api.config import (
 )
 from scheduler.cli.configurator import Configurator
 from scheduler.cli.plugin_discovery import discover_plugins
-from scheduler.cli.profiles import make_extenders
+from scheduler.cli.profiles import make_extenders, with_plugin_mistakes
 from scheduler.cli.run_flags import LoggingFormat
 from scheduler.engine import Engine, make_engine
 from scheduler.framework import Handle, Registry, Timings
@@ -81,9 +81,19 @@ def read_live(source: LiveSource, kubeconfig: Path | None) -> KubeSchedulerConfi
         ConfigException, OSError: there is no API server to ask.
     """
     with _kubeconfig_explained():
-        return source.parse(
-            read_config_map(source.reference, str(kubeconfig) if kubeconfig else None)
-        )
+        text = read_config_map(source.reference, str(kubeconfig) if kubeconfig else None)
+    return naming_all_mistakes(lambda: source.parse(text))
+
+
+def naming_all_mistakes(
+    read: Callable[[], KubeSchedulerConfiguration],
+) -> KubeSchedulerConfiguration:
+    """What `read` returns.
+
+    Raises:
+        InvalidConfiguration: with all mistakes it finds, and those of plugins.
+    """
+    return with_plugin_mistakes(read, discover_plugins)
 
 
 def run_options(

@@ -68,14 +68,14 @@ def _accepted(file: Path | None) -> tuple[KubeSchedulerConfiguration, dict[str, 
     # numpy and the plugins take a while to import; --help need not wait for them.
     from scheduler.cli.effective import effective_builtins  # noqa: PLC0415
     from scheduler.cli.plugin_discovery import discover_plugins  # noqa: PLC0415
-    from scheduler.cli.profiles import make_frameworks  # noqa: PLC0415
+    from scheduler.cli.profiles import make_frameworks, with_plugin_mistakes  # noqa: PLC0415
 
     console = Console(stderr=True, highlight=False)
     registry = discover_plugins()
     for plugin, fault in registry.faults.items():
         console.print(f"[yellow]plugin {plugin} not loaded:[/yellow] {escape(fault)}")
     try:
-        configuration = read_configuration(file)
+        configuration = with_plugin_mistakes(lambda: read_configuration(file), lambda: registry)
         frameworks = make_frameworks(configuration, registry)
     except InvalidConfiguration as invalid:
         print_mistakes(console, invalid)

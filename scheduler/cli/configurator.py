@@ -15,7 +15,7 @@ from scheduler.api.config import (
 )
 from scheduler.api.config_changes import restart_errors
 from scheduler.cli.effective import effective_builtins
-from scheduler.cli.profiles import make_frameworks
+from scheduler.cli.profiles import make_frameworks, with_plugin_mistakes
 from scheduler.engine import EngineSettings
 from scheduler.framework import Registry
 from scheduler.operator import LoadedConfiguration
@@ -83,7 +83,7 @@ class Configurator:
         Raises:
             InvalidConfiguration: with all that is wrong, changes that need a restart included.
         """
-        wanted = parse(text)
+        wanted = with_plugin_mistakes(lambda: parse(text), lambda: self.registry)
         errors: list[ConfigError] = restart_errors(running, wanted)
         try:
             settings = self.settings(wanted)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from scheduler.api.config import (
     ConfigError,
     InvalidConfiguration,
+    InvalidFields,
     KubeSchedulerConfiguration,
     KubeSchedulerProfile,
     PluginConfig,
@@ -44,6 +45,31 @@ def ignoring_resources(
         both = dict.fromkeys([*(args.get(_IGNORED) or ()), *resources])
         entries[index] = PluginConfig(_FIT, {**args, _IGNORED: list(both)})
     return msgspec.structs.replace(profile, plugin_config=tuple(entries))
+
+
+def with_plugin_mistakes(
+    read: Callable[[], KubeSchedulerConfiguration], registry: Callable[[], Registry]
+) -> KubeSchedulerConfiguration:
+    """What `read` returns; if it finds mistakes, those of the plugins are named along with them.
+
+    Args:
+        read: Raises InvalidConfiguration.
+        registry: The plugins there are; asked for only if there are mistakes.
+
+    Raises:
+        InvalidConfiguration: with all that is wrong, each field once.
+    """
+    try:
+        return read()
+    except InvalidFields as invalid:
+        more: tuple[ConfigError, ...] = ()
+        try:
+            make_frameworks(invalid.decoded, registry())
+        except InvalidConfiguration as others:
+            more = others.errors
+        known = tuple(error.path for error in invalid.errors)
+        new = [error for error in more if not error.path.startswith(known)]
+        raise InvalidConfiguration([*invalid.errors, *new]) from invalid
 
 
 def make_frameworks(

@@ -76,7 +76,9 @@ def run(
         composition.set_up_logging(verbosity, logging_format)
         live = None
         if configmap is None:
-            configuration = effective_configuration(config, scheduler_name, election)
+            configuration = composition.naming_all_mistakes(
+                lambda: effective_configuration(config, scheduler_name, election)
+            )
         else:
             _refuse_beside("--configmap", configmap, config=config, scheduler_name=scheduler_name)
             live = composition.live_source(configmap, lambda text: in_config_map(text, election))

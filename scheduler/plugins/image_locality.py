@@ -30,10 +30,11 @@ class ImageLocality:
 
         An image counts ``int(size * (nodes that have it / all nodes))``, so that a rare image
         does not draw all pods to the node that has it. Init containers and image volumes count
-        as containers do (``sumImageScores`` and ``calculatePriority``).
+        as containers do (``sumImageScores``), but image volumes do not raise the upper threshold
+        (``calculatePriority`` of v1.36).
         """
         del state
-        images = pod.pod_class.images
+        images, spec = pod.pod_class.images, pod.spec
         snapshot = nodes.snapshot
         sums = np.zeros(len(nodes), dtype=np.int64)
         found = False
@@ -46,7 +47,8 @@ class ImageLocality:
             sums += nodes.take(image.on_node) * int(image.size_bytes * spread)
         if not found:
             return sums
-        highest = MAX_CONTAINER_THRESHOLD_BYTES * len(images)
+        num_containers = len(spec.init_containers) + len(spec.containers)
+        highest = MAX_CONTAINER_THRESHOLD_BYTES * num_containers
         clipped = np.clip(sums, MIN_THRESHOLD_BYTES, highest) - MIN_THRESHOLD_BYTES
         scores: Int64Array = MAX_NODE_SCORE * clipped // (highest - MIN_THRESHOLD_BYTES)
         return scores

@@ -66,7 +66,7 @@ class NodeAffinityArgs(ConfigStruct, frozen=True):
             yield ConfigError("addedAffinity", problem, "valid node selector terms")
         try:
             compile_preferred_terms(
-                self.added_affinity.preferred_during_scheduling_ignored_during_execution
+                self.added_affinity.preferred_during_scheduling_ignored_during_execution or ()
             )
         except SelectorError as faulty:
             yield ConfigError("addedAffinity", str(faulty), "valid preferred terms")
@@ -103,9 +103,9 @@ class NodeAffinity:
         added = args.added_affinity or _NO_RULES
         required = added.required_during_scheduling_ignored_during_execution
         self._added_required = compile_node_selector(required) if required else None
-        self._added_preferred = compile_preferred_terms(
-            added.preferred_during_scheduling_ignored_during_execution
-        )
+        preferred = added.preferred_during_scheduling_ignored_during_execution or ()
+        self._adds_preferred = bool(preferred)
+        self._added_preferred = compile_preferred_terms(preferred)
         self._required: WeakKeyDictionary[PodClass, _Required] = WeakKeyDictionary()
         self._preferred: WeakKeyDictionary[PodClass, _Preferred] = WeakKeyDictionary()
 
@@ -113,7 +113,7 @@ class NodeAffinity:
         """Skip without any rule; only the named nodes if every term names nodes."""
         del snapshot
         spec = pod.spec
-        if spec.affinity is None and not spec.node_selector and self._added_required is None:
+        if spec.affinity is None and spec.node_selector is None and self._added_required is None:
             return _SKIPPED
         required = self._required.get(pod.pod_class)
         if required is None:
@@ -142,17 +142,21 @@ class NodeAffinity:
         )
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
-        """Skip without preferred terms; an error if the pod's cannot be understood."""
+        """Skip without preferred terms; an error if the pod's cannot be understood.
+
+        Terms that count for nothing (empty ones, weight 0) are terms all the same, and so is an
+        empty list of the pod's.
+        """
         del nodes
-        if pod.spec.affinity is None and not self._added_preferred:
+        if pod.spec.affinity is None and not self._adds_preferred:
             return SKIP
         wanted = _rules(pod.spec).preferred_during_scheduling_ignored_during_execution
-        if not wanted and not self._added_preferred:
+        if wanted is None and not self._adds_preferred:
             return SKIP
         preferred = self._preferred.get(pod.pod_class)
         if preferred is None:
             try:
-                terms = compile_preferred_terms(wanted)
+                terms = compile_preferred_terms(wanted or ())
             except SelectorError as faulty:
                 return error(str(faulty))
             preferred = _Preferred((*self._added_preferred, *terms))
@@ -183,7 +187,7 @@ class NodeAffinity:
     def _compile_required(self, spec: PodSpec) -> _Required:
         affinity = required_node_affinity(spec)
         required = _rules(spec).required_during_scheduling_ignored_during_execution
-        if required is None and self._added_required is None and not spec.node_selector:
+        if required is None and self._added_required is None and spec.node_selector is None:
             return _Required(affinity, _SKIPPED)
         names = named_nodes(required.node_selector_terms) if required else None
         if names is None:

@@ -133,6 +133,7 @@ def real_api_server(assets: Path, folder: Path) -> Iterator[ApiServerUnderTest]:
         f"--etcd-servers={etcd_url}",
         f"--secure-port={port}",
         "--bind-address=127.0.0.1",
+        "--advertise-address=127.0.0.1",
         f"--cert-dir={folder / 'certificates'}",
         f"--token-auth-file={tokens}",
         "--authorization-mode=RBAC",

@@ -55,7 +55,7 @@ def is_empty(selector: LabelSelector | None) -> bool:
 def matches_required_node_affinity(spec: PodSpec, node: Node) -> bool:
     """The pod's nodeSelector and its required node affinity."""
     labels = node.metadata.labels
-    if any(labels.get(key) != value for key, value in spec.node_selector.items()):
+    if any(labels.get(key) != value for key, value in (spec.node_selector or {}).items()):
         return False
     affinity = spec.affinity.node_affinity if spec.affinity else None
     required = affinity.required_during_scheduling_ignored_during_execution if affinity else None

@@ -30,17 +30,17 @@ def taint_toleration(pod: Pod, node: Node, cluster: PlainCluster) -> int:
 def node_affinity(pod: Pod, node: Node, cluster: PlainCluster) -> int:
     """Sum of the weights of the preferred terms that match."""
     affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
-    terms = affinity.preferred_during_scheduling_ignored_during_execution if affinity else ()
-    return sum(term.weight for term in terms if term_matches(term.preference, node))
+    terms = affinity.preferred_during_scheduling_ignored_during_execution if affinity else None
+    return sum(term.weight for term in terms or () if term_matches(term.preference, node))
 
 
 def image_locality(pod: Pod, node: Node, cluster: PlainCluster) -> int:
     """Sizes of the pod's images on the node, scaled by how many nodes have them."""
     mebibyte = 1024 * 1024
     containers = (*pod.spec.init_containers, *pod.spec.containers)
+    mounted = [volume.image.reference for volume in pod.spec.volumes if volume.image is not None]
     total = 0
-    for container in containers:
-        name = container.image
+    for name in (*(container.image for container in containers), *mounted):
         if name.rfind(":") <= name.rfind("/"):
             name += ":latest"
         if name not in _images(node):

@@ -1,0 +1,269 @@
+"""The configuration in a ConfigMap: edits reach the running scheduler, or are refused aloud."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import aiohttp
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from scheduler.cli import composition
+from scheduler.cli.launch import free_port
+from scheduler.cli.main import app
+from scheduler.cli.run import in_config_map
+from scheduler.operator import ServingOptions, run
+from scheduler.operator.delegated_access import AccessOptions
+from tests.integration.api_client import CONFIG_MAPS, MERGE, NODES, PODS, ApiClient, config_map
+from tests.integration.api_client import pod as make_pod
+from tests.integration.api_servers import ApiServerUnderTest
+from tests.support.configurable_engine import configuration_of, fit_profile
+
+NAME = "stowage-config"
+CONFIG_MAP = f"{CONFIG_MAPS}/{NAME}"
+EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
+PATIENCE_S = 20.0
+EFFECT_WITHIN_S = 2.0
+
+Json = dict[str, Any]
+
+SPREADING = fit_profile("LeastAllocated", "stowage")
+PACKING = fit_profile("MostAllocated", "stowage")
+
+
+def text_of(*profiles: Mapping[str, Any], **fields: Any) -> str:
+    election = {"leaderElect": False}
+    return yaml.safe_dump(configuration_of(*profiles, leaderElection=election, **fields))
+
+
+class Scheduler:
+    """A running scheduler, seen from outside: over the API server and its own endpoints."""
+
+    def __init__(self, api: ApiClient, port: int) -> None:
+        self.api = api
+        self._url = f"https://127.0.0.1:{port}"
+
+    async def shows(self, path: str) -> str:
+        connector = aiohttp.TCPConnector(ssl=False)
+        async with (
+            aiohttp.ClientSession(connector=connector) as session,
+            session.get(self._url + path) as response,
+        ):
+            return await response.text()
+
+    async def metric(self, name: str) -> float:
+        return float(await self._metric_line(rf"{name}(?:\{{.*\}})? (\S+)"))
+
+    async def hash(self) -> str:
+        return await self._metric_line(r'stowage_configuration_info\{hash="(\w+)"\} 1.0')
+
+    async def _metric_line(self, pattern: str) -> str:
+        found = re.search(f"^{pattern}$", await self.shows("/metrics"), re.MULTILINE)
+        assert found is not None, pattern
+        return found[1]
+
+    async def edit(self, text: str) -> None:
+        reply = await self.api.patch(CONFIG_MAP, {"data": {"config.yaml": text}}, MERGE)
+        assert reply.status == 200, reply.text
+
+    async def in_force(self, old: str) -> str:
+        """The hash of the configuration that follows `old`, within the time promised."""
+        async with asyncio.timeout(EFFECT_WITHIN_S):
+            while (found := await self.hash()) == old:  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0.01)
+        return found
+
+    async def place(self, name: str, scheduler_name: str = "stowage") -> str:
+        """Create a pod; the node it is bound to."""
+        requests = {"requests": {"cpu": "100m"}}
+        container = {"name": "c", "image": "registry.example/app:1", "resources": requests}
+        body = make_pod(name, schedulerName=scheduler_name, containers=[container])
+        await self.api.create(PODS, body)
+        return await self.node_of(name)
+
+    async def node_of(self, name: str) -> str:
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                pod = (await self.api.get(f"{PODS}/{name}")).body
+                if pod["spec"].get("nodeName"):
+                    return str(pod["spec"]["nodeName"])
+                await asyncio.sleep(0.01)
+
+    async def event(self, reason: str, holds: Callable[[Json], bool] = lambda _event: True) -> Json:
+        """An Event about the ConfigMap."""
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                items: list[Json] = (await self.api.get(EVENTS)).body["items"]
+                for item in items:
+                    is_ours = item["regarding"]["name"] == NAME and item["reason"] == reason
+                    if is_ours and holds(item):
+                        return item
+                await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def running(server: ApiServerUnderTest, api: ApiClient) -> AsyncIterator[Scheduler]:
+    port, stop = free_port(), asyncio.Event()
+    source = composition.live_source(f"default/{NAME}", lambda text: in_config_map(text, {}))
+    start = await asyncio.to_thread(composition.read_live, source, server.kubeconfig)
+    serving = ServingOptions(
+        bind_address="127.0.0.1", port=port, access=AccessOptions(always_allow_paths=("/*",))
+    )
+    options = composition.run_options(start, server.kubeconfig, serving, 300.0, source)
+    process = asyncio.create_task(run(replace(options, stop=stop, owns_process=False)))
+    scheduler = Scheduler(api, port)
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            while not await _is_ready(scheduler):  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0.02)
+        yield scheduler
+    finally:
+        stop.set()
+        assert await asyncio.wait_for(process, PATIENCE_S) == 0
+
+
+async def _is_ready(scheduler: Scheduler) -> bool:
+    try:
+        return await scheduler.shows("/readyz") == "ok"
+    except aiohttp.ClientError:
+        return False
+
+
+def _node(name: str, cpu: str) -> Json:
+    return {"metadata": {"name": name}, "status": {"capacity": {"cpu": cpu, "pods": "110"}}}
+
+
+@pytest.fixture
+async def scheduler(api_server: ApiServerUnderTest, api: ApiClient) -> AsyncIterator[Scheduler]:
+    """One that spreads, over a big node and a small one."""
+    await api.create(NODES, _node("big", "16"))
+    await api.create(NODES, _node("small", "4"))
+    await api.create(CONFIG_MAPS, config_map(NAME, **{"config.yaml": text_of(SPREADING)}))
+    async with running(api_server, api) as scheduler:
+        yield scheduler
+
+
+async def test_an_edit_decides_over_the_next_pods(scheduler: Scheduler) -> None:
+    assert await scheduler.place("before") == "big"
+    old = await scheduler.hash()
+    await scheduler.edit(text_of(PACKING))
+    started = time.monotonic()
+    new = await scheduler.in_force(old)
+    assert time.monotonic() - started < EFFECT_WITHIN_S
+    assert await scheduler.place("after") == "small"
+    applied = await scheduler.event("ConfigurationApplied")
+    assert (applied["type"], applied["note"]) == ("Normal", f"configuration {new} is in force")
+    shown = yaml.safe_load(await scheduler.shows("/configz"))
+    assert shown["stowage"] == {"configurationHash": new}
+    (profile,) = shown["kubescheduler.config.k8s.io"]["profiles"]
+    assert profile["plugins"]["score"]["enabled"] == [{"name": "NodeResourcesFit", "weight": 1}]
+
+
+async def test_an_invalid_edit_changes_nothing_and_is_refused_aloud(scheduler: Scheduler) -> None:
+    old = await scheduler.hash()
+    wrong: Json = {**PACKING, "plugins": {"score": {"enabled": [{"name": "NodeResourceFit"}]}}}
+    await scheduler.edit(text_of(wrong, podMaxBackoffSeconds=-1))
+    event = await scheduler.event("InvalidConfiguration")
+    assert event["type"] == "Warning"
+    assert event["regarding"]["kind"] == "ConfigMap"
+    mistakes = (
+        "podMaxBackoffSeconds: -1 (expected at least podInitialBackoffSeconds, 1)",
+        'profiles[0].plugins.score.enabled[0].name: "NodeResourceFit" '
+        "(expected the name of a known plugin)",
+    )
+    assert event["note"] == f"{old} stays in force; {'; '.join(mistakes)}"
+    assert await scheduler.metric("stowage_configuration_errors") == 2
+    assert await scheduler.metric("stowage_configuration_last_reload_successful") == 0
+    assert await scheduler.shows("/readyz") == "ok"
+    verbose = await scheduler.shows("/readyz?verbose")
+    lines = "\n  ".join([f"configuration refused, {old} stays in force:", *mistakes])
+    assert lines in verbose
+    assert await scheduler.hash() == old
+    assert await scheduler.place("meanwhile") == "big"
+
+    await scheduler.edit(text_of(PACKING))
+    await scheduler.in_force(old)
+    assert "refused" not in await scheduler.shows("/readyz?verbose")
+    assert await scheduler.metric("stowage_configuration_errors") == 0
+    assert await scheduler.metric("stowage_configuration_last_reload_successful") == 1
+    assert await scheduler.place("after") == "small"
+
+
+async def test_what_only_a_restart_can_change_is_refused_meanwhile(scheduler: Scheduler) -> None:
+    old = await scheduler.hash()
+    await scheduler.edit(text_of(PACKING, parallelism=3))
+    note = (await scheduler.event("InvalidConfiguration"))["note"]
+    wanted = "parallelism: 3 (expected 16 as at the start: a change of this field needs a restart)"
+    assert note == f"{old} stays in force; {wanted}"
+    assert await scheduler.place("meanwhile") == "big"
+
+
+async def test_a_long_list_of_mistakes_is_cut_to_what_an_event_holds(scheduler: Scheduler) -> None:
+    names = [{"name": f"NoSuchPlugin{number}"} for number in range(60)]
+    await scheduler.edit(text_of({**PACKING, "plugins": {"score": {"enabled": names}}}))
+    note = (await scheduler.event("InvalidConfiguration"))["note"]
+    assert len(note.encode()) <= 1024
+    assert note.endswith(" ...")
+    assert await scheduler.metric("stowage_configuration_errors") == 60
+    assert "NoSuchPlugin59" in await scheduler.shows("/readyz?verbose")
+
+
+async def test_pods_of_a_new_profile_are_picked_up_and_those_of_one_gone_are_not(
+    scheduler: Scheduler,
+) -> None:
+    batch = fit_profile("MostAllocated", "batch")
+    await scheduler.api.create(PODS, make_pod("waiting", schedulerName="batch"))
+    old = await scheduler.hash()
+    await scheduler.edit(text_of(SPREADING, batch))
+    both = await scheduler.in_force(old)
+    async with asyncio.timeout(EFFECT_WITHIN_S):
+        assert await scheduler.node_of("waiting") in {"big", "small"}
+    assert await scheduler.place("ours") == "big"
+    await scheduler.edit(text_of(batch))
+    await scheduler.in_force(both)
+    await scheduler.api.create(PODS, make_pod("nobodys", schedulerName="stowage"))
+    assert await scheduler.place("job", "batch") == "small"
+    assert "nodeName" not in (await scheduler.api.get(f"{PODS}/nobodys")).body["spec"]
+
+
+async def test_a_config_map_that_goes_leaves_its_configuration_in_force(
+    scheduler: Scheduler,
+) -> None:
+    old = await scheduler.hash()
+    await scheduler.api.delete(CONFIG_MAP)
+    event = await scheduler.event("InvalidConfiguration")
+    assert "an existing ConfigMap" in event["note"]
+    assert await scheduler.place("meanwhile") == "big"
+    again = config_map(NAME, **{"config.yaml": text_of(PACKING)})
+    await scheduler.api.create(CONFIG_MAPS, again)
+    await scheduler.in_force(old)
+    assert await scheduler.place("after") == "small"
+
+
+@pytest.mark.parametrize(
+    ("data", "wrong"),
+    [
+        (None, "404 NotFound"),
+        ({"other.yaml": "{}"}, "config.yaml"),
+        ({"config.yaml": "profiles: ["}, "YAML document"),
+        ({"config.yaml": text_of(SPREADING, parallelism=0)}, "parallelism"),
+    ],
+    ids=["no ConfigMap", "no key", "no YAML", "no configuration"],
+)
+async def test_a_start_without_a_usable_config_map_says_what_is_wrong(
+    api_server: ApiServerUnderTest, api: ApiClient, data: dict[str, str] | None, wrong: str
+) -> None:
+    if data is not None:
+        await api.create(CONFIG_MAPS, config_map(NAME, **data))
+    command = ["run", f"--kubeconfig={api_server.kubeconfig}", f"--configmap=default/{NAME}"]
+    runner = CliRunner()
+    result = await asyncio.to_thread(runner.invoke, app, command, env={"COLUMNS": "300"})
+    assert result.exit_code == 1
+    assert wrong in result.stderr

@@ -1,0 +1,109 @@
+"""The Dockerfile's steps, taken in a folder instead of an image: no container engine is needed."""
+
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def _instructions() -> list[tuple[str, str]]:
+    """Keyword and arguments of each instruction, long lines joined."""
+    text = re.sub(r"\\\n\s*", "", (ROOT / "Dockerfile").read_text())
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    split = [line.partition(" ") for line in lines]
+    return [(keyword, rest) for keyword, _, rest in split]
+
+
+def _build_stage() -> list[tuple[str, str]]:
+    instructions = _instructions()
+    first, second = [index for index, (word, _) in enumerate(instructions) if word == "FROM"]
+    return instructions[first + 1 : second]
+
+
+def _copied() -> list[str]:
+    copies = [rest.split() for keyword, rest in _build_stage() if keyword == "COPY"]
+    return [source for words in copies for source in words[:-1]]
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with ``src``, ``wheels`` and ``opt/stowage``, as the build stage leaves them.
+
+    Dependencies are neither downloaded nor installed: they are here already.
+    """
+    folder = tmp_path_factory.mktemp("image")
+    (folder / "src").mkdir()
+    (folder / "opt").mkdir()
+    for source in _copied():
+        subprocess.run(["cp", "-r", str(ROOT / source), str(folder / "src")], check=True)
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    # PIP_NO_BUILD_ISOLATION=0 means: do not isolate.
+    pip = {"PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_QUIET": "1"}
+    for keyword, rest in _build_stage():
+        if keyword == "RUN":
+            command = rest.replace("/wheels", f"{folder}/wheels")
+            command = command.replace("/opt/stowage", f"{folder}/opt/stowage")
+            environment = {**os.environ, **pip, "PATH": path}
+            subprocess.run(
+                ["sh", "-c", command], cwd=folder / "src", env=environment, check=True, timeout=120
+            )
+    return folder
+
+
+def test_the_wheel_holds_the_package_and_its_data(image: Path) -> None:
+    (wheel,) = (image / "wheels").glob("*.whl")
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert wheel.name.startswith(f"stowage-{version}-")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert "scheduler/py.typed" in names
+    assert any(name.startswith("scheduler/cli/demo/manifests/") for name in names)
+    assert not any(name.startswith("tests/") for name in names)
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("run", "--help")])
+def test_what_is_installed_runs_outside_of_the_repository(
+    image: Path, arguments: tuple[str, ...]
+) -> None:
+    dependencies = {"PYTHONPATH": sysconfig.get_path("purelib")}
+    answer = subprocess.run(
+        [str(image / "opt/stowage/bin/stowage"), *arguments],
+        cwd=image,
+        env={"PATH": os.environ["PATH"], **dependencies},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert "Usage: stowage" in answer.stdout
+
+
+def test_the_image_has_no_pip_of_its_own(image: Path) -> None:
+    assert (image / "opt/stowage/bin/stowage").exists()
+    assert not (image / "opt/stowage/bin/pip").exists()
+
+
+def test_what_is_copied_is_not_ignored() -> None:
+    ignored = (ROOT / ".dockerignore").read_text().splitlines()
+    assert "*" in ignored
+    assert {f"!{source}" for source in _copied()} == {
+        line for line in ignored if line.startswith("!")
+    }
+
+
+def test_every_stage_starts_from_the_base_that_can_be_pinned() -> None:
+    bases = [rest.split()[0] for keyword, rest in _instructions() if keyword == "FROM"]
+    assert bases == ["${PYTHON_IMAGE}"] * 2
+
+
+def test_the_label_names_the_packages_version() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    (labels,) = [rest for keyword, rest in _instructions() if keyword == "LABEL"]
+    assert f'org.opencontainers.image.version="{version}"' in labels

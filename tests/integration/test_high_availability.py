@@ -1,0 +1,145 @@
+"""Two replicas, one lease: at any time one of them writes, whatever happens to the other."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from scheduler.cluster.faults import FaultRule
+from tests.support.replicas import (
+    ADMIN_TOKEN,
+    WRITES,
+    Replica,
+    Replicas,
+    replicas_of_a_cluster,
+    token_of,
+)
+
+LEASE_S, RENEW_S, RETRY_S = 2.0, 1.4, 0.2
+QUICK = (
+    f"--leader-elect-lease-duration={LEASE_S}s",
+    f"--leader-elect-renew-deadline={RENEW_S}s",
+    f"--leader-elect-retry-period={RETRY_S}s",
+)
+SLACK_S = 1.0
+"""What two busy processes may need besides."""
+
+
+@pytest.fixture
+async def replicas(tmp_path: Path) -> AsyncIterator[Replicas]:
+    async with replicas_of_a_cluster(tmp_path) as replicas:
+        yield replicas
+
+
+async def _pair(replicas: Replicas, *flags: str) -> tuple[Replica, Replica]:
+    """A leader that has bound a pod, and a standby."""
+    both = [await replicas.start(name, *flags) for name in ("replica-a", "replica-b")]
+    leader = await replicas.leader()
+    await replicas.create(["first"])
+    await replicas.are_bound(["first"])
+    return leader, next(replica for replica in both if replica is not leader)
+
+
+def _no_pod_was_bound_twice(replicas: Replicas) -> bool:
+    return set(Counter(done.name for done in replicas.bindings()).values()) == {1}
+
+
+async def test_a_standby_takes_over_from_a_leader_that_was_killed(replicas: Replicas) -> None:
+    leader, standby = await _pair(replicas, *QUICK)
+    names = [f"p{number}" for number in range(30)]
+    await replicas.create(names[:10])
+    await replicas.are_bound(names[:10])
+    assert {done.who for done in replicas.bindings()} == {leader.name}
+    leader.signal(signal.SIGKILL)
+    killed_at = time.monotonic()
+    await replicas.create(names[10:])
+    await replicas.are_bound(names)
+    taken_over_at = next(done.at for done in replicas.bindings() if done.who == standby.name)
+    assert taken_over_at - killed_at < LEASE_S + 2.2 * RETRY_S + SLACK_S
+    assert _no_pod_was_bound_twice(replicas)
+
+
+async def test_a_leader_that_was_stopped_for_long_writes_nothing_when_it_wakes_up(
+    replicas: Replicas,
+) -> None:
+    leader, standby = await _pair(replicas, *QUICK)
+    names = [f"p{number}" for number in range(100)]
+    creating = asyncio.create_task(replicas.create(names))
+    await replicas.are_bound(names[:5])
+    leader.signal(signal.SIGSTOP)
+    await creating
+    await replicas.are_bound(names)
+    assert replicas.bindings()[-1].who == standby.name
+    leader.signal(signal.SIGCONT)
+    resumed_at = time.monotonic()
+    # What it had handed to the kernel before may still arrive; what it decides now may not.
+    assert await leader.exit_code() == 1
+    written = [
+        done
+        for done in replicas.done
+        if done.who == leader.name and done.verb in WRITES and done.at > resumed_at
+    ]
+    assert written == []
+    assert _no_pod_was_bound_twice(replicas)
+
+
+async def test_a_leader_told_to_end_hands_its_lease_over_at_once(replicas: Replicas) -> None:
+    flags = (f"--leader-elect-retry-period={RETRY_S}s", "-v=10")
+    leader, standby = await _pair(replicas, *flags)
+    leader.signal(signal.SIGUSR2)
+    await replicas.eventually(lambda: _logs(leader, '"cache compared"'))
+    leader.signal(signal.SIGTERM)
+    ended_at = time.monotonic()
+    assert await leader.exit_code() == 0
+    await replicas.create(["second"])
+    await replicas.are_bound(["second"])
+    # Left alone, the lease would have been good for 15 seconds.
+    assert time.monotonic() - ended_at < 5.0
+    assert replicas.bindings()[-1].who == standby.name
+    _check_log(leader)
+
+
+async def _logs(replica: Replica, text: str) -> bool:
+    return text in replica.log.read_text()
+
+
+def _check_log(replica: Replica) -> None:
+    """Whatever was asked of it, its log is JSON, says what was decided and keeps secrets."""
+    text = replica.log.read_text()
+    lines = [json.loads(line) for line in text.splitlines()]
+    (attempt,) = [line for line in lines if line["event"] == "scheduled"]
+    assert attempt["pod"] == "default/first"
+    assert {line["node"] for line in lines if line["event"] == "Dump of cached NodeInfo"} == {
+        "n1",
+        "n2",
+    }
+    assert [line for line in lines if line["event"] == "Cache mismatch"] == []
+    assert any(line["level"] == "debug" for line in lines)
+    for token in (token_of(replica.name), ADMIN_TOKEN):
+        assert token not in text
+
+
+async def test_a_leader_that_cannot_renew_stops_binding_before_its_lease_can_be_taken(
+    replicas: Replicas,
+) -> None:
+    leader = await replicas.start("replica-a", *QUICK)
+    await replicas.leader()
+    names = [f"p{number}" for number in range(2000)]
+    creating = asyncio.create_task(replicas.create(names))
+    await replicas.are_bound(names[:5])
+    replicas.cluster.faults.add(FaultRule("", "/leases", times=1000, hang_s=30.0))
+    renewed_at = replicas.leases()[-1].at
+    assert await leader.exit_code() == 1
+    creating.cancel()
+    # Nobody was bound once the lease could have been somebody else's, and many were until then.
+    late = [done for done in replicas.bindings() if done.at > renewed_at + RENEW_S + 0.1]
+    assert late == []
+    assert replicas.bindings()[-1].at > renewed_at + RENEW_S / 2
+    assert _no_pod_was_bound_twice(replicas)
