@@ -17,10 +17,9 @@ LABEL org.opencontainers.image.title="Stowage" \
       org.opencontainers.image.description="A Kubernetes scheduler in Python" \
       org.opencontainers.image.version="0.1.0" \
       org.opencontainers.image.licenses="Apache-2.0"
-# The init container of the Deployment makes the serving certificate with it.
-RUN openssl version
 COPY --from=build /opt/stowage /opt/stowage
-ENV PATH=/opt/stowage/bin:$PATH \
+ENV HOME=/tmp \
+    PATH=/opt/stowage/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1
 USER 65532:65532

@@ -56,7 +56,7 @@ __all__ = [
 HASH_DIGITS = 12
 
 
-class InvalidFields(InvalidConfiguration):  # noqa: N818 - as InvalidConfiguration
+class InvalidFields(InvalidConfiguration):
     """A configuration with mistakes in it; `decoded` is the rest, with defaults in their place."""
 
     def __init__(self, errors: Iterable[ConfigError], decoded: KubeSchedulerConfiguration) -> None:

@@ -73,7 +73,9 @@ def live_source(configmap: str, parse: Callable[[str], KubeSchedulerConfiguratio
     return LiveSource(parse_reference(configmap), parse)
 
 
-def read_live(source: LiveSource, kubeconfig: Path | None) -> KubeSchedulerConfiguration:
+def read_live(
+    source: LiveSource, kubeconfig: Path | None, master: str | None = None
+) -> KubeSchedulerConfiguration:
     """Read the configuration to start with.
 
     Raises:
@@ -81,7 +83,8 @@ def read_live(source: LiveSource, kubeconfig: Path | None) -> KubeSchedulerConfi
         ConfigException, OSError: there is no API server to ask.
     """
     with _kubeconfig_explained():
-        text = read_config_map(source.reference, str(kubeconfig) if kubeconfig else None)
+        path = str(kubeconfig) if kubeconfig else None
+        text = read_config_map(source.reference, path, master)
     return naming_all_mistakes(lambda: source.parse(text))
 
 

@@ -82,7 +82,7 @@ def run(
         else:
             _refuse_beside("--configmap", configmap, config=config, scheduler_name=scheduler_name)
             live = composition.live_source(configmap, lambda text: in_config_map(text, election))
-            configuration = composition.read_live(live, kubeconfig)
+            configuration = composition.read_live(live, kubeconfig, master)
         serving = composition.with_access(
             composition.serving_options(
                 bind_address, secure_port, tls_cert_file, tls_private_key_file, cert_dir

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scheduler.api.status import Status
 from scheduler.cycle.consulted import Consulted
 from scheduler.framework import CycleState, FilterResult, Framework, PreFilterOutcome
 from scheduler.framework.nominated import Nominations
@@ -47,6 +48,8 @@ class FeasibleNodes:
         filtered: All that Filter found out.
         next_start_row: Where the next search starts.
         via_nomination: Whether the pod's nominated node was taken without looking further.
+        failed_nomination: The row of the nominated node and why the pod does not fit there; None
+            if it has none, or takes it.
         extender_scores: ``int64[rows]``, what extenders add to the totals; None if none has a say.
     """
 
@@ -55,6 +58,7 @@ class FeasibleNodes:
     filtered: FilterResult
     next_start_row: int
     via_nomination: bool = False
+    failed_nomination: tuple[int, Status] | None = None
     extender_scores: Int64Array | None = None
 
 
@@ -71,15 +75,23 @@ def find_feasible_nodes(
     Raises:
         PluginFailed: A Filter plugin failed.
     """
+    failed_nomination: tuple[int, Status] | None = None
     if pod.nominated_node_name and not _is_rejected(pod.nominated_node_name, search):
-        found = _nominated_node(framework, snapshot, pod, state, search)
-        if found is not None:
-            return found
+        tried = _nominated_node(framework, snapshot, pod, state, search)
+        if isinstance(tried, FeasibleNodes):
+            return tried
+        failed_nomination = tried
     filtered = framework.run_filter(state, pod, snapshot, pre_filtered.node_names, search.nominated)
     rows = filtered.rows
     want = num_feasible_nodes_to_find(search.percentage, filtered.num_evaluated)
     if len(rows) <= want:
-        return FeasibleNodes(rows, filtered.num_evaluated, filtered, search.start_row)
+        return FeasibleNodes(
+            rows,
+            filtered.num_evaluated,
+            filtered,
+            search.start_row,
+            failed_nomination=failed_nomination,
+        )
     return _limited(filtered, want, search.start_row)
 
 
@@ -96,11 +108,15 @@ def _is_rejected(node_name: str, search: NodeSearch) -> bool:
 
 def _nominated_node(
     framework: Framework, snapshot: Snapshot, pod: PodInfo, state: CycleState, search: NodeSearch
-) -> FeasibleNodes | None:
+) -> FeasibleNodes | tuple[int, Status] | None:
+    """The nominated node if the pod fits there, else why not; None if there is no such node."""
+    row = snapshot.row_of(pod.nominated_node_name)
+    if row is None:
+        return None
     name = frozenset((pod.nominated_node_name,))
     filtered = framework.run_filter(state, pod, snapshot, name, search.nominated)
     if not len(filtered.rows):
-        return None
+        return row, filtered.status(row)
     return FeasibleNodes(filtered.rows, 1, filtered, search.start_row, via_nomination=True)
 
 

@@ -168,7 +168,9 @@ def _decide(
             return passed
         found = passed
     if not len(found.rows):
-        diagnosis = diagnose_filter(outcome, found.filtered, snapshot.num_nodes)
+        diagnosis = diagnose_filter(
+            outcome, found.filtered, snapshot.num_nodes, found.failed_nomination
+        )
         return _refuse(framework, snapshot, pod, state, diagnosis, found.num_evaluated)
     return _choose_node(framework, snapshot, pod, state, choose, found)
 

@@ -77,8 +77,21 @@ def diagnose_pre_filter(outcome: PreFilterOutcome, num_nodes: int) -> Diagnosis:
     )
 
 
-def diagnose_filter(outcome: PreFilterOutcome, filtered: FilterResult, num_nodes: int) -> Diagnosis:
+def diagnose_filter(
+    outcome: PreFilterOutcome,
+    filtered: FilterResult,
+    num_nodes: int,
+    failed_nomination: tuple[int, Status] | None = None,
+) -> Diagnosis:
     """The diagnosis of a pod for which Filter left no node.
+
+    Args:
+        outcome: Of PreFilter.
+        filtered: Of Filter.
+        num_nodes: Nodes in the cluster.
+        failed_nomination: The row of the pod's nominated node and its status. It counts even if
+            PreFilter left the node out, and its plugin is then named as one that left nodes out
+            (v1.36 keeps both in one set).
 
     Raises:
         PluginFailed: A plugin failed at giving its reasons.
@@ -92,6 +105,13 @@ def diagnose_filter(outcome: PreFilterOutcome, filtered: FilterResult, num_nodes
         counts.update(status.reasons)
         plugins.add(status.plugin)
     absent = num_nodes - filtered.num_evaluated
+    if failed_nomination is not None:
+        row, status = failed_nomination
+        plugins.add(status.plugin)
+        outcome = replace(outcome, plugins=outcome.plugins | {status.plugin})
+        if not _was_asked(filtered, row):
+            counts.update(status.reasons)
+            absent -= 1
     if absent and outcome.node_names is not None:
         counts[absent_nodes_reason(outcome)] += absent
     return Diagnosis(num_nodes, counts, outcome.plugins | plugins, filtered=filtered)

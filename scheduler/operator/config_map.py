@@ -66,20 +66,25 @@ def text_of(config_map: Mapping[str, Any], reference: ConfigMapReference) -> str
 
 
 def read_config_map(
-    reference: ConfigMapReference, kubeconfig: str | None, context: str | None = None
+    reference: ConfigMapReference, kubeconfig: str | None, master: str | None = None
 ) -> str:
     """Read the configuration's text once, before anything runs.
+
+    Args:
+        reference: Which ConfigMap.
+        kubeconfig: Path; None for ``$KUBECONFIG``, ``~/.kube/config`` or in-cluster.
+        master: Address of the API server, in place of the kubeconfig's.
 
     Raises:
         InvalidConfiguration: the ConfigMap or its key is missing, or may not be read.
         ConfigException: no usable kubeconfig, and not running in a cluster.
         OSError: the API server cannot be reached.
     """
-    return asyncio.run(_read(reference, kubeconfig, context))
+    return asyncio.run(_read(reference, kubeconfig, master))
 
 
-async def _read(reference: ConfigMapReference, kubeconfig: str | None, context: str | None) -> str:
-    connection = await connect(kubeconfig, context)
+async def _read(reference: ConfigMapReference, kubeconfig: str | None, master: str | None) -> str:
+    connection = await connect(kubeconfig, master=master)
     try:
         client = ApiClient(connection)
         backoff = Backoff(clock.jitter, initial_s=0.2)

@@ -78,7 +78,7 @@ class Dispatcher:
         self._reads: Lane[PodReference] = Lane("reads", MAX_READS_IN_FLIGHT, self._read)
         self._carriers: dict[type[Any], Callable[[Any], None]] = {
             BindPod: self._bindings.add,
-            BindByExtender: writers.extenders.bind,
+            BindByExtender: self._bind_by_extender,
             ConsultExtenders: writers.extenders.consult,
             RunPreBind: self._pre_binds.add,
             StopPreBind: lambda instruction: writers.pre_binder.stop(instruction.pod),
@@ -119,6 +119,7 @@ class Dispatcher:
         self._metrics.observe_bound(bound)
 
     async def _bind(self, instruction: BindPod) -> None:
+        await self._writers.pod_status.give_way(instruction.pod.uid)
         started = clock.timer()
         outcome = await self._writers.binder.bind(instruction)
         status = "Error" if isinstance(outcome, BindFailed) else "Success"
@@ -131,6 +132,10 @@ class Dispatcher:
                 error=outcome.message,
             )
         self._inbox.put(outcome)
+
+    def _bind_by_extender(self, instruction: BindByExtender) -> None:
+        self._writers.pod_status.forget(instruction.pod.uid)
+        self._writers.extenders.bind(instruction)
 
     async def _run_pre_bind(self, instruction: RunPreBind) -> None:
         outcome = await self._writers.pre_binder.run(instruction)

@@ -18,7 +18,6 @@ import structlog
 
 from scheduler.api.events import BindFailed, BindSucceeded
 from scheduler.api.instructions import BindByExtender
-from scheduler.operator.api_error import ApiError
 from scheduler.operator.binder import Binder, Fate
 from scheduler.operator.consultation import Transport
 from scheduler.operator.extender_client import ExtenderError
@@ -77,10 +76,7 @@ class ExtenderBinder:
         pod, node_name = instruction.pod, instruction.node_name
         fate = Fate.UNBOUND
         if error.may_have_acted:
-            try:
-                fate = await self._binder.find_out(pod, node_name)
-            except ApiError as refusal:
-                log.error("cannot read back a pod", pod=pod.key, error=str(refusal))
+            fate = await self._binder.find_out(pod, node_name)
         if fate is Fate.BOUND_HERE:
             return BindSucceeded(pod.uid, node_name)
         if fate is Fate.UNBOUND and instruction.fallback is not None:

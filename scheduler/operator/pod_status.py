@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -12,11 +13,10 @@ from cachetools import LRUCache
 from scheduler.api.instructions import PatchPodStatus
 from scheduler.operator.api_client import LOST_ANSWER_ERRORS, ApiClient
 from scheduler.operator.api_error import ApiError
-from scheduler.operator.backoff import Backoff, Jitter, Sleep, retry
+from scheduler.operator.backoff import Backoff, Jitter, Sleep, is_worth_retrying
 from scheduler.operator.lane import Lane
 
 MAX_REMEMBERED_PODS = 20_000
-MAX_ATTEMPTS = 8
 WIDTH = 8
 
 log = structlog.get_logger("scheduler.operator.pod_status")
@@ -26,7 +26,8 @@ class PodStatusWriter:
     """Patches /status, one request a pod at a time; of several waiting for a pod the last wins.
 
     A patch that says what the last one said is not sent. As in kube-scheduler,
-    lastTransitionTime stays as it was while the condition stays False.
+    lastTransitionTime stays as it was while the condition stays False. A patch is tried until it
+    is answered, however long the server is away: the engine says each thing once.
     """
 
     def __init__(
@@ -44,16 +45,16 @@ class PodStatusWriter:
         self._sleep = sleep
         self._latest: dict[str, PatchPodStatus] = {}
         self._written: LRUCache[str, PatchPodStatus] = LRUCache(MAX_REMEMBERED_PODS)
-        self._in_flight: set[str] = set()
+        self._queued: set[str] = set()
+        self._in_flight: dict[str, asyncio.Future[None]] = {}
         self._lane: Lane[str] = Lane("pod-status", WIDTH, self._write)
 
     def patch(self, instruction: PatchPodStatus) -> None:
         """Have the status written soon."""
         uid = instruction.pod.uid
-        is_waiting = uid in self._latest or uid in self._in_flight
-        waiting = self._latest.get(uid)
-        self._latest[uid] = _merged(waiting, instruction)
-        if not is_waiting:
+        self._latest[uid] = _merged(self._latest.get(uid), instruction)
+        if uid not in self._queued:
+            self._queued.add(uid)
             self._lane.add(uid)
 
     def forget(self, uid: str) -> None:
@@ -61,35 +62,62 @@ class PodStatusWriter:
         self._latest.pop(uid, None)
         self._written.pop(uid, None)
 
+    async def give_way(self, uid: str) -> None:
+        """Drop what waits for a pod that is about to be bound, and let what is under way end.
+
+        A patch that overtook the binding would tell a bound pod that it has no place.
+        """
+        self.forget(uid)
+        in_flight = self._in_flight.get(uid)
+        if in_flight is not None:
+            await asyncio.wait([in_flight])
+
     async def close(self, grace_s: float) -> None:
         """Write no more."""
         await self._lane.close(grace_s)
 
     async def _write(self, uid: str) -> None:
-        self._in_flight.add(uid)
+        backoff = Backoff(self._jitter, initial_s=0.2)
         try:
-            while (instruction := self._latest.pop(uid, None)) is not None:
-                if instruction != self._written.get(uid) and self._may_write():
-                    await self._send(instruction)
+            while (instruction := self._latest.get(uid)) is not None:
+                error = await self._send(instruction)
+                if error is not None:
+                    await self._sleep(backoff.next_delay(error))
+                elif self._latest.get(uid) is instruction:
+                    del self._latest[uid]
         finally:
-            self._in_flight.discard(uid)
+            self._queued.discard(uid)
 
-    async def _send(self, instruction: PatchPodStatus) -> None:
+    async def _send(self, instruction: PatchPodStatus) -> Exception | None:
+        """Send a patch unless there is no need; the error if it is to be tried again."""
         pod = instruction.pod
+        if instruction == self._written.get(pod.uid) or not self._may_write():
+            return None
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/status"
         is_known_false = pod.uid in self._written
         body = status_patch(instruction, None if is_known_false else self._timestamp())
-        backoff = Backoff(self._jitter, initial_s=0.2)
+        in_flight = self._in_flight[pod.uid] = asyncio.get_running_loop().create_future()
         try:
-            await retry(lambda: self._client.patch(path, body), backoff, self._sleep, MAX_ATTEMPTS)
-        except ApiError as error:
-            # 404, and 409 or 422 for another uid: the pod this is about is gone.
-            if error.status not in (404, 409, 422):
-                log.warning("pod status not written", pod=pod.key, error=str(error))
-        except LOST_ANSWER_ERRORS as error:
-            log.warning("pod status not written", pod=pod.key, error=repr(error))
-        else:
+            await self._client.patch(path, body)
+        except (ApiError, *LOST_ANSWER_ERRORS) as error:
+            return self._judge(instruction, error)
+        finally:
+            del self._in_flight[pod.uid]
+            in_flight.set_result(None)
+        if self._latest.get(pod.uid) is not None:
             self._written[pod.uid] = instruction
+        return None
+
+    @staticmethod
+    def _judge(instruction: PatchPodStatus, error: Exception) -> Exception | None:
+        """The error if it is worth another try."""
+        if is_worth_retrying(error):
+            log.info("pod status not written yet", pod=instruction.pod.key, error=repr(error))
+            return error
+        # 404, and 409 or 422 for another uid: the pod this is about is gone.
+        if not isinstance(error, ApiError) or error.status not in (404, 409, 422):
+            log.warning("pod status not written", pod=instruction.pod.key, error=str(error))
+        return None
 
 
 def status_patch(instruction: PatchPodStatus, transition_time: str | None) -> bytes:

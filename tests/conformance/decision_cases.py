@@ -77,7 +77,7 @@ class Cluster:
 
     def uses_tying_volumes(self, key: str) -> bool:
         """Whether the volume plugins have something to say about a pod."""
-        volumes = self.objects[key]["spec"].get("volumes", ())
+        volumes = self.objects[key]["spec"].get("volumes") or ()
         return any(source in volume for volume in volumes for source in _TYING_VOLUMES)
 
 

@@ -1,28 +1,38 @@
 """The manifests as a cluster gets them, and the scheduler started the way they say."""
 
+import asyncio
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 import yaml
 from typer.testing import CliRunner
 
 from scheduler.cli import composition
+from scheduler.cli.launch import free_port
 from scheduler.cli.main import app
 from scheduler.cluster.resources import BY_KIND
-from scheduler.operator import RunOptions
+from scheduler.operator import RunOptions, run
 from tests.integration.api_client import ApiClient
 
 Json = dict[str, Any]
 
 ROOT = Path(__file__).parents[2]
 MANIFESTS = ROOT / "manifests"
+PATIENCE_S = 20.0
 KUBECTL = Path(sys.executable).parent / "kubectl"
 
 needs_kubectl = pytest.mark.skipif(not KUBECTL.exists(), reason="kubectl is not installed")
+
+
+class CannotStartError(Exception):
+    """The command line ended with an error instead of running."""
 
 
 def kustomized(folder: Path = MANIFESTS) -> list[Json]:
@@ -69,29 +79,13 @@ def container(objects: Sequence[Json]) -> Json:
     return spec
 
 
-def mount(objects: Sequence[Json], folder: Path) -> None:
-    """Fill ``folder/<volume>`` with what the pod's volumes hold once its init container has run."""
-    (init,) = pod_spec(objects)["initContainers"]
-    for volume in pod_spec(objects)["volumes"]:
-        (folder / volume["name"]).mkdir()
-        if "configMap" in volume:
-            data = the(objects, "ConfigMap", volume["configMap"]["name"])["data"]
-            for name, text in data.items():
-                (folder / volume["name"] / name).write_text(text)
-    command = [*init["command"], *arguments(init, objects, folder)]
-    subprocess.run(command, check=True, capture_output=True)
-
-
-def arguments(container: Json, objects: Sequence[Json], folder: Path) -> list[str]:
-    """A container's arguments, with variables put in and mounted paths moved into ``folder``."""
-    variables = {
+def arguments(objects: Sequence[Json]) -> list[str]:
+    """The container's arguments, with its variables put in."""
+    values = {
         f"$({entry['name']})": _field(objects, entry["valueFrom"]["fieldRef"]["fieldPath"])
-        for entry in container.get("env") or ()
+        for entry in container(objects)["env"]
     }
-    mounted = {
-        entry["mountPath"]: str(folder / entry["name"]) for entry in container["volumeMounts"]
-    }
-    return [_put_in(_put_in(argument, variables), mounted) for argument in container["args"]]
+    return [_put_in(argument, values) for argument in container(objects)["args"]]
 
 
 def _put_in(text: str, values: Mapping[str, str]) -> str:
@@ -110,7 +104,7 @@ def _field(objects: Sequence[Json], path: str) -> str:
     return str(fields[path])
 
 
-def options_of(command_line: Sequence[str]) -> RunOptions:
+def _options_of(command_line: Sequence[str]) -> RunOptions:
     """What the command line ``stowage ...`` would run."""
     collected: list[RunOptions] = []
 
@@ -122,16 +116,53 @@ def options_of(command_line: Sequence[str]) -> RunOptions:
         patch.setattr(composition, "run_until_told", collect)
         patch.setattr(composition, "set_up_logging", lambda *_flags: None)
         result = CliRunner().invoke(app, list(command_line), env={"COLUMNS": "200"})
-    assert result.exit_code == 0, result.output or repr(result.exception)
+    if result.exit_code:
+        raise CannotStartError(result.output or repr(result.exception))
     (options,) = collected
     return options
 
 
-def deployed_options(objects: Sequence[Json], folder: Path, kubeconfig: Path) -> RunOptions:
+async def deployed_options(objects: Sequence[Json], kubeconfig: Path) -> RunOptions:
     """What the Deployment's container runs, against another cluster than its own.
 
-    It serves on a free port of the loopback and leaves signals and garbage collector alone.
+    Raises:
+        CannotStartError: the configuration cannot be read, or something is wrong with it.
     """
-    mount(objects, folder)
-    here = [f"--kubeconfig={kubeconfig}"]
-    return options_of([*arguments(container(objects), objects, folder), *here])
+    command_line = [*arguments(objects), f"--kubeconfig={kubeconfig}"]
+    # The command has an event loop of its own while it reads.
+    return await asyncio.to_thread(_options_of, command_line)
+
+
+@asynccontextmanager
+async def running(options: RunOptions) -> AsyncIterator[str]:
+    """Run it in this process; yields the URL once it answers there. It must end in good order."""
+    assert options.serving is not None
+    stop = asyncio.Event()
+    serving = replace(options.serving, bind_address="127.0.0.1", port=free_port())
+    here = replace(options, serving=serving, stop=stop, owns_process=False)
+    process = asyncio.create_task(run(here))
+    url = f"https://127.0.0.1:{serving.port}"
+    try:
+        await asyncio.wait_for(_answering(url), PATIENCE_S)
+        yield url
+    finally:
+        stop.set()
+        assert await asyncio.wait_for(process, PATIENCE_S) == 0
+
+
+async def _answering(url: str) -> None:
+    async with serving_client(url, "") as client:
+        while True:
+            with suppress(aiohttp.ClientConnectorError):
+                async with client.get("/livez"):
+                    return
+            await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def serving_client(url: str, token: str) -> AsyncIterator[aiohttp.ClientSession]:
+    """A client of what the scheduler serves, which shows a token; certificates are not checked."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    connector = aiohttp.TCPConnector(ssl=False)
+    async with aiohttp.ClientSession(url, headers=headers, connector=connector) as session:
+        yield session

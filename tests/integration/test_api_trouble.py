@@ -19,7 +19,7 @@ import pytest
 from scheduler.cluster import FaultRule
 from scheduler.cluster.errors import ApiError
 from scheduler.cluster.resources import PODS
-from tests.support.auditor import Auditor, node_of, scheduled_condition
+from tests.support.auditor import PATIENCE_S, node_of, scheduled_condition
 from tests.support.running_scheduler import running_scheduler, scheduler_process
 from tests.support.troubled_cluster import (
     NUM_NODES,
@@ -170,11 +170,11 @@ async def test_a_pod_that_finds_a_place_is_not_told_that_it_has_none(
     """A status patch under way when the place appears must not land after the binding."""
     for number in range(NUM_NODES):
         sea.delete_node(number)
+    sea.add_full_node()
     async with running_scheduler(sea.kubeconfig) as scheduler:
         sea.fail(FaultRule("PATCH", "/status$", times=NUM_PODS, delay_s=0.2))
         sea.fill(NUM_PODS)
-        while not scheduler.engine.pending_counts()["unschedulable"]:
-            await asyncio.sleep(0.01)
+        await _soon(lambda: scheduler.engine.pending_counts()["unschedulable"] > 0)
         for number in range(NUM_NODES):
             sea.add_node(number)
         await sea.expect_well(scheduler)
@@ -202,7 +202,7 @@ async def test_pods_deleted_while_they_are_bound(sea: TroubledCluster) -> None:
     names = sea.fill(NUM_PODS)
     sea.fail(FaultRule("POST", BINDINGS, times=NUM_PODS, delay_s=0.1))
     async with running_scheduler(sea.kubeconfig) as scheduler:
-        await _bindings_begun(scheduler.engine.in_flight)
+        await _soon(lambda: scheduler.engine.in_flight() > 0)
         for name in names[::3]:
             sea.delete(name)
         # Others take their names, with other UIDs, while the old ones' bindings are in flight.
@@ -216,9 +216,9 @@ async def test_pods_deleted_while_they_are_bound(sea: TroubledCluster) -> None:
         await sea.expect_well(scheduler)
 
 
-async def _bindings_begun(in_flight: Callable[[], int]) -> None:
-    async with asyncio.timeout(20):
-        while not in_flight():  # noqa: ASYNC110 - the engine tells nobody
+async def _soon(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not holds():  # noqa: ASYNC110 - the engine tells nobody
             await asyncio.sleep(0.005)
 
 
@@ -245,6 +245,7 @@ async def test_nodes_that_come_back_as_others_in_mid_drain(sea: TroubledCluster)
 async def test_pods_that_were_there_before_their_node(sea: TroubledCluster) -> None:
     for number in range(NUM_NODES):
         sea.delete_node(number)
+    sea.add_full_node()
     sea.fill(NUM_PODS)
     auditor = sea.auditor
     async with running_scheduler(sea.kubeconfig) as scheduler:
@@ -261,7 +262,7 @@ async def test_pods_bound_by_somebody_else(sea: TroubledCluster) -> None:
     names = sea.fill(NUM_PODS, cpu="")
     sea.fail(FaultRule("POST", BINDINGS, times=20, delay_s=0.1))
     async with running_scheduler(sea.kubeconfig) as scheduler:
-        await _bindings_begun(scheduler.engine.in_flight)
+        await _soon(lambda: scheduler.engine.in_flight() > 0)
         for number, name in enumerate(names):
             if number % 2 and not node_of(sea.auditor.named(name)):
                 sea.bind_elsewhere(name, f"n{number % 3}")
@@ -299,13 +300,13 @@ async def test_malformed_objects_stop_nothing(sea: TroubledCluster) -> None:
     for number, spoil in enumerate(MALFORMED.values()):
         for place in ({}, {"nodeName": "n1"}):
             name = f"bad{number}{place.get('nodeName', '')}"
-            sea.create(small_pod(name, ""))
+            sea.create(small_pod(name, "", **place))
             found = store.get(PODS.stored_in, "default", name)
             assert found is not None
             pod = {
                 **found.obj,
                 "metadata": dict(found.obj["metadata"]),
-                "spec": {**found.obj["spec"], "containers": [dict(_container(found.obj))], **place},
+                "spec": {**found.obj["spec"], "containers": [dict(_container(found.obj))]},
             }
             spoil(pod)
             store.put(PODS.stored_in, pod)
@@ -325,5 +326,9 @@ async def test_malformed_objects_stop_nothing(sea: TroubledCluster) -> None:
         sea.forget_history()
         sea.fail(FaultRule("GET", LISTS, times=1, status=500))
         await sea.expect_well(stays=is_bad)
-    told = [item.obj for item in store.collection("events.events.k8s.io").items()]
-    assert told
+    regarding = {
+        event.obj["regarding"]["name"]
+        for event in store.collection("events").items()
+        if event.obj["reason"] == "FailedScheduling"
+    }
+    assert {f"bad{number}" for number in range(len(MALFORMED))} <= regarding

@@ -173,10 +173,10 @@ async def test_an_invalid_edit_changes_nothing_and_is_refused_aloud(scheduler: S
     event = await scheduler.event("InvalidConfiguration")
     assert event["type"] == "Warning"
     assert event["regarding"]["kind"] == "ConfigMap"
+    where = "profiles[0].plugins.score.enabled[0].name"
     mistakes = (
         "podMaxBackoffSeconds: -1 (expected at least podInitialBackoffSeconds, 1)",
-        'profiles[0].plugins.score.enabled[0].name: "NodeResourceFit" '
-        "(expected the name of a known plugin)",
+        f'{where}: "NodeResourceFit" (expected the name of a known plugin)',
     )
     assert event["note"] == f"{old} stays in force; {'; '.join(mistakes)}"
     assert await scheduler.metric("stowage_configuration_errors") == 2

@@ -1,38 +1,30 @@
 """What is deployed fits together: manifests, command line, image, metrics."""
 
-import asyncio
 import json
 import re
 import shutil
-import socket
 import tomllib
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 import yaml
 
 from scheduler.cli.config_file import read_configuration
 from scheduler.cluster import ClusterOptions, EmbeddedCluster
-from scheduler.operator import run
 from tests.integration.api_client import NODES, PODS, ApiClient, node, pod, until
 from tests.integration.api_servers import ApiServerUnderTest
 from tests.integration.deployed import (
     MANIFESTS,
     ROOT,
     apply,
-    arguments,
     container,
     deployed_options,
     kustomized,
-    mount,
     needs_kubectl,
-    options_of,
     pod_spec,
+    running,
+    serving_client,
     the,
 )
 from tests.integration.test_kubectl import kubectl_for
@@ -43,7 +35,6 @@ Json = dict[str, Any]
 
 MONITORING = MANIFESTS / "overlays" / "monitoring"
 RENAMED = MANIFESTS / "overlays" / "renamed"
-PATIENCE_S = 20.0
 
 
 @pytest.fixture(scope="module")
@@ -74,45 +65,28 @@ async def test_kubectl_applies_everything_and_then_finds_nothing_to_change(
 
 
 async def test_the_deployment_schedules_serves_and_answers_its_probes_over_https(
-    objects: list[Json], api_server: ApiServerUnderTest, api: ApiClient, tmp_path: Path
+    objects: list[Json], api_server: ApiServerUnderTest, api: ApiClient
 ) -> None:
     await apply(api, [found for found in objects if found["kind"] != "Deployment"])
     await api.create(NODES, node("n1"))
     await api.create(PODS, pod("a", schedulerName="stowage"))
-    async with _running(objects, api_server, tmp_path) as serving:
+    options = await deployed_options(objects, api_server.kubeconfig)
+    assert options.serving is not None
+    assert options.serving.port == container(objects)["ports"][0]["containerPort"]
+    async with (
+        running(options) as url,
+        serving_client(url, "") as kubelet,
+        serving_client(url, api_server.token) as prometheus,
+    ):
         await until(api, PODS, "a", lambda found: bool(found["spec"].get("nodeName")))
         for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
             get = container(objects)[probe]["httpGet"]
             assert get["scheme"] == "HTTPS"
-            async with serving.get(get["path"]) as answer:
+            async with kubelet.get(get["path"]) as answer:
                 assert (answer.status, await answer.text()) == (200, "ok")
-        async with serving.get("/metrics") as answer:
+        async with prometheus.get("/metrics") as answer:
             exposition = await answer.text()
     _check_metrics_exist(exposition)
-
-
-@asynccontextmanager
-async def _running(
-    objects: Sequence[Json], server: ApiServerUnderTest, folder: Path
-) -> AsyncIterator[aiohttp.ClientSession]:
-    """The scheduler as deployed, and a client of what it serves; ends in good order."""
-    options = deployed_options(objects, folder, server.kubeconfig)
-    assert options.serving is not None
-    assert options.serving.port == container(objects)["ports"][0]["containerPort"]
-    assert options.leader_election is not None
-    port, stop = _free_port(), asyncio.Event()
-    serving = replace(options.serving, bind_address="127.0.0.1", port=port)
-    options = replace(options, serving=serving, stop=stop, owns_process=False)
-    process = asyncio.create_task(run(options))
-    connector = aiohttp.TCPConnector(ssl=False)
-    try:
-        async with aiohttp.ClientSession(
-            f"https://127.0.0.1:{port}", connector=connector
-        ) as session:
-            yield session
-    finally:
-        stop.set()
-        assert await asyncio.wait_for(process, PATIENCE_S) == 0
 
 
 def _check_metrics_exist(exposition: str) -> None:
@@ -129,23 +103,17 @@ def _metrics_asked_for() -> set[str]:
     monitored = kustomized(MONITORING)
     for group in the(monitored, "PrometheusRule")["spec"]["groups"]:
         expressions += [rule["expr"] for rule in group["rules"]]
-    named = r"\b(?:scheduler|stowage|process)_[a-z_]+(?=\{)"
+    named = r"\b[a-z]+_[a-z_]+(?=\{)"
     found = [re.findall(named, expression) for expression in expressions]
     assert all(found)
     return {name for names in found for name in names}
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 def test_the_monitoring_overlay_adds_to_the_base_and_changes_nothing(objects: list[Json]) -> None:
     monitored = kustomized(MONITORING)
     assert [found for found in objects if found not in monitored] == []
     added = [found["kind"] for found in monitored if found not in objects]
-    assert sorted(added) == ["ConfigMap", "PrometheusRule", "ServiceMonitor"]
+    assert sorted(added) == ["ClusterRole", "ConfigMap", "PrometheusRule", "ServiceMonitor"]
     dashboard = the(monitored, "ConfigMap", "stowage-dashboard")
     assert json.loads(dashboard["data"]["stowage.json"])["title"] == "Stowage"
     endpoint = the(monitored, "ServiceMonitor")["spec"]["endpoints"][0]
@@ -172,7 +140,7 @@ def _edited(folder: Path) -> Path:
         ("renamed", "batch-scheduling", "stowage-batch"),
     ],
 )
-def test_names_agree_wherever_it_is_deployed(
+async def test_names_agree_wherever_it_is_deployed(
     variant: str, namespace: str, name: str, tmp_path: Path
 ) -> None:
     folders = {"as it is": MANIFESTS, "renamed": RENAMED}
@@ -190,8 +158,12 @@ def test_names_agree_wherever_it_is_deployed(
     assert pod_spec(objects)["serviceAccountName"] == name
     named = [rule["resourceNames"] for rule in the(objects, "Role")["rules"][1:]]
     assert named == [[name], [the(objects, "ConfigMap")["metadata"]["name"]]]
-    mount(objects, tmp_path)
-    options = options_of(arguments(container(objects), objects, tmp_path))
+    async with EmbeddedCluster() as cluster, ApiClient(cluster.url, "") as api:
+        await apply(api, objects)
+        kubeconfig = cluster.write_kubeconfig(tmp_path / "kubeconfig")
+        options = await deployed_options(objects, kubeconfig)
+    assert options.config_map is not None
+    assert str(options.config_map.reference) == f"{namespace}/{name}:config.yaml"
     assert options.leader_election is not None
     assert options.leader_election.lease_name == name
     assert options.leader_election.lease_namespace == namespace
@@ -204,12 +176,14 @@ def test_the_pod_meets_the_restricted_pod_security_standard(objects: list[Json])
     spec = pod_spec(objects)
     assert spec["securityContext"]["runAsNonRoot"] is True
     assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
-    for found in [*spec["initContainers"], *spec["containers"]]:
+    for found in spec["containers"]:
         assert found["securityContext"] == {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,
             "capabilities": {"drop": ["ALL"]},
         }
+        # Where temporary files go, the self-signed certificate's among them.
+        assert "/tmp" in {mounted["mountPath"] for mounted in found["volumeMounts"]}
 
 
 def test_selectors_find_the_pods(objects: list[Json]) -> None:
@@ -226,7 +200,7 @@ def test_selectors_find_the_pods(objects: list[Json]) -> None:
 def test_the_image_is_the_one_the_dockerfile_builds(objects: list[Json]) -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     spec = pod_spec(objects)
-    images = {found["image"] for found in [*spec["initContainers"], *spec["containers"]]}
+    images = {found["image"] for found in spec["containers"]}
     assert images == {f"stowage:{version}"}
     dockerfile = (ROOT / "Dockerfile").read_text()
     user = spec["securityContext"]["runAsUser"]

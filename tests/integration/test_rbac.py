@@ -2,9 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
-from copy import deepcopy
-from dataclasses import dataclass, replace
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,17 +19,21 @@ from scheduler.cluster import (
 from scheduler.cluster.rbac import Decision, rule_allows
 from scheduler.cluster.request_attributes import Attributes
 from scheduler.cluster.users import User
-from scheduler.operator import RunOptions, run
 from tests.integration.api_client import MERGE, NODES, PODS, ApiClient, node, pod
-from tests.integration.api_servers import ApiServerUnderTest
+from tests.integration.api_servers import ApiServerUnderTest, self_signed_certificate
 from tests.integration.deployed import (
     MANIFESTS,
+    PATIENCE_S,
+    CannotStartError,
     apply,
     deployed_options,
     kustomized,
     needs_kubectl,
+    running,
+    serving_client,
     the,
 )
+from tests.integration.test_kubectl import kubectl_for
 
 pytestmark = needs_kubectl
 
@@ -42,7 +44,6 @@ EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/stowage"
 TOKEN = "administrator"
 SERVICE_ACCOUNT_TOKEN = "service-account"
-PATIENCE_S = 20.0
 
 AWAITED = {
     ("", "pods", "delete"): "preemption deletes its victims",
@@ -54,7 +55,6 @@ AWAITED = {
     ("storage.k8s.io", "csidrivers", "*"): "volumes are not counted yet",
     ("storage.k8s.io", "csistoragecapacities", "*"): "volumes are not bound yet",
     ("storage.k8s.io", "volumeattachments", "*"): "volumes are not counted yet",
-    ("", "configmaps", "*"): "the configuration is read from the mounted file",
 }
 """Rights of parts that do not run yet, each with what will need it."""
 
@@ -107,24 +107,25 @@ class Request(NamedTuple):
     decision: Decision
 
 
-@dataclass
-class Story:
-    """A scheduler that runs with the rights of its service account, and what it asked for."""
-
-    api: ApiClient
-    cluster: EmbeddedCluster | None
-    requests: list[Request]
-
-
 async def _eventually(condition: Callable[[], Awaitable[bool]]) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while not await condition():  # noqa: ASYNC110 - the server tells nobody
             await asyncio.sleep(0.02)
 
 
+class Story(NamedTuple):
+    """A scheduler that runs in an embedded cluster with the rights of its service account."""
+
+    api: ApiClient
+    cluster: EmbeddedCluster
+    url: str
+
+
 @asynccontextmanager
-async def _embedded(objects: Sequence[Json], folder: Path) -> AsyncIterator[Story]:
-    """The scheduler of the manifests in an embedded cluster where roles count."""
+async def _told(
+    objects: Sequence[Json], folder: Path, requests: list[Request]
+) -> AsyncIterator[Story]:
+    """Deploy ``objects`` where roles count, and collect what the scheduler asks for."""
     user = service_account_user(NAMESPACE, "stowage")
     options = ClusterOptions(
         token=TOKEN,
@@ -137,29 +138,22 @@ async def _embedded(objects: Sequence[Json], folder: Path) -> AsyncIterator[Stor
         EmbeddedCluster(options=options) as cluster,
         ApiClient(cluster.url, TOKEN) as api,
     ):
-        story = Story(api, cluster, [])
 
         def audit(asking: User, attributes: Attributes, decision: Decision) -> None:
             if asking == user:
-                story.requests.append(Request(attributes, decision))
+                requests.append(Request(attributes, decision))
 
         cluster.server.access.audit = audit
         await apply(api, objects)
         kubeconfig = write_kubeconfig(folder / "kubeconfig", cluster.url, SERVICE_ACCOUNT_TOKEN)
-        async with _scheduling(deployed_options(objects, folder, kubeconfig)):
-            yield story
+        async with running(await deployed_options(objects, kubeconfig)) as url:
+            yield Story(api, cluster, url)
 
 
-@asynccontextmanager
-async def _scheduling(options: RunOptions) -> AsyncIterator[None]:
-    stop = asyncio.Event()
-    options = replace(options, serving=None, stop=stop, owns_process=False)
-    process = asyncio.create_task(run(options))
-    try:
-        yield
-    finally:
-        stop.set()
-        await asyncio.wait_for(process, PATIENCE_S)
+async def _metrics_status(url: str, token: str = TOKEN) -> int:
+    """What somebody is answered, the cluster's administrator by default, who asks for metrics."""
+    async with serving_client(url, token) as client, client.get("/metrics") as answer:
+        return answer.status
 
 
 async def _is_bound(api: ApiClient, name: str) -> bool:
@@ -230,14 +224,15 @@ async def _failure_repeats(api: ApiClient) -> None:
 
 async def _whole_story(folder: Path) -> list[Request]:
     """Everything the scheduler asks for, in a life with a lost answer and a repeated failure."""
-    async with _embedded(kustomized(), folder) as story:
-        assert story.cluster is not None
+    requests: list[Request] = []
+    async with _told(kustomized(), folder, requests) as story:
         lost_answer = FaultRule("POST", "/binding$", times=1, is_applied=True, is_dropped=True)
         story.cluster.faults.add(lost_answer)
         await _create_pods(story.api)
         await _work_is_done(story.api)
         await _failure_repeats(story.api)
-    return story.requests
+        assert await _metrics_status(story.url) == 200
+    return requests
 
 
 @pytest.fixture(scope="module")
@@ -249,6 +244,7 @@ def requests(tmp_path_factory: pytest.TempPathFactory) -> list[Request]:
 def test_the_manifests_rights_suffice(requests: list[Request]) -> None:
     asked = {(found.attributes.verb, found.attributes.resource) for found in requests}
     assert {("create", "pods"), ("patch", "events"), ("update", "leases")} <= asked
+    assert {("create", "tokenreviews"), ("create", "subjectaccessreviews")} <= asked
     assert [found for found in requests if not found.decision.is_allowed] == []
 
 
@@ -272,20 +268,50 @@ async def test_without_any_one_rule_a_request_is_refused(
         awaited = [found for found in GRANTS if (found.role, found.rule) == (kind, index)]
         assert all(grant.awaited_by() for grant in awaited)
         pytest.skip(awaited[0].awaited_by())
-    objects = deepcopy(kustomized())
+    objects = kustomized()
     rules = the(objects, kind)["rules"]
     assert rules[index] == rule
     del rules[index]
-    async with _embedded(objects, tmp_path) as story:
-        await _create_pods(story.api)
+    asked: list[Request] = []
 
-        async def is_refused() -> bool:
-            return any(
-                not found.decision.is_allowed and rule_allows(rule, found.attributes)
-                for found in story.requests
-            )
+    async def is_refused() -> bool:
+        return any(
+            not found.decision.is_allowed and rule_allows(rule, found.attributes) for found in asked
+        )
 
-        await _eventually(is_refused)
+    # It may not even start: without its configuration it does not.
+    with suppress(CannotStartError):
+        async with _told(objects, tmp_path, asked) as story:
+            await _create_pods(story.api)
+            await _eventually(is_refused)
+    assert await is_refused()
+
+
+async def test_metrics_are_shown_to_whoever_has_the_role_for_it(tmp_path: Path) -> None:
+    monitored = kustomized(MANIFESTS / "overlays" / "monitoring")
+    role = the(monitored, "ClusterRole", "stowage-metrics-reader")
+    group = {"kind": "Group", "name": "system:serviceaccounts"}
+    binding = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "readers"},
+        "roleRef": {"kind": "ClusterRole", "name": "stowage-metrics-reader"},
+        "subjects": [group],
+    }
+    async with _told(kustomized(), tmp_path, []) as story:
+        assert await _metrics_status(story.url, SERVICE_ACCOUNT_TOKEN) == 403
+    async with _told([*kustomized(), role, binding], tmp_path, []) as story:
+        assert await _metrics_status(story.url, SERVICE_ACCOUNT_TOKEN) == 200
+
+
+async def test_nobody_sees_metrics_if_their_access_cannot_be_reviewed(tmp_path: Path) -> None:
+    delegating = the(kustomized(), "ClusterRoleBinding", "stowage-auth-delegator")
+    objects = [found for found in kustomized() if found != delegating]
+    asked: list[Request] = []
+    async with _told(objects, tmp_path, asked) as story:
+        assert await _metrics_status(story.url) == 401
+    refused = [found.attributes for found in asked if not found.decision.is_allowed]
+    assert {(found.verb, found.resource) for found in refused} == {("create", "tokenreviews")}
 
 
 def _rule_of(kind: str, index: int) -> Json:
@@ -332,6 +358,32 @@ async def test_the_rights_suffice_on_another_api_server(
     path = tmp_path / "kubeconfig"
     path.write_text(yaml.safe_dump(kubeconfig))
     await api.delete(LEASE)
-    async with _scheduling(deployed_options(objects, tmp_path, path)):
+    async with running(await deployed_options(objects, path)):
         await _create_pods(api)
         await _work_is_done(api)
+
+
+async def test_kubectl_is_told_what_it_may_not_do(tmp_path: Path) -> None:
+    """Kubectl sends tokens over TLS only."""
+    certificate, key = self_signed_certificate(tmp_path)
+    options = ClusterOptions(
+        token=TOKEN,
+        users={SERVICE_ACCOUNT_TOKEN: service_account_user(NAMESPACE, "stowage")},
+        rbac=True,
+        cert_file=certificate,
+        key_file=key,
+    )
+    async with EmbeddedCluster(options=options) as cluster:
+        kubectl = kubectl_for(cluster, tmp_path)
+        await kubectl("apply", "-k", str(MANIFESTS))
+        as_stowage = f"--token={SERVICE_ACCOUNT_TOKEN}"
+        binding = ("create", "pods", "--subresource=binding")
+        assert await kubectl(as_stowage, "auth", "can-i", *binding) == "yes\n"
+        refused = await kubectl(as_stowage, "auth", "can-i", "get", "secrets", succeeds=False)
+        assert refused == "no\n"
+        forbidden = await kubectl(as_stowage, "delete", "nodes", "n1", succeeds=False)
+    assert forbidden == (
+        'Error from server (Forbidden): nodes "n1" is forbidden: User '
+        '"system:serviceaccount:stowage-system:stowage" cannot delete resource "nodes" in API '
+        'group "" at the cluster scope\n'
+    )

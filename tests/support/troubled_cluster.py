@@ -72,6 +72,10 @@ class TroubledCluster:
         """A node joins, or comes back as another one."""
         self.cluster.add_nodes([make_node(f"n{number}", dict(CAPACITY), labels)])
 
+    def add_full_node(self) -> None:
+        """A node joins that has no room for anything."""
+        self.cluster.add_nodes([make_node("full", {**CAPACITY, "cpu": "0", "pods": "0"})])
+
     def delete_node(self, number: int) -> None:
         """A node leaves; its kubelet takes its pods along."""
         self.cluster.registry.delete(NODES, "", f"n{number}", DeleteOptions())
@@ -142,11 +146,12 @@ class TroubledCluster:
         await auditor.until(lambda: not auditor.unbound(besides=stays), "a new pod bound")
         await self._agreed(scheduler)
         told_otherwise = [
-            pod["metadata"]["name"]
+            (pod["metadata"]["name"], pod["status"].get("conditions"))
             for uid, pod in auditor.pods.items()
             if node_of(pod) and uid in auditor.waited and scheduled_condition(pod)[0] != "True"
         ]
-        assert (told_otherwise, auditor.breaches) == ([], [])
+        assert not told_otherwise, told_otherwise
+        assert not auditor.breaches, auditor.breaches
 
     async def _agreed(self, scheduler: RunningScheduler | None) -> None:
         """Wait until an engine has nothing under way and counts what there is."""

@@ -40,9 +40,8 @@ def image_locality(pod: Pod, node: Node, cluster: PlainCluster) -> int:
     containers = (*pod.spec.init_containers, *pod.spec.containers)
     mounted = [volume.image.reference for volume in pod.spec.volumes if volume.image is not None]
     total = 0
-    for name in (*(container.image for container in containers), *mounted):
-        if name.rfind(":") <= name.rfind("/"):
-            name += ":latest"
+    for image in (*(container.image for container in containers), *mounted):
+        name = image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
         if name not in _images(node):
             continue
         holders = [each for each in cluster.nodes.values() if name in _images(each)]

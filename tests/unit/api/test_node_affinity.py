@@ -40,6 +40,12 @@ def test_a_faulty_term_is_an_error_only_where_no_other_matches() -> None:
         compiled(FAULTY, SSD).matches({}, "n1")
 
 
+def test_a_comparison_has_exactly_one_value_even_if_two_are_equal() -> None:
+    """``labels.NewRequirement`` counts the values as they are sent."""
+    twice = NodeSelectorTerm((NodeSelectorRequirement("gen", "Gt", ("5", "5")),))
+    assert "exactly one value is required" in compiled(twice).problem
+
+
 def test_fields_other_than_the_name_count_as_empty() -> None:
     other = NodeSelectorTerm(match_fields=(NodeSelectorRequirement("metadata.x", "NotIn", ("a",)),))
     assert compiled(other).matches({}, "n1")

@@ -157,3 +157,42 @@ def test_the_engine_has_a_framework_for_each_profile() -> None:
 
 def test_configuration_is_what_the_types_say() -> None:
     assert isinstance(effective_configuration(None, None, {}), KubeSchedulerConfiguration)
+
+
+@pytest.mark.parametrize("flag", ["--config=file.yaml", "--scheduler-name=mine"])
+def test_a_config_map_goes_with_nothing_else_that_names_profiles(
+    started: list[RunOptions], flag: str
+) -> None:
+    exit_status, errors = run("--configmap=a/b", flag)
+    assert exit_status == 1
+    assert f"no {flag.partition('=')[0]}" in errors
+    assert started == []
+
+
+def test_a_config_map_is_read_and_then_followed(
+    started: list[RunOptions], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = HEADER + "leaderElection: {resourceName: from-map}\nprofiles: [{schedulerName: a}]\n"
+    monkeypatch.setattr(composition, "read_config_map", lambda *_where: text)
+    assert run("--configmap=a/b:c", "--leader-elect-lease-duration=20s") == (0, "")
+    (options,) = started
+    assert options.scheduler_names == ("a",)
+    assert options.leader_election is not None
+    assert options.leader_election.lease_name == "from-map"
+    assert options.config_map is not None
+    assert str(options.config_map.reference) == "a/b:c"
+    # A version that only repeats the start is the same, flags put over it.
+    assert options.config_map.load(text).hash == options.configuration.hash
+    with pytest.raises(InvalidConfiguration, match=r"leaderElection\.resourceName"):
+        options.config_map.load(text.replace("from-map", "another"))
+
+
+def test_a_config_map_names_no_kubeconfig(
+    started: list[RunOptions], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = HEADER + "clientConnection: {kubeconfig: /some/where}\n"
+    monkeypatch.setattr(composition, "read_config_map", lambda *_where: text)
+    exit_status, errors = run("--configmap=a/b")
+    assert exit_status == 1
+    assert "clientConnection.kubeconfig" in errors
+    assert started == []

@@ -32,9 +32,11 @@ class PreScores:
         return self.status
 
 
-def _schedule(*plugins: Plugin, nodes: tuple[str, ...] = NODES) -> SchedulingResult:
+def _schedule(
+    *plugins: Plugin, nodes: tuple[str, ...] = NODES, nominated: str = ""
+) -> SchedulingResult:
     cluster = MirroredCluster([make_node(name) for name in nodes])
-    pod = cluster.info(make_pod("p"))
+    pod = cluster.info(make_pod("p", nominated_node=nominated))
     return schedule_pod(
         framework_of(*plugins), cluster.snapshot(), pod, CycleState(), lambda ties: ties - 1
     )
@@ -85,6 +87,26 @@ def test_a_pod_that_fits_nowhere_learns_why_and_what_post_filter_did() -> None:
     assert result.message == "0/3 nodes are available: 1 too far, 2 too small."
     assert result.unschedulable_plugins == {"A", "B"}
     assert (result.nominated_node_name, result.evaluated_nodes) == ("n1", 3)
+
+
+def test_a_nominated_node_that_pre_filter_left_out_is_told_with_its_own_reason() -> None:
+    """``evaluateNominatedNode`` writes into the diagnosis that the search goes on with."""
+    narrows = Narrows("A", PreFilterResult(node_names=frozenset({"n0"})))
+    result = _schedule(narrows, Refuses("B", {"n0", "n2"}, "too far"), nominated="n2")
+    assert isinstance(result, Unschedulable)
+    assert result.message == (
+        "0/3 nodes are available: 1 node(s) didn't satisfy plugin(s) [A B], 2 too far."
+    )
+    assert result.unschedulable_plugins == {"A", "B"}
+
+
+def test_a_nominated_node_that_pre_filter_kept_counts_once() -> None:
+    narrows = Narrows("A", PreFilterResult(node_names=frozenset({"n0"})))
+    result = _schedule(narrows, Refuses("B", {"n0"}, "too far"), nominated="n0")
+    assert isinstance(result, Unschedulable)
+    assert result.message == (
+        "0/3 nodes are available: 1 too far, 2 node(s) didn't satisfy plugin(s) [A B]."
+    )
 
 
 def test_a_pod_that_pre_filter_rejects_is_not_filtered() -> None:

@@ -89,6 +89,13 @@ async def test_the_pod_is_read_until_there_is_an_answer() -> None:
     assert len(client.sent("GET")) == 4
 
 
+@pytest.mark.parametrize("refusal", [ApiError(403, "Forbidden"), ApiError(401), b"<html>"], ids=str)
+async def test_a_refusal_to_show_the_pod_is_no_answer(refusal: Any) -> None:
+    client = FakeApiClient(post=[TimeoutError()], get=[refusal, _pod(node="n1")])
+    assert await _bind(client) == SUCCEEDED
+    assert len(client.sent("GET")) == 2
+
+
 async def test_a_server_that_cannot_be_reached_is_tried_again_without_reading() -> None:
     client = FakeApiClient(post=[UNREACHABLE, UNREACHABLE, {}])
     assert await _bind(client) == SUCCEEDED

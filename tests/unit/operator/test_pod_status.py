@@ -130,3 +130,38 @@ async def test_nothing_is_written_for_a_forgotten_pod_or_without_the_lease() -> 
     _writer(client, may_write=False).patch(REFUSED)
     await _settle()
     assert client.requests == []
+
+
+async def test_a_patch_is_tried_for_as_long_as_the_server_is_away() -> None:
+    client = FakeApiClient(patch=[*(TimeoutError() for _ in range(50)), {}])
+    writer = _writer(client)
+    writer.patch(REFUSED)
+    await client.has_sent(51)
+    await _settle()
+    assert len(client.requests) == 51
+
+
+async def test_a_newer_patch_takes_the_place_of_one_that_is_tried_again() -> None:
+    client = FakeApiClient(patch=[TimeoutError(), {}])
+    writer = _writer(client)
+    writer.patch(REFUSED)
+    await client.has_sent(1)
+    writer.patch(PatchPodStatus(POD, "Unschedulable", "news"))
+    await _settle()
+    messages = [status["conditions"][0]["message"] for status in _status(client)]
+    assert messages == [REFUSED.message, "news"]
+
+
+async def test_a_binding_waits_for_a_patch_under_way_and_drops_the_next() -> None:
+    client = FakeApiClient(patch=[TimeoutError()])
+    writer = _writer(client)
+    writer.patch(REFUSED)
+    await client.has_sent(1)
+    writer.patch(NOMINATED)
+    await writer.give_way("u1")
+    await _settle()
+    assert len(client.requests) == 1
+
+
+async def test_a_binding_of_a_pod_without_a_patch_need_not_wait() -> None:
+    await asyncio.wait_for(_writer(FakeApiClient()).give_way("u1"), 5.0)

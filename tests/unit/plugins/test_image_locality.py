@@ -36,9 +36,11 @@ def test_an_image_below_the_threshold_counts_nothing() -> None:
     assert _scores("registry.example/small") == [0, 0]
 
 
-def test_an_image_volume_counts_as_a_container_does() -> None:
+def test_an_image_volume_counts_but_does_not_raise_the_upper_threshold() -> None:
+    """``sumImageScores`` sees volumes, ``calculatePriority`` is told of containers only."""
     volume = Volume(name="v", image=ImageVolumeSource("registry.example/large:1"))
-    assert _scores("other", volumes=(volume,)) == [100 * (1023 - 23) // (2000 - 23), 0]
+    assert _scores("other", volumes=(volume,)) == [100, 0]
+    assert _scores("other", "third", volumes=(volume,)) == [100 * (1023 - 23) // (2000 - 23), 0]
 
 
 @pytest.mark.parametrize(

@@ -30,9 +30,11 @@ def _rules(*required: NodeSelectorTerm, preferred: dict[str, int] | None = None)
         required_during_scheduling_ignored_during_execution=(
             NodeSelector(required) if required else None
         ),
-        preferred_during_scheduling_ignored_during_execution=tuple(
+        preferred_during_scheduling_ignored_during_execution=None
+        if preferred is None
+        else tuple(
             PreferredSchedulingTerm(weight, _labels(_in("disk", disk)))
-            for disk, weight in (preferred or {}).items()
+            for disk, weight in preferred.items()
         ),
     )
 
@@ -69,6 +71,18 @@ def _scores(plugin: NodeAffinity, cluster: MirroredCluster, pod: Pod) -> list[in
 def test_a_pod_without_rules_is_none_of_its_business(cluster: MirroredCluster) -> None:
     assert pre_filter(_plugin(), cluster, make_pod("p")).status.is_skip
     assert _scores(_plugin(), cluster, make_pod("p")) is None
+
+
+def test_rules_that_ask_nothing_are_rules_all_the_same(cluster: MirroredCluster) -> None:
+    """PreFilter and PreScore of v1.36 skip for nil only, not for what is there but empty."""
+    assert pre_filter(_plugin(), cluster, make_pod("p", node_selector={})).status.is_success
+    nothing = Rules(preferred_during_scheduling_ignored_during_execution=())
+    pod = make_pod("p", affinity=Affinity(node_affinity=nothing))
+    assert pre_filter(_plugin(), cluster, pod).status.is_skip
+    assert _scores(_plugin(), cluster, pod) == [0, 0, 0]
+    blank = PreferredSchedulingTerm(5, _labels())
+    added = _plugin(Rules(preferred_during_scheduling_ignored_during_execution=(blank,)))
+    assert _scores(added, cluster, make_pod("p")) == [0, 0, 0]
 
 
 def test_a_node_selector_must_match(cluster: MirroredCluster) -> None:

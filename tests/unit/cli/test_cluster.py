@@ -1,0 +1,26 @@
+"""`stowage cluster` refuses what cannot work before it listens."""
+
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from scheduler.cli.main import app
+
+
+def cluster(*flags: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["cluster", "--listen=127.0.0.1:0", *flags])
+    return result.exit_code, " ".join(result.stderr.split())
+
+
+def test_roles_without_an_administrator_are_refused() -> None:
+    exit_status, errors = cluster("--rbac")
+    assert exit_status == 1
+    assert "with RBAC the administrator needs one" in errors
+
+
+def test_a_wrong_token_file_is_refused(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens.csv"
+    tokens.write_text("only-a-token\n")
+    exit_status, errors = cluster(f"--token-auth-file={tokens}")
+    assert exit_status == 1
+    assert "1 columns, expected token,user,uid[,groups]" in errors.replace(" ,", ",")

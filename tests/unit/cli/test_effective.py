@@ -1,0 +1,107 @@
+"""The effective configuration: nothing left to defaults, and itself when loaded again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from scheduler.api.config import API_VERSION, KIND, configuration_hash, load_configuration
+from scheduler.cli.effective import effective_builtins
+from scheduler.cli.main import app
+from scheduler.cli.profiles import make_frameworks
+from scheduler.plugins import in_tree_registry
+
+REPOSITORY = Path(__file__).parents[3]
+SAMPLES = sorted((REPOSITORY / "config").glob("*.yaml"))
+
+
+def effective(builtins: Any) -> dict[str, Any]:
+    registry = in_tree_registry()
+    configuration = load_configuration(builtins)
+    frameworks = make_frameworks(configuration, registry)
+    return effective_builtins(configuration, frameworks, registry)
+
+
+def configuration(**fields: Any) -> dict[str, Any]:
+    return {"apiVersion": API_VERSION, "kind": KIND, **fields}
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.name)
+def test_loading_it_gives_itself(sample: Path) -> None:
+    shown = effective(yaml.safe_load(sample.read_text()))
+    assert effective(yaml.safe_load(yaml.safe_dump(shown))) == shown
+
+
+def test_it_gives_the_same_plugins_in_the_same_order_with_the_same_weights() -> None:
+    registry = in_tree_registry()
+    (written,) = make_frameworks(load_configuration(), registry)
+    (loaded,) = make_frameworks(load_configuration(effective(None)), registry)
+    for point, plugins in written.profile.plugins.items():
+        names = [plugin.name for plugin in loaded.profile.plugins[point]]
+        assert names == [plugin.name for plugin in plugins]
+    assert loaded.profile.weights == written.profile.weights
+
+
+def test_what_is_written_in_two_ways_is_called_the_same() -> None:
+    plain = effective(configuration())
+    spelled_out = effective(
+        configuration(
+            parallelism=16,
+            profiles=[
+                {
+                    "schedulerName": "stowage",
+                    "plugins": {"score": {"enabled": [{"name": "TaintToleration", "weight": 3}]}},
+                    "pluginConfig": [{"name": "InterPodAffinity", "args": {}}],
+                }
+            ],
+        )
+    )
+    assert configuration_hash(spelled_out) == configuration_hash(plain)
+
+
+def test_another_weight_has_another_name() -> None:
+    enabled = [{"name": "TaintToleration", "weight": 4}]
+    heavier = effective(configuration(profiles=[{"plugins": {"score": {"enabled": enabled}}}]))
+    assert configuration_hash(heavier) != configuration_hash(effective(None))
+
+
+def test_private_keys_are_left_out() -> None:
+    tls = {"certData": "Y2VydA==", "keyData": "a2V5"}
+    extender = {"urlPrefix": "https://extender:8443", "tlsConfig": tls}
+    (shown,) = effective(configuration(extenders=[extender]))["extenders"]
+    assert "keyData" not in shown["tlsConfig"]
+
+
+def test_it_is_printed_on_demand_with_its_hash(tmp_path: Path) -> None:
+    runner = CliRunner()
+    shown = tmp_path / "effective.yaml"
+    result = runner.invoke(app, ["config", "show", "--effective"])
+    shown.write_text(result.stdout)
+    first_line = result.stdout.splitlines()[0]
+    checked = runner.invoke(app, ["config", "check", str(shown)])
+    assert first_line.startswith("# hash ")
+    assert first_line.removeprefix("# ") in checked.stdout
+
+
+def test_check_names_the_mistakes_of_fields_and_of_plugins_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    args = {"scoringStrategy": {"type": "Least"}}
+    profile = {
+        "plugins": {"score": {"enabled": [{"name": "Nobody"}]}},
+        "pluginConfig": [{"name": "NodeResourcesFit", "args": args}],
+    }
+    wrong = configuration(parallelism=0, podMaxBackoffSeconds="ten", profiles=[profile])
+    file.write_text(yaml.safe_dump(wrong))
+    result = CliRunner().invoke(app, ["config", "check", str(file)], env={"COLUMNS": "200"})
+    assert result.exit_code == 1
+    for path in (
+        "parallelism",
+        "podMaxBackoffSeconds",
+        "profiles[0].plugins.score.enabled[0].name",
+        "profiles[0].pluginConfig[0].args.scoringStrategy.type",
+    ):
+        assert result.stderr.count(f" {path} ") == 1

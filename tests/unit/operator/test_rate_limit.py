@@ -1,0 +1,41 @@
+"""So many requests a second, and a few at once."""
+
+from __future__ import annotations
+
+import asyncio
+
+from scheduler.operator.rate_limit import TokenBucket
+from tests.support.fake_api import FakeTime
+
+
+async def _times(bucket: TokenBucket, time: FakeTime, number: int) -> list[float]:
+    times = []
+    for _ in range(number):
+        await bucket.wait()
+        times.append(round(time.now - 1000.0, 3))
+    return times
+
+
+async def test_without_a_pause_requests_go_one_by_one() -> None:
+    time = FakeTime()
+    bucket = TokenBucket(10, 1, time.monotonic, time.sleep)
+    assert await _times(bucket, time, 4) == [0.0, 0.1, 0.2, 0.3]
+
+
+async def test_a_burst_goes_at_once_after_a_pause() -> None:
+    time = FakeTime()
+    bucket = TokenBucket(10, 3, time.monotonic, time.sleep)
+    assert await _times(bucket, time, 5) == [0.0, 0.0, 0.0, 0.1, 0.2]
+    time.now += 60.0
+    assert [at - 60.2 for at in await _times(bucket, time, 3)] == [0.0, 0.0, 0.0]
+
+
+async def test_waiters_share_the_rate() -> None:
+    time, waits = FakeTime(), []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(round(seconds, 3))
+
+    bucket = TokenBucket(10, 1, time.monotonic, sleep)
+    await asyncio.gather(*(bucket.wait() for _ in range(4)))
+    assert waits == [0.1, 0.2, 0.3]

@@ -1,0 +1,78 @@
+"""The serving certificate: given and followed, or made by ourselves."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import stat
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+
+from scheduler.operator.serving_certificate import (
+    CertificateFiles,
+    ServingCertificate,
+    self_signed,
+    self_signed_files,
+)
+
+
+def _write(folder: Path, host: str = "h1") -> CertificateFiles:
+    certificate, key = self_signed(host)
+    files = CertificateFiles(folder / "tls.crt", folder / "tls.key")
+    files.certificate.write_bytes(certificate)
+    (folder / "tls.key").write_bytes(key)
+    return files
+
+
+def test_our_own_certificate_is_good_for_this_host() -> None:
+    certificate = x509.load_pem_x509_certificate(self_signed("10.1.2.3")[0])
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert "localhost" in names.get_values_for_type(x509.DNSName)
+    addresses = [str(each) for each in names.get_values_for_type(x509.IPAddress)]
+    assert set(addresses) == {"127.0.0.1", "::1", "10.1.2.3"}
+
+
+def test_one_in_memory_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert ServingCertificate(None, None, "0.0.0.0").context.minimum_version is (
+        ssl.TLSVersion.TLSv1_2
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_in_a_directory_is_found_again(tmp_path: Path) -> None:
+    folder = tmp_path / "certificates"
+    files = self_signed_files(folder, "0.0.0.0")
+    first = files.certificate.read_bytes()
+    assert stat.S_IMODE((folder / "stowage.key").stat().st_mode) == 0o600
+    assert self_signed_files(folder, "0.0.0.0").certificate.read_bytes() == first
+    assert not ServingCertificate(None, folder, "0.0.0.0").reload()
+
+
+def test_changed_files_are_loaded_again(tmp_path: Path) -> None:
+    files = _write(tmp_path)
+    served = ServingCertificate(files, None, "")
+    assert not served.reload()
+    _write(tmp_path, "h2")
+    assert served.reload()
+    assert not served.reload()
+
+
+def test_a_pair_that_does_not_match_leaves_the_old_one_in_place(tmp_path: Path) -> None:
+    files = _write(tmp_path)
+    served = ServingCertificate(files, None, "")
+    key = tmp_path / "tls.key"
+    key.write_bytes(self_signed("h2")[1])
+    assert not served.reload()
+    key.unlink()
+    assert not served.reload()
+    _write(tmp_path, "h3")
+    assert served.reload()
+
+
+def test_a_missing_file_is_an_error_at_the_start(tmp_path: Path) -> None:
+    files = CertificateFiles(tmp_path / "nosuch.crt", None)
+    with pytest.raises(OSError, match=os.strerror(2)):
+        ServingCertificate(files, None, "")

@@ -1,0 +1,116 @@
+"""Other rules for a queue that is in use."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduler.queue.queued_pod import Place
+from scheduler.queue.rules import QueueRules
+from scheduler.state.pod_info import PodInfo
+from tests.unit.queue.scenario import (
+    DEFAULT_EVENTS,
+    PROFILE,
+    Gate,
+    by_priority,
+    make_queue,
+    pending,
+    pop,
+    pop_names,
+)
+
+REGISTRATIONS = {(PROFILE, plugin): events for plugin, events in DEFAULT_EVENTS.items()}
+
+
+def by_name(info: PodInfo, _queued_at: float) -> tuple[str]:
+    return (info.name,)
+
+
+def rules(**changes: object) -> QueueRules:
+    known = {"sort_key": by_priority, "pre_enqueue": Gate(), "registrations": REGISTRATIONS}
+    return QueueRules(**{**known, **changes})  # type: ignore[arg-type]
+
+
+def test_the_active_pods_are_put_in_the_new_order() -> None:
+    queue = make_queue()
+    for name, priority in (("c", 3), ("a", 1), ("b", 2)):
+        queue.add(pending(name, priority=priority), 0.0)
+    queue.reconfigure(rules(sort_key=by_name), 1.0)
+    queue.validate()
+    assert pop_names(queue) == ["a", "b", "c"]
+
+
+def test_a_sort_key_that_raises_leaves_everything_as_it_was() -> None:
+    queue = make_queue()
+    queue.add(pending("a"), 0.0)
+    queue.add(pending("b"), 0.0)
+
+    def broken(info: PodInfo, queued_at: float) -> tuple[int]:
+        raise ZeroDivisionError(info.name)
+
+    with pytest.raises(ZeroDivisionError, match="b"):
+        queue.reconfigure(rules(sort_key=broken, keeps=lambda pod: pod.name == "b"), 1.0)
+    queue.validate()
+    assert pop_names(queue) == ["a", "b"]
+
+
+def test_pods_that_the_new_rules_do_not_keep_are_handed_out() -> None:
+    queue = make_queue()
+    queue.add(pending("ours"), 0.0)
+    queue.add(pending("theirs"), 0.0)
+    dropped = queue.reconfigure(rules(keeps=lambda pod: pod.name == "ours"), 1.0)
+    assert [queued.info.name for queued in dropped] == ["theirs"]
+    queue.validate()
+    assert pop_names(queue) == ["ours"]
+
+
+def test_a_new_gate_closes_for_pods_that_were_let_in() -> None:
+    queue = make_queue()
+    info = pending("p")
+    queue.add(info, 0.0)
+    gate = Gate()
+    gate.closed = {"p"}
+    queue.reconfigure(rules(pre_enqueue=gate), 1.0)
+    queue.validate()
+    assert queue.pending_counts()["gated"] == 1
+    queue.reconfigure(rules(), 2.0)
+    assert queue.place_of(info.uid) is Place.ACTIVE
+
+
+def test_a_pod_backing_off_waits_as_long_as_the_new_rules_say() -> None:
+    queue = make_queue()
+    queue.add(pending("p"), 0.0)
+    queue.add_unschedulable(pop(queue), 0.0, is_error=True)
+    assert queue.next_deadline() == 2.0
+    queue.reconfigure(rules(initial_backoff_s=5.0), 0.5)
+    assert queue.next_deadline() == 6.0
+    queue.validate()
+
+
+def test_a_rejected_pod_gets_another_chance() -> None:
+    queue = make_queue()
+    info = pending("p")
+    queue.add(info, 0.0)
+    queue.add_unschedulable(pop(queue), 0.0, rejected_by={"NodeResourcesFit"})
+    assert queue.place_of(info.uid) is Place.UNSCHEDULABLE
+    queue.reconfigure(rules(), 0.5)
+    assert queue.place_of(info.uid) is Place.BACKOFF
+    assert queue.incoming_counts["backoff", "ConfigurationChanged"] == 1
+
+
+def test_a_pod_in_flight_is_told_when_it_comes_back() -> None:
+    queue = make_queue()
+    info = pending("p")
+    queue.add(info, 0.0)
+    in_flight = pop(queue)
+    queue.reconfigure(rules(keeps=lambda _pod: False), 0.5)
+    assert queue.place_of(info.uid) is Place.IN_FLIGHT
+    queue.add_unschedulable(in_flight, 1.0, rejected_by={"NodeResourcesFit"})
+    assert queue.place_of(info.uid) is Place.BACKOFF
+
+
+def test_pods_that_only_move_house_are_not_counted_as_incoming() -> None:
+    queue = make_queue()
+    queue.add(pending("p"), 0.0)
+    before = dict(queue.incoming_counts)
+    queue.reconfigure(rules(), 1.0)
+    assert dict(queue.incoming_counts) == before
