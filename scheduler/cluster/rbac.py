@@ -1,7 +1,7 @@
 """Who may do what, by the roles and bindings that are stored in the cluster.
 
-Follows kube-apiserver's RBAC authorizer, without aggregated roles and without the check that
-nobody hands out rights he lacks himself.
+Follows kube-apiserver's RBAC authorizer, without aggregated roles. Nor is it checked that nobody
+hands out rights he lacks himself, or that who creates by PUT may also create.
 """
 
 from collections.abc import Iterator, Sequence

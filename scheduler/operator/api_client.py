@@ -13,12 +13,13 @@ from yarl import URL
 from scheduler.operator import clock
 from scheduler.operator.api_error import ApiError, error_from_answer
 from scheduler.operator.connection import Connection
+from scheduler.operator.patience import CONNECT_WITHIN_S, Patience
 
 JSON = "application/json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
-REQUEST_TIMEOUT = aiohttp.ClientTimeout(total=30, sock_connect=5)
-LIST_TIMEOUT = aiohttp.ClientTimeout(total=120, sock_connect=5)
+LIST_TIMEOUT = Patience().list_timeout
+"""For lists outside the scheduling process."""
 
 LOST_ANSWER_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 """What a request raises when no answer came: the server may or may not have acted on it."""
@@ -46,6 +47,7 @@ class ApiClient:
     """
 
     def __init__(self, connection: Connection, observe: ObserveRequest | None = None) -> None:
+        self.patience = connection.patience
         self._connection = connection
         self._observe = observe or _observe_nothing
 
@@ -53,7 +55,7 @@ class ApiClient:
         self,
         path: str,
         params: Mapping[str, str] | None = None,
-        timeout: aiohttp.ClientTimeout = REQUEST_TIMEOUT,  # noqa: ASYNC109 - aiohttp's own limits
+        timeout: aiohttp.ClientTimeout | None = None,  # noqa: ASYNC109 - aiohttp's own limits
     ) -> bytes:
         """GET one object or list."""
         url = self._url(path)
@@ -63,7 +65,7 @@ class ApiClient:
         self,
         path: str,
         body: bytes,
-        timeout: aiohttp.ClientTimeout = REQUEST_TIMEOUT,  # noqa: ASYNC109 - aiohttp's own limits
+        timeout: aiohttp.ClientTimeout | None = None,  # noqa: ASYNC109 - aiohttp's own limits
     ) -> bytes:
         """Create."""
         return await self._request("POST", self._url(path), body, timeout)
@@ -72,7 +74,7 @@ class ApiClient:
         self,
         path: str,
         body: bytes,
-        timeout: aiohttp.ClientTimeout = REQUEST_TIMEOUT,  # noqa: ASYNC109 - aiohttp's own limits
+        timeout: aiohttp.ClientTimeout | None = None,  # noqa: ASYNC109 - aiohttp's own limits
     ) -> bytes:
         """Replace."""
         return await self._request("PUT", self._url(path), body, timeout)
@@ -91,7 +93,9 @@ class ApiClient:
         `read_timeout_s` is the longest silence before the connection counts as dead
         (`TimeoutError`).
         """
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=read_timeout_s)
+        timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=CONNECT_WITHIN_S, sock_read=read_timeout_s
+        )
         url = self._url(path).with_query(params)
         async with self._connection.session.get(url, timeout=timeout) as response:
             if response.status >= 400:
@@ -107,7 +111,7 @@ class ApiClient:
         method: str,
         url: URL,
         body: bytes | None,
-        timeout: aiohttp.ClientTimeout = REQUEST_TIMEOUT,  # noqa: ASYNC109 - aiohttp's own limits
+        timeout: aiohttp.ClientTimeout | None = None,  # noqa: ASYNC109 - aiohttp's own limits
         content_type: str = JSON,
     ) -> bytes:
         generation = self._connection.generation
@@ -124,10 +128,11 @@ class ApiClient:
         method: str,
         url: URL,
         body: bytes | None,
-        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's own limits
+        timeout: aiohttp.ClientTimeout | None,  # noqa: ASYNC109 - aiohttp's own limits
         content_type: str,
     ) -> bytes:
         session = self._connection.session
+        timeout = timeout or self.patience.request_timeout
         headers = _CONTENT_TYPE[content_type] if body is not None else None
         code, started = NO_ANSWER, clock.timer()
         try:

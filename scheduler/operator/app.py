@@ -21,7 +21,7 @@ from scheduler.operator.cache_comparer import CacheComparer
 from scheduler.operator.config_map_events import ConfigMapEvents
 from scheduler.operator.config_map_watch import ConfigMapWatch
 from scheduler.operator.configuration_metrics import ConfigurationMetrics
-from scheduler.operator.connection import Connection, connect
+from scheduler.operator.connection import DEFAULT_PATIENCE, Connection, connect
 from scheduler.operator.delegated_access import DelegatedAccess
 from scheduler.operator.dispatcher import Dispatcher, Writers
 from scheduler.operator.engine_protocol import EngineFactory, EngineParts
@@ -44,6 +44,7 @@ from scheduler.operator.live_configuration import (
 )
 from scheduler.operator.loop import LoopOptions, SchedulingLoop
 from scheduler.operator.metrics import Metrics
+from scheduler.operator.patience import Patience
 from scheduler.operator.pending_pods import PendingPods
 from scheduler.operator.pod_reader import PodReader
 from scheduler.operator.pod_status import PodStatusWriter
@@ -81,6 +82,7 @@ class RunOptions:
         extenders: Who has a say besides the plugins; the engine's own have to be the same.
         pre_bind_limit_s: How long one PreBind plugin may take for one pod.
         loop: How the loop shares its time.
+        patience: How long the API server is waited for.
         shutdown_grace_s: How long bindings in flight may take after the signal to end.
         stop: Ends the process when set; SIGTERM and SIGINT set it too.
         owns_process: False leaves the signals and the garbage collector alone, for tests and for a
@@ -101,6 +103,7 @@ class RunOptions:
     extenders: Extenders = NO_EXTENDERS
     pre_bind_limit_s: float = 600.0
     loop: LoopOptions = field(default_factory=LoopOptions)
+    patience: Patience = DEFAULT_PATIENCE
     shutdown_grace_s: float = 5.0
     stop: asyncio.Event | None = None
     owns_process: bool = True
@@ -123,7 +126,9 @@ async def run(options: RunOptions) -> int:
     if options.owns_process:
         collector.collect_rarely()
     async with AsyncExitStack() as cleanup:
-        connection = await connect(options.kubeconfig, options.context, options.master)
+        connection = await connect(
+            options.kubeconfig, options.context, options.master, options.patience
+        )
         cleanup.push_async_callback(connection.close)
         process = Process(options, connection)
         return await process.run(cleanup)

@@ -49,7 +49,7 @@ class ConfigMapWatch:
         self._configuration = configuration
         watched = Watched(
             "configmaps",
-            config_map_watching_settings(config_map.name, jitter),
+            config_map_watching_settings(config_map.name, jitter, connection.patience),
             configuration.take,
             self._read_lists_along,
             namespace=config_map.namespace,

@@ -16,6 +16,8 @@ from kubernetes.aio import config as kubernetes_config_module
 from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.client.rest import RESTClientObject
 
+from scheduler.operator.patience import Patience
+
 # Typed as a whole, but not inside: strict checking would refuse every call.
 kubernetes_config: Any = kubernetes_config_module
 
@@ -24,6 +26,8 @@ CREDENTIALS_CHECK_S = 60.0
 """How often credentials are looked at; `kubernetes.aio.config` knows which have run out."""
 
 READ_BUFFER_BYTES = 2**18
+
+DEFAULT_PATIENCE = Patience()
 
 log = structlog.get_logger("scheduler.operator.connection")
 
@@ -36,8 +40,13 @@ class Connection:
     """
 
     def __init__(
-        self, kubeconfig: str | None, context: str | None, master: str | None = None
+        self,
+        kubeconfig: str | None,
+        context: str | None,
+        master: str | None = None,
+        patience: Patience = DEFAULT_PATIENCE,
     ) -> None:
+        self.patience = patience
         self._kubeconfig = kubeconfig
         self._context = context
         self._master = master
@@ -193,7 +202,10 @@ def _is_in_cluster() -> bool:
 
 
 async def connect(
-    kubeconfig: str | None = None, context: str | None = None, master: str | None = None
+    kubeconfig: str | None = None,
+    context: str | None = None,
+    master: str | None = None,
+    patience: Patience = DEFAULT_PATIENCE,
 ) -> Connection:
     """Open a connection by kubeconfig (given, ``$KUBECONFIG`` or ``~/.kube/config``) or in-cluster.
 
@@ -202,6 +214,6 @@ async def connect(
     Raises:
         ConfigException: no usable kubeconfig, and not running in a cluster.
     """
-    connection = Connection(kubeconfig, context, master)
+    connection = Connection(kubeconfig, context, master, patience)
     await connection.open()
     return connection

@@ -104,7 +104,7 @@ class EventRecorder:
         request = self._request((self._others or self._failures).popleft())
         if request is None:
             return
-        backoff = Backoff(self._jitter, initial_s=0.5)
+        backoff = Backoff(self._jitter, 0.5, self._client.patience.pause_s)
         send = self._client.patch if request.is_patch else self._client.post
         try:
             await retry(

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import aiohttp
 from yarl import URL
 
-from scheduler.operator.api_client import JSON, REQUEST_TIMEOUT, ApiClient, ObserveRequest
+from scheduler.operator.api_client import JSON, ApiClient, ObserveRequest
 from scheduler.operator.api_error import ApiError
 from scheduler.operator.connection import Connection
 from scheduler.operator.rate_limit import TokenBucket
@@ -51,7 +51,7 @@ class GatedClient(ApiClient):
         method: str,
         url: URL,
         body: bytes | None,
-        timeout: aiohttp.ClientTimeout = REQUEST_TIMEOUT,  # noqa: ASYNC109 - aiohttp's own limits
+        timeout: aiohttp.ClientTimeout | None = None,  # noqa: ASYNC109 - aiohttp's own limits
         content_type: str = JSON,
     ) -> bytes:
         if self._bucket is not None:

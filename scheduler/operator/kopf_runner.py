@@ -76,7 +76,7 @@ class KopfRunner:
 
     async def run(self) -> None:
         """Watch until cancelled."""
-        backoff = Backoff(self._jitter, initial_s=0.5)
+        backoff = Backoff(self._jitter, 0.5, self._connection.patience.pause_s)
         while True:
             self._restart.clear()
             tasks = await self._spawn()

@@ -9,17 +9,19 @@ import kopf
 from kopf._core.reactor.inventory import ResourceMemories, ResourceMemory
 
 from scheduler.operator.backoff import Backoff, Jitter
+from scheduler.operator.connection import DEFAULT_PATIENCE
+from scheduler.operator.patience import CONNECT_WITHIN_S, Patience
 
 PAGE_SIZE = 500
 WORKER_IDLE_S = 0.1
 """How long Kopf keeps a worker, and 23 KiB, for a pod nothing happens to."""
-REQUEST_TIMEOUT_S = 120.0
-CONNECT_TIMEOUT_S = 5.0
 
 
-def pod_watching_settings(field_selector: str, jitter: Jitter) -> kopf.OperatorSettings:
+def pod_watching_settings(
+    field_selector: str, jitter: Jitter, patience: Patience = DEFAULT_PATIENCE
+) -> kopf.OperatorSettings:
     """Settings for watching the selected pods and nothing else."""
-    settings = _quiet_settings(jitter)
+    settings = _quiet_settings(jitter, patience)
     select_pods(settings, field_selector)
     return settings
 
@@ -29,14 +31,16 @@ def select_pods(settings: kopf.OperatorSettings, field_selector: str) -> None:
     settings.watching.field_selectors["", "v1", "pods"] = field_selector
 
 
-def config_map_watching_settings(name: str, jitter: Jitter) -> kopf.OperatorSettings:
+def config_map_watching_settings(
+    name: str, jitter: Jitter, patience: Patience = DEFAULT_PATIENCE
+) -> kopf.OperatorSettings:
     """Settings for watching the ConfigMap of that name and nothing else."""
-    settings = _quiet_settings(jitter)
+    settings = _quiet_settings(jitter, patience)
     settings.watching.field_selectors["", "v1", "configmaps"] = f"metadata.name={name}"
     return settings
 
 
-def _quiet_settings(jitter: Jitter) -> kopf.OperatorSettings:
+def _quiet_settings(jitter: Jitter, patience: Patience) -> kopf.OperatorSettings:
     """Kopf writes nothing, asks for nothing but what it watches, and never gives up."""
     settings = kopf.OperatorSettings()
     settings.posting.enabled = False
@@ -45,9 +49,10 @@ def _quiet_settings(jitter: Jitter) -> kopf.OperatorSettings:
     settings.persistence.progress_storage = _NoProgress()
     settings.queueing.idle_timeout = WORKER_IDLE_S
     settings.watching.chunk_size = PAGE_SIZE
-    settings.networking.request_timeout = REQUEST_TIMEOUT_S
-    settings.networking.connect_timeout = CONNECT_TIMEOUT_S
-    settings.networking.error_backoffs = _EndlessBackoffs(jitter)
+    settings.watching.inactivity_timeout = patience.silence_s
+    settings.networking.request_timeout = patience.list_timeout.total
+    settings.networking.connect_timeout = CONNECT_WITHIN_S
+    settings.networking.error_backoffs = _EndlessBackoffs(jitter, patience.pause_s)
     settings.process.ultimate_exiting_timeout = None
     return settings
 
@@ -99,10 +104,11 @@ class _NoProgress(kopf.ProgressStorage):
 class _EndlessBackoffs:
     """Delays between Kopf's retries of one request; it gives up only when they end."""
 
-    def __init__(self, jitter: Jitter) -> None:
+    def __init__(self, jitter: Jitter, max_s: float) -> None:
         self._jitter = jitter
+        self._max_s = max_s
 
     def __iter__(self) -> Iterator[float]:
-        backoff = Backoff(self._jitter, initial_s=0.5)
+        backoff = Backoff(self._jitter, 0.5, self._max_s)
         while True:
             yield backoff.next_delay()

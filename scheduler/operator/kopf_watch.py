@@ -48,7 +48,9 @@ class PendingPodWatch:
     ) -> None:
         self._pods = pods
         self._scheduler_names = frozenset(scheduler_names)
-        self._settings = pod_watching_settings(pending_pods_selector(scheduler_names), jitter)
+        self._settings = pod_watching_settings(
+            pending_pods_selector(scheduler_names), jitter, connection.patience
+        )
         watched = Watched("pods", self._settings, pods.take_event, self._read_lists_along)
         self._runner = KopfRunner(connection, watched, after_start, jitter, sleep)
 

@@ -30,7 +30,7 @@ class PodReader:
         """
         gone = AssignedPodGone(pod.namespace, pod.name, pod.uid)
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
-        backoff = Backoff(self._jitter, initial_s=0.2)
+        backoff = Backoff(self._jitter, 0.2, self._client.patience.pause_s)
         try:
             body = await retry(lambda: self._client.get(path), backoff, self._sleep)
         except ApiError as error:

@@ -77,7 +77,7 @@ class PodStatusWriter:
         await self._lane.close(grace_s)
 
     async def _write(self, uid: str) -> None:
-        backoff = Backoff(self._jitter, initial_s=0.2)
+        backoff = Backoff(self._jitter, 0.2, self._client.patience.pause_s)
         try:
             while (instruction := self._latest.get(uid)) is not None:
                 error = await self._send(instruction)

@@ -24,7 +24,7 @@ class TokenBucket:
         self._burst_s = (max(burst, 1) - 1) * self._interval_s
         self._monotonic = monotonic
         self._sleep = sleep
-        self._next_at = monotonic()
+        self._next_at = float("-inf")
 
     async def wait(self) -> None:
         """Return when the next request may go."""

@@ -19,7 +19,7 @@ import structlog
 from scheduler.api.decode import WatchError, decode_list, decode_watch_event
 from scheduler.api.errors import InvalidObject
 from scheduler.api.events import Event, ObjectInvalid
-from scheduler.operator.api_client import LIST_TIMEOUT, LOST_ANSWER_ERRORS, ApiClient
+from scheduler.operator.api_client import LOST_ANSWER_ERRORS, ApiClient
 from scheduler.operator.api_error import ApiError
 from scheduler.operator.backoff import Backoff, Jitter, Sleep
 from scheduler.operator.inbox import Inbox
@@ -30,8 +30,6 @@ T = TypeVar("T", bound=ReflectedObject)
 PAGE_SIZE = 500
 MIN_WATCH_S = 300
 """A watch is asked to last between this and twice this, as client-go does."""
-MAX_SILENCE_S = 90.0
-"""Bookmarks come about every minute: a connection silent for longer is taken for dead."""
 
 GONE = 410
 
@@ -102,7 +100,7 @@ class Reflector(Generic[T]):
         self._jitter = jitter
         self._sleep = sleep
         self._raw_reader = raw_reader
-        self._backoff = Backoff(jitter, initial_s=0.2)
+        self._backoff = Backoff(jitter, initial_s=0.2, max_s=client.patience.pause_s)
         self._resource_version = ""
         self._known: dict[tuple[str, str], str] = {}
 
@@ -136,7 +134,9 @@ class Reflector(Generic[T]):
         listed: set[tuple[str, str]] = set()
         params = {"limit": str(PAGE_SIZE), **self._selection()}
         while True:
-            body = await self._client.get(self._reflected.path, params, LIST_TIMEOUT)
+            body = await self._client.get(
+                self._reflected.path, params, self._client.patience.list_timeout
+            )
             page = decode_list(self._reflected.type, body)
             if self._raw_reader is not None:
                 self._raw_reader.take_page(body, is_first="continue" not in params)
@@ -171,7 +171,7 @@ class Reflector(Generic[T]):
             "timeoutSeconds": str(int(MIN_WATCH_S * (1.0 + self._jitter()))),
             **self._selection(),
         }
-        chunks = self._client.stream(self._reflected.path, params, MAX_SILENCE_S)
+        chunks = self._client.stream(self._reflected.path, params, self._client.patience.silence_s)
         was_silent = True
         async for lines in complete_lines(chunks):
             events: list[Event] = []

@@ -74,6 +74,7 @@ class NodeColumns:
         self.node_changes = ChangeLog()
         self.usage_changes = ChangeLog()
         self.growth_observers: list[Callable[[int], None]] = []
+        self._origin: NodeColumns | None = None
         self._row_of: dict[str, int] = {}
         self._free = list(range(rows - 1, -1, -1))
         width = len(self.resources)
@@ -96,7 +97,7 @@ class NodeColumns:
     def request_vector(self, pod_class: PodClass) -> Int64Array:
         """``int64[resources]``, as wide as `allocatable` and `requested` are from then on."""
         vector = self.resources.request_vector(pod_class)
-        self._widen()
+        self.widen()
         return vector
 
     def ensure_row(self, name: str) -> int:
@@ -117,7 +118,7 @@ class NodeColumns:
             InvalidObject: A quantity cannot be read; nothing was changed then.
         """
         amounts = self.resources.vector(node_allocatable(node))
-        self._widen()
+        self.widen()
         row = self.ensure_row(node.metadata.name)
         old = self.nodes[row]
         self._allocatable[row] = amounts
@@ -183,6 +184,7 @@ class NodeColumns:
         """
         twin = object.__new__(NodeColumns)
         twin.__dict__.update(self.__dict__)
+        twin._origin = self
         twin._requested = self._requested.copy(order="F")
         twin._nonzero_requested = self._nonzero_requested.copy(order="F")
         twin._num_pods = self._num_pods.copy()
@@ -191,9 +193,20 @@ class NodeColumns:
         twin._publish()
         return twin
 
+    def widen(self) -> None:
+        """Give every resource of the index a column, also where the copy was made from."""
+        width = len(self.resources)
+        if self._requested.shape[1] == width:
+            return
+        self._allocatable = _widened(self._allocatable, width)
+        self._requested = _widened(self._requested, width)
+        self._publish()
+        if self._origin is not None:
+            self._origin.widen()
+
     def _change_usage(self, row: int, pod_class: PodClass, sign: int) -> None:
         items = self.resources.request_items(pod_class)
-        self._widen()
+        self.widen()
         for column, amount in items:
             add_wrapping(self._requested_cells[column], row, sign * amount)
         cpu_milli, memory_bytes = self._nonzero_cells
@@ -213,14 +226,6 @@ class NodeColumns:
         old = int(self._feature_set[row])
         self._feature_set[row] = code
         _release(self.feature_sets, old)
-
-    def _widen(self) -> None:
-        width = len(self.resources)
-        if self._requested.shape[1] == width:
-            return
-        self._allocatable = _widened(self._allocatable, width)
-        self._requested = _widened(self._requested, width)
-        self._publish()
 
     def _grow(self, rows: int) -> None:
         self._free.extend(range(rows - 1, self.num_rows - 1, -1))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from scheduler.cluster import FaultRule
-from scheduler.cluster.errors import ApiError
 from scheduler.cluster.resources import PODS
+from scheduler.operator.patience import Patience
 from tests.support.auditor import PATIENCE_S, node_of, scheduled_condition
 from tests.support.running_scheduler import running_scheduler, scheduler_process
 from tests.support.troubled_cluster import (
@@ -102,9 +102,7 @@ def _fields(rule: FaultRule) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("is_history_lost", [False, True], ids=["dropped", "forgotten"])
-async def test_watches_that_break_in_mid_drain(
-    sea: TroubledCluster, is_history_lost: bool
-) -> None:
+async def test_watches_that_break_in_mid_drain(sea: TroubledCluster, is_history_lost: bool) -> None:
     sea.fill(NUM_PODS // 2)
     async with running_scheduler(sea.kubeconfig) as scheduler:
         for share in (0.1, 0.3, 0.5):
@@ -327,8 +325,216 @@ async def test_malformed_objects_stop_nothing(sea: TroubledCluster) -> None:
         sea.fail(FaultRule("GET", LISTS, times=1, status=500))
         await sea.expect_well(stays=is_bad)
     regarding = {
-        event.obj["regarding"]["name"]
+        event.obj["involvedObject"]["name"]
         for event in store.collection("events").items()
         if event.obj["reason"] == "FailedScheduling"
     }
     assert {f"bad{number}" for number in range(len(MALFORMED))} <= regarding
+
+
+async def test_gated_pods_wait_for_their_gates_and_nobody_waits_for_them(
+    sea: TroubledCluster,
+) -> None:
+    gates = [{"name": "example.com/quota"}]
+    for number in range(50):
+        sea.create(small_pod(f"gated{number}", "", schedulingGates=gates))
+    sea.fill(NUM_PODS // 2)
+
+    def is_gated(pod: Json) -> bool:
+        return bool(pod["spec"].get("schedulingGates"))
+
+    async with running_scheduler(sea.kubeconfig) as scheduler:
+        await sea.drained(0.2)
+        sea.forget_history()
+        sea.fill(NUM_PODS // 2)
+        await sea.expect_well(scheduler, stays=is_gated)
+        assert scheduler.engine.pending_counts()["gated"] == 50
+        for number in range(0, 50, 2):
+            found = sea.cluster.store.get(PODS.stored_in, "default", f"gated{number}")
+            assert found is not None
+            spec = {key: value for key, value in found.obj["spec"].items() if "Gates" not in key}
+            sea.cluster.store.put(PODS.stored_in, {**found.obj, "spec": spec})
+        await sea.expect_well(scheduler, stays=is_gated)
+        assert scheduler.engine.pending_counts()["gated"] == 25
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["SIGTERM", "SIGKILL"])
+async def test_a_scheduler_that_ends_in_mid_drain_and_the_next_one(
+    sea: TroubledCluster, tmp_path: Path, how: signal.Signals
+) -> None:
+    log = tmp_path / "log"
+    sea.create(small_pod("big", TOO_MUCH))
+    sea.fill(NUM_PODS)
+    sea.fail(FaultRule("POST", BINDINGS, times=NUM_PODS, skip=NUM_PODS // 4, delay_s=0.1))
+    async with scheduler_process(sea.kubeconfig, log) as first:
+        await sea.drained(0.25)
+        first.send_signal(how)
+        status = await asyncio.wait_for(first.wait(), PATIENCE_S)
+    assert status == (0 if how is signal.SIGTERM else -signal.SIGKILL), log.read_text()
+    assert sea.auditor.unbound()
+    sea.fail(FaultRule("POST", BINDINGS, times=10, is_applied=True, is_dropped=True))
+    async with scheduler_process(sea.kubeconfig, log):
+        await sea.auditor.until(
+            lambda: _says_unschedulable(sea.auditor.named("big")), "a condition written"
+        )
+        await sea.expect_well(stays=_is_too_big)
+
+
+IMPATIENT = Patience(request_s=0.5, silence_s=1.5, pause_s=1.0)
+
+
+@pytest.mark.parametrize("is_applied", [True, False], ids=["applied", "not applied"])
+async def test_requests_that_are_never_answered(sea: TroubledCluster, is_applied: bool) -> None:
+    sea.create(small_pod("big", TOO_MUCH))
+    sea.fill(NUM_PODS // 2)
+    async with running_scheduler(sea.kubeconfig, patience=IMPATIENT) as scheduler:
+        await sea.drained(0.2)
+        for method, path in (("POST", BINDINGS), ("PATCH", "/status$"), ("POST", "/events$")):
+            sea.fail(FaultRule(method, path, times=20, is_applied=is_applied, hang_s=30))
+        sea.fail(FaultRule("GET", "/pods/p", times=5, hang_s=30))
+        sea.fill(NUM_PODS // 2)
+        await sea.expect_well(scheduler, stays=_is_too_big)
+
+
+async def test_watches_and_lists_that_fall_silent(sea: TroubledCluster) -> None:
+    sea.fill(NUM_PODS // 2)
+    async with running_scheduler(sea.kubeconfig, patience=IMPATIENT) as scheduler:
+        await sea.drained(0.3)
+        sea.fail(FaultRule("GET", WATCHES, times=8, hang_s=30))
+        sea.fail(FaultRule("GET", LISTS, times=2, hang_s=30))
+        sea.forget_history()
+        sea.fill(NUM_PODS // 2)
+        await sea.expect_well(scheduler)
+
+
+async def test_a_server_that_is_away_for_very_long(sea: TroubledCluster) -> None:
+    """A minute for a scheduler that waits a quarter as long as usual between two tries."""
+    sea.create(small_pod("big", TOO_MUCH))
+    sea.fill(NUM_PODS // 2)
+    patience = Patience(request_s=5.0, silence_s=20.0, pause_s=4.0)
+    async with running_scheduler(sea.kubeconfig, patience=patience) as scheduler:
+        await sea.drained(0.3)
+        absence = asyncio.create_task(sea.cluster.server.be_away(15.0))
+        await asyncio.sleep(0)
+        sea.fill(NUM_PODS // 2)
+        await absence
+        await sea.auditor.until(
+            lambda: _says_unschedulable(sea.auditor.named("big")), "a condition written"
+        )
+        await sea.expect_well(scheduler, stays=_is_too_big)
+
+
+class Storm:
+    """Everything that can go wrong, at random, for a while."""
+
+    def __init__(self, sea: TroubledCluster, seed: int) -> None:
+        self._sea = sea
+        self._random = Random(seed)
+        self._absence: asyncio.Task[None] | None = None
+        self._missing: list[int] = []
+
+    async def rage(self, seconds: float) -> None:
+        """Do harm until time is up, then make good what would last for ever."""
+        happenings = (
+            self._fail_requests,
+            self._fail_requests,
+            self._fail_requests,
+            self._sea.drop_watches,
+            self._sea.forget_history,
+            self._leave,
+            self._delete_pod,
+            self._delete_pod,
+            self._replace_pod,
+            self._bind_elsewhere,
+            self._create_pod,
+            self._create_pod,
+            self._toggle_node,
+        )
+        loop = asyncio.get_running_loop()
+        ends_at = loop.time() + seconds
+        while loop.time() < ends_at:
+            self._random.choice(happenings)()
+            await asyncio.sleep(self._random.uniform(0.0, 0.1))
+        await self._calm()
+
+    async def _calm(self) -> None:
+        self._sea.cluster.faults.clear()
+        if self._absence is not None:
+            await self._absence
+        for number in self._missing:
+            self._sea.add_node(number)
+
+    def _fail_requests(self) -> None:
+        pick = self._random.choice
+        method, path = pick(
+            (
+                ("POST", BINDINGS),
+                ("POST", BINDINGS),
+                ("PATCH", "/status$"),
+                ("POST", "/events$"),
+                ("GET", LISTS),
+                ("GET", WATCHES),
+                ("GET", "/pods/p"),
+                ("", ""),
+            )
+        )
+        rule = FaultRule(method, path, times=self._random.randint(1, 15))
+        harm = pick(("status", "status", "dropped", "slow", "hangs"))
+        if harm == "status":
+            rule.status = pick((403, 409, 410, 429, 500, 503, 504))
+            rule.retry_after_s = pick((0, 0, 1))
+        elif harm == "dropped":
+            rule.is_dropped = True
+        elif harm == "slow":
+            rule.delay_s = self._random.uniform(0.0, 0.3)
+        else:
+            rule.hang_s = 30.0
+        # A watch that is answered as well as failed is no watch.
+        rule.is_applied = harm != "slow" and method in ("POST", "PATCH") and pick((True, False))
+        self._sea.fail(rule)
+
+    def _leave(self) -> None:
+        if self._absence is None or self._absence.done():
+            seconds = self._random.uniform(0.0, 0.5)
+            self._absence = asyncio.create_task(self._sea.cluster.server.be_away(seconds))
+
+    def _some_pod(self) -> Json | None:
+        pods = list(self._sea.auditor.pods.values())
+        return self._random.choice(pods) if pods else None
+
+    def _delete_pod(self) -> None:
+        pod = self._some_pod()
+        if pod is not None:
+            self._sea.delete(pod["metadata"]["name"], self._random.choice((0, 0, 30)))
+
+    def _replace_pod(self) -> None:
+        pod = self._some_pod()
+        if pod is not None:
+            name = pod["metadata"]["name"]
+            self._sea.delete(name)
+            self._sea.create(small_pod(name))
+
+    def _bind_elsewhere(self) -> None:
+        """Somebody else binds a pod that takes nothing: he cannot know what we have in mind."""
+        name = self._sea.fill(1, cpu="")[0]
+        self._sea.bind_elsewhere(name, f"n{self._random.randrange(NUM_NODES)}")
+
+    def _create_pod(self) -> None:
+        if len(self._sea.auditor.pods) <= NUM_PODS - 8:
+            self._sea.fill(self._random.randint(1, 8), self._random.choice(("500m", "500m", "")))
+
+    def _toggle_node(self) -> None:
+        if self._missing:
+            self._sea.add_node(self._missing.pop(), disk=self._random.choice(("ssd", "hdd")))
+        else:
+            number = self._random.randrange(NUM_NODES)
+            self._missing.append(number)
+            self._sea.delete_node(number)
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_everything_at_once(sea: TroubledCluster, seed: int) -> None:
+    sea.fill(NUM_PODS // 2)
+    async with running_scheduler(sea.kubeconfig, patience=IMPATIENT) as scheduler:
+        await Storm(sea, seed).rage(3.0)
+        await sea.expect_well(scheduler)

@@ -77,8 +77,8 @@ async def test_a_leader_that_was_stopped_for_long_writes_nothing_when_it_wakes_u
     await creating
     await replicas.are_bound(names)
     assert replicas.bindings()[-1].who == standby.name
-    leader.signal(signal.SIGCONT)
     resumed_at = time.monotonic()
+    leader.signal(signal.SIGCONT)
     # What it had handed to the kernel before may still arrive; what it decides now may not.
     assert await leader.exit_code() == 1
     written = [

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from scheduler.operator.api_client import ApiClient
+from scheduler.operator.patience import Patience
 
 Answer = bytes | Exception
 
@@ -28,6 +29,7 @@ class FakeApiClient(ApiClient):
     """Answers by method, in the order of its scripts; the last answer of a script repeats."""
 
     def __init__(self, **scripts: list[Any]) -> None:
+        self.patience = Patience()
         self.requests: list[Request] = []
         self._awaited_number = 0
         self._has_sent = asyncio.Event()

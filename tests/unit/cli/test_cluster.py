@@ -2,9 +2,16 @@
 
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from scheduler.cli.main import app
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command would leave the logger with a stream that is closed when it ends."""
+    monkeypatch.setattr("scheduler.cli.cluster._set_up_logging", lambda: None)
 
 
 def cluster(*flags: str) -> tuple[int, str]:

@@ -8,6 +8,7 @@ import pytest
 
 from scheduler.operator.api_client import ApiClient
 from scheduler.operator.gated_client import GatedClient, LeaseNotHeldError
+from scheduler.operator.patience import Patience
 from scheduler.operator.rate_limit import TokenBucket
 from tests.support.fake_api import FakeTime
 
@@ -17,6 +18,7 @@ class _Connection:
 
     server = "http://example"
     generation = 0
+    patience = Patience()
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -116,6 +117,55 @@ async def test_a_released_lease_names_nobody() -> None:
     await elector.release()
     assert client.sent("PUT")[-1].body["spec"]["holderIdentity"] == ""
     assert not elector.may_write()
+
+
+async def test_who_slept_past_the_deadline_does_not_renew() -> None:
+    client, time = FakeApiClient(get=[_lease("me")], put=[_lease("me")]), FakeTime()
+    elector = _elector(client, time)
+    await elector.acquire()
+    num_requests = len(client.requests)
+
+    def oversleep() -> None:
+        time.now += 60.0
+
+    time.on_sleep = oversleep
+    await elector.renew()
+    assert len(client.requests) == num_requests
+    assert not elector.may_write()
+
+
+async def test_a_released_lease_is_not_renewed_again() -> None:
+    client, time = FakeApiClient(get=[_lease("me")], put=[_lease("me")]), FakeTime()
+    elector = _elector(client, time)
+    await elector.acquire()
+    renewing = asyncio.create_task(elector.try_acquire_or_renew())
+    await asyncio.sleep(0)
+    await elector.release()
+    await renewing
+    assert client.sent("PUT")[-1].body["spec"]["holderIdentity"] == ""
+    assert not await elector.try_acquire_or_renew()
+    assert client.sent("PUT")[-1].body["spec"]["holderIdentity"] == ""
+
+
+async def test_a_lease_is_never_shorter_for_others_than_for_us() -> None:
+    client, time = FakeApiClient(get=[NOT_FOUND], post=[_lease("me")]), FakeTime()
+    clock = ElectionClock(time.monotonic, time.timestamp, time.sleep, lambda: 0.0)
+    options = LeaderElectionOptions(
+        identity="me", lease_duration_s=1.5, renew_deadline_s=1.2, retry_period_s=0.2
+    )
+    await LeaderElector(client, options, clock).acquire()
+    assert client.sent("POST")[0].body["spec"]["leaseDurationSeconds"] == 2
+
+
+async def test_a_leader_stuck_for_long_is_not_healthy() -> None:
+    client, time = FakeApiClient(get=[_lease("me")], put=[_lease("me")]), FakeTime()
+    elector = _elector(client, time)
+    assert elector.is_healthy
+    await elector.acquire()
+    time.now += 34.9
+    assert elector.is_healthy
+    time.now += 0.2
+    assert not elector.is_healthy
 
 
 def test_times_that_cannot_work_are_refused() -> None:

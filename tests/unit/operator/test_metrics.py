@@ -75,5 +75,5 @@ def test_buckets_are_bounded_as_prometheus_has_them() -> None:
     histogram = Histogram((1.0, 2.0))
     for value in (0.5, 1.0, 1.5, 9.0):
         histogram.observe(value)
-    assert histogram.cumulative() == [("1.0", 2), ("2.0", 3), ("+Inf", 4)]
+    assert histogram.cumulative() == [("1", 2), ("2", 3), ("+Inf", 4)]
     assert histogram.sum == 12.0

@@ -1,0 +1,38 @@
+"""How long the API server is waited for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import aiohttp
+
+CONNECT_WITHIN_S = 5.0
+LIST_FACTOR = 4.0
+"""A page of 500 pods takes longer than a write."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Patience:
+    """Limits, in seconds.
+
+    Attributes:
+        request_s: A write or the read of one object counts as not answered after this.
+        silence_s: A watch that says nothing for this long counts as dead. The server sends
+            bookmarks about every minute.
+        pause_s: The longest pause between two tries; the server may ask for a longer one.
+    """
+
+    request_s: float = 30.0
+    silence_s: float = 90.0
+    pause_s: float = 30.0
+
+    @property
+    def request_timeout(self) -> aiohttp.ClientTimeout:
+        """For one object."""
+        return aiohttp.ClientTimeout(total=self.request_s, sock_connect=CONNECT_WITHIN_S)
+
+    @property
+    def list_timeout(self) -> aiohttp.ClientTimeout:
+        """For a page of a list."""
+        total = LIST_FACTOR * self.request_s
+        return aiohttp.ClientTimeout(total=total, sock_connect=CONNECT_WITHIN_S)

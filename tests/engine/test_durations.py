@@ -1,0 +1,85 @@
+"""An engine that takes durations tells them, and decides as one that takes none."""
+
+from __future__ import annotations
+
+from itertools import count
+
+from scheduler.api.events import BindSucceeded, NodeSeen, PendingPodSeen
+from scheduler.api.instructions import BindPod
+from scheduler.engine import Engine
+from scheduler.framework import Timings
+from tests.support.builders import make_node, make_pod
+from tests.support.engines import default_engine, of_type
+
+
+class _Observed:
+    def __init__(self) -> None:
+        self.points: list[tuple[str, str, str]] = []
+        self.plugins: set[tuple[str, str]] = set()
+
+    def observe_extension_point(
+        self, point: str, status: str, profile: str, duration_s: float
+    ) -> None:
+        assert duration_s > 0
+        self.points.append((point, status, profile))
+
+    def observe_plugin(self, plugin: str, point: str, status: str, duration_s: float) -> None:
+        self.plugins.add((plugin, point))
+
+    def observe_permit_wait(self, result: str, duration_s: float) -> None:
+        raise AssertionError("nobody waits")
+
+
+def _schedule(engine: Engine, num_pods: int) -> list[str]:
+    nodes = [NodeSeen(make_node(f"n{number}", cpu=str(4 + number))) for number in range(5)]
+    pods = [PendingPodSeen(make_pod(f"p{number}", cpu="1")) for number in range(num_pods)]
+    engine.handle([*nodes, *pods], 0.0)
+    bindings = of_type(BindPod, engine.schedule(0.0, num_pods))
+    engine.handle([BindSucceeded(each.pod.uid, each.node_name) for each in bindings], 1.0)
+    return [each.node_name for each in bindings]
+
+
+def _timed_engine(observed: _Observed, one_in: int) -> Engine:
+    engine, seconds = default_engine(), count()
+    engine.take_durations(Timings(lambda: float(next(seconds)), observed, one_in))
+    return engine
+
+
+def test_a_sampled_pod_is_timed_at_every_point_from_pre_filter_to_post_bind() -> None:
+    observed = _Observed()
+    _schedule(_timed_engine(observed, one_in=1), num_pods=1)
+    points = ("PreFilter", "Filter", "PreScore", "Score", "Reserve", "Permit", "PostBind")
+    expected = [(point, "Success", "default-scheduler") for point in points]
+    assert observed.points == expected
+    assert {("NodeResourcesFit", "Filter"), ("NodeResourcesFit", "Score")} <= observed.plugins
+    assert ("TaintToleration", "PreScore") in observed.plugins
+
+
+def test_one_pod_in_ten_is_timed() -> None:
+    observed = _Observed()
+    _schedule(_timed_engine(observed, one_in=10), num_pods=20)
+    assert [point for point, _, _ in observed.points].count("Filter") == 2
+
+
+def test_timing_changes_no_decision() -> None:
+    timed = _schedule(_timed_engine(_Observed(), one_in=3), num_pods=20)
+    assert timed == _schedule(default_engine(), num_pods=20)
+
+
+def test_a_pod_that_fits_nowhere_is_timed_up_to_post_filter() -> None:
+    observed = _Observed()
+    engine = _timed_engine(observed, one_in=1)
+    engine.handle([NodeSeen(make_node("n", cpu="1"))], 0.0)
+    engine.handle([PendingPodSeen(make_pod("p", cpu="8"))], 0.0)
+    engine.schedule(0.0, 1)
+    assert [point for point, _, _ in observed.points] == ["PreFilter", "Filter", "PostFilter"]
+
+
+def test_every_pod_and_node_can_be_listed() -> None:
+    engine = default_engine()
+    _schedule(engine, num_pods=3)
+    engine.handle([PendingPodSeen(make_pod("waiting", cpu="100"))], 1.0)
+    engine.schedule(1.0, 1)
+    assert sorted(pod.name for pod in engine.pods()) == ["p0", "p1", "p2", "waiting"]
+    assert sorted(engine.node_names()) == ["n0", "n1", "n2", "n3", "n4"]
+    assert engine.unschedulable_counts() == {("default-scheduler", "NodeResourcesFit"): 1}

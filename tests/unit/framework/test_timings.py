@@ -1,0 +1,65 @@
+"""Durations of sampled cycles: what is told, and that nothing else changes."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+
+from scheduler.api.status import SKIP, Status, unschedulable
+from scheduler.framework import Timings
+
+
+class _Observed:
+    def __init__(self) -> None:
+        self.points: list[tuple[str, str, str, float]] = []
+        self.plugins: list[tuple[str, str, str, float]] = []
+        self.waits: list[tuple[str, float]] = []
+
+    def observe_extension_point(
+        self, point: str, status: str, profile: str, duration_s: float
+    ) -> None:
+        self.points.append((point, status, profile, duration_s))
+
+    def observe_plugin(self, plugin: str, point: str, status: str, duration_s: float) -> None:
+        self.plugins.append((plugin, point, status, duration_s))
+
+    def observe_permit_wait(self, result: str, duration_s: float) -> None:
+        self.waits.append((result, duration_s))
+
+
+def _timings(observed: _Observed, one_in: int = 10) -> Timings:
+    seconds = count()
+    return Timings(lambda: float(next(seconds)), observed, one_in)
+
+
+def test_the_first_cycle_is_sampled_and_then_one_in_ten() -> None:
+    timings = _timings(_Observed())
+    assert [number for number in range(25) if timings.is_sampled()] == [0, 10, 20]
+
+
+def test_every_cycle_can_be_sampled() -> None:
+    timings = _timings(_Observed(), one_in=1)
+    assert all(timings.is_sampled() for _ in range(5))
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [(unschedulable("no"), "Unschedulable"), (SKIP, "Skip"), (3, "Success")],
+)
+def test_a_plugin_is_timed_with_the_status_it_answers(answer: Status | int, status: str) -> None:
+    observed = _Observed()
+    timed = _timings(observed).of_plugin("P", "PreScore", lambda _pod: answer)
+    assert timed("pod") is answer
+    assert observed.plugins == [("P", "PreScore", status, 1.0)]
+
+
+def test_a_plugin_that_raises_counts_as_an_error() -> None:
+    observed = _Observed()
+
+    def fail() -> None:
+        raise RuntimeError("oops")
+
+    with pytest.raises(RuntimeError, match="oops"):
+        _timings(observed).of_plugin("P", "Filter", fail)()
+    assert observed.plugins == [("P", "Filter", "Error", 1.0)]

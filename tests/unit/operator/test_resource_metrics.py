@@ -1,0 +1,61 @@
+"""What pods request and are limited to, as kube-scheduler's /metrics/resources shows it."""
+
+from __future__ import annotations
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from scheduler.api.decode import decode_pod
+from scheduler.operator.resource_metrics import LABELS, ResourceMetrics, unit_of
+from scheduler.state.pod_class import PodClasses
+from scheduler.state.pod_info import make_pod_info
+
+CLASSES = PodClasses()
+TEMPLATE = """{"metadata": {"name": "%s", "namespace": "default", "uid": "%s"},
+ "spec": {"nodeName": "n1", "schedulerName": "stowage", "priority": 7, "containers": [{"name": "c",
+   "resources": {"requests": {"cpu": "250m", "memory": "1Gi", "example.com/gpu": "2"},
+                 "limits": {"memory": "2Gi"}}}]},
+ "status": {"phase": "%s"}}"""
+
+
+def _samples(*phases: str) -> dict[tuple[str, str], float]:
+    pods = [
+        make_pod_info(decode_pod((TEMPLATE % (f"p{n}", f"u{n}", phase)).encode()), CLASSES)
+        for n, phase in enumerate(phases)
+    ]
+    text = ResourceMetrics(lambda: pods).exposition().decode()
+    samples = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            assert set(sample.labels) == set(LABELS)
+            assert (sample.labels["node"], sample.labels["priority"]) == ("n1", "7")
+            key = sample.labels["pod"], f"{sample.name}/{sample.labels['resource']}"
+            samples[key] = sample.value
+    return samples
+
+
+def test_requests_and_limits_are_in_base_units() -> None:
+    assert _samples("Running") == {
+        ("p0", "kube_pod_resource_request/cpu"): 0.25,
+        ("p0", "kube_pod_resource_request/memory"): 2**30,
+        ("p0", "kube_pod_resource_request/example.com/gpu"): 2,
+        ("p0", "kube_pod_resource_limit/memory"): 2**31,
+    }
+
+
+def test_finished_pods_use_nothing() -> None:
+    assert {pod for pod, _ in _samples("Running", "Succeeded", "Failed", "Pending")} == {"p0", "p3"}
+
+
+@pytest.mark.parametrize(
+    ("resource", "unit"),
+    [
+        ("cpu", "cores"),
+        ("memory", "bytes"),
+        ("ephemeral-storage", "bytes"),
+        ("hugepages-2Mi", "bytes"),
+        ("example.com/gpu", "integer"),
+    ],
+)
+def test_each_resource_has_its_unit(resource: str, unit: str) -> None:
+    assert unit_of(resource) == unit
