@@ -73,7 +73,6 @@ def run(
         "resource_namespace": leader_elect_resource_namespace,
     }
     with _failures_reported(composition.CANNOT_START):
-        composition.set_up_logging(verbosity, logging_format)
         live = None
         if configmap is None:
             configuration = composition.naming_all_mistakes(
@@ -83,6 +82,7 @@ def run(
             _refuse_beside("--configmap", configmap, config=config, scheduler_name=scheduler_name)
             live = composition.live_source(configmap, lambda text: in_config_map(text, election))
             configuration = composition.read_live(live, kubeconfig, master)
+        composition.set_up_logging(verbosity, logging_format)
         serving = composition.with_access(
             composition.serving_options(
                 bind_address, secure_port, tls_cert_file, tls_private_key_file, cert_dir

@@ -15,7 +15,7 @@ from scheduler.framework.post_filter_run import PostFilterOutcome
 from scheduler.framework.pre_filter_run import PreFilterOutcome
 from scheduler.framework.runner import Framework
 from scheduler.framework.score_run import ScoreResult
-from scheduler.framework.timings import Timings
+from scheduler.framework.timings import Timings, title_of
 from scheduler.framework.verdict import Int64Array
 from scheduler.state.pod_info import PodInfo
 from scheduler.state.snapshot import NodeView, Snapshot
@@ -125,5 +125,5 @@ class TimedFramework(Framework):
     def _observe(self, point: str, code: Code, started: float) -> None:
         duration_s = self._timings.timer() - started
         self._timings.observer.observe_extension_point(
-            point, code.title, self.scheduler_name, duration_s
+            point, title_of(code), self.scheduler_name, duration_s
         )

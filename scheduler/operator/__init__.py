@@ -20,6 +20,11 @@ Invariants:
   wrote them (`ExtenderObjects`); nothing is kept for them unless one is configured.
 - Typed client models never touch a hot path: bytes to msgspec structs, bytes from dicts.
 
+The configuration has a way of its own (`live_configuration`): a second Kopf, limited to the
+namespace and name of the ConfigMap, brings each edit; what is valid goes through the inbox like
+everything else, so the engine changes between two cycles. It runs beside the Kopf for pods, so
+that profiles that come and go restart only the latter.
+
 Who may call it: `scheduler.cli`, and tests. The rest of the package does not know it exists.
 
 Rejected: ``kopf.operator()`` (ends by cancelling every task younger than itself); Kopf for

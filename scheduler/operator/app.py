@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
 from collections.abc import Awaitable, Sequence
@@ -366,6 +367,18 @@ class Process:
                 loop.remove_signal_handler(number)
         if self._options.owns_process:
             loop.add_signal_handler(signal.SIGUSR2, self._comparer.start)
+            # Not the loop's: that one would have its turn after what is about to be sent.
+            signal.signal(signal.SIGCONT, self._continue)
+
+    def _continue(self, _number: int, _frame: object) -> None:
+        """Stopped and resumed: end at once if the lease ran out meanwhile.
+
+        Runs before the next Python instruction, whatever it was going to be, so that no request
+        that was let pass before the stop leaves after it.
+        """
+        if self._elector is not None and self._elector.has_run_out:
+            log.error("stopped for longer than the lease lasts")
+            os._exit(EXIT_FAILED)
 
 
 def _bucket(options: RunOptions) -> TokenBucket | None:

@@ -12,7 +12,7 @@ from scheduler.operator.api_client import LOST_ANSWER_ERRORS, ApiClient
 from scheduler.operator.api_error import ApiError
 from scheduler.operator.backoff import Backoff, Jitter, Sleep, retry
 from scheduler.operator.config_map import ConfigMapReference
-from scheduler.operator.event_recorder import MAX_ATTEMPTS, EventClock, cut_note
+from scheduler.operator.event_recorder import MAX_ATTEMPTS, EventClock, cut_note, event_name
 from scheduler.operator.lane import Lane
 
 CONTROLLER = "stowage"
@@ -61,7 +61,7 @@ class ConfigMapEvents:
 
     def _body(self, uid: str, is_warning: bool, reason: str, note: str) -> bytes:
         config_map = self._config_map
-        name = f"{config_map.name}.{self._clock.unix_nanoseconds():x}"
+        name = event_name(config_map.name, uid, self._clock.unix_nanoseconds())
         return msgspec.json.encode(
             {
                 "apiVersion": "events.k8s.io/v1",

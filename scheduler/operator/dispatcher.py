@@ -143,7 +143,9 @@ class Dispatcher:
             self._inbox.put(outcome)
 
     async def _read(self, pod: PodReference) -> None:
-        self._inbox.put(await self._writers.pod_reader.read(pod))
+        news = await self._writers.pod_reader.read(pod)
+        if news is not None:
+            self._inbox.put(news)
 
 
 def _log_problem(problem: ReportProblem) -> None:

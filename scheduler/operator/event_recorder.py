@@ -18,6 +18,8 @@ from scheduler.operator.backoff import Backoff, Jitter, Sleep, retry
 from scheduler.operator.gated_client import LeaseNotHeldError
 from scheduler.operator.lane import Lane
 
+MAX_NAME_CHARACTERS = 253
+MAX_INSTANCE_CHARACTERS = 128
 MAX_NOTE_BYTES = 1024
 MAX_WAITING = 10_000
 MAX_REMEMBERED_SERIES = 10_000
@@ -111,6 +113,9 @@ class EventRecorder:
                 lambda: send(request.path, request.body), backoff, self._sleep, MAX_ATTEMPTS
             )
         except (ApiError, *LOST_ANSWER_ERRORS) as error:
+            if isinstance(error, ApiError) and error.status == 409 and not request.is_patch:
+                # Its name is ours alone: an earlier try was written and its answer lost.
+                return
             self._series.pop(_series_key(request.instruction), None)
             write = log.debug if isinstance(error, LeaseNotHeldError) else log.warning
             write(
@@ -137,12 +142,12 @@ class EventRecorder:
 
     def _creation(self, instruction: EmitEvent, key: _SeriesKey) -> _Request:
         pod = instruction.pod
-        name = f"{pod.name}.{self._clock.unix_nanoseconds():x}"
+        name = event_name(pod.name, pod.uid, self._clock.unix_nanoseconds())
         path = f"/apis/events.k8s.io/v1/namespaces/{pod.namespace}/events"
         if instruction.event_type != "Normal":
             # "Scheduled" happens once in a pod's life: only warnings repeat.
             self._series[key] = _Series(f"{path}/{name}", 1, -SERIES_INTERVAL_S)
-        instance = f"{instruction.scheduler_name}-{self._host_name}"
+        instance = f"{instruction.scheduler_name}-{self._host_name}"[:MAX_INSTANCE_CHARACTERS]
         body = event_body(instruction, name, instance, self._clock.timestamp())
         return _Request(instruction, path, body, is_patch=False)
 
@@ -170,6 +175,15 @@ def event_body(instruction: EmitEvent, name: str, reporting_instance: str, times
         "type": instruction.event_type,
     }
     return msgspec.json.encode(event)
+
+
+def event_name(name: str, uid: str, unix_nanoseconds: int) -> str:
+    """A unique name for an Event about an object; begins with its UID if its name is too long.
+
+    upstream: ``GenerateEventName`` of client-go's tools/record/util.
+    """
+    suffix = f".{unix_nanoseconds:x}"
+    return (name if len(name) + len(suffix) <= MAX_NAME_CHARACTERS else uid) + suffix
 
 
 def cut_note(note: str) -> str:

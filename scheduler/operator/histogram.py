@@ -30,6 +30,11 @@ class Histogram:
         self._sum += value
 
     @property
+    def count(self) -> int:
+        """How many values there were."""
+        return sum(self._counts)
+
+    @property
     def sum(self) -> float:
         """All values together."""
         return self._sum

@@ -21,6 +21,8 @@ from scheduler.operator.connection import Connection
 from scheduler.operator.kopf_settings import NoMemories
 
 STOP_TIMEOUT_S = 5.0
+WELL_AFTER_S = 60.0
+"""Kopf that ran for so long was well: what ends it then is a new trouble."""
 
 log = structlog.get_logger("scheduler.operator.kopf_runner")
 
@@ -81,6 +83,7 @@ class KopfRunner:
             self._restart.clear()
             tasks = await self._spawn()
             self._after_start()
+            began = asyncio.get_running_loop().time()
             restart = asyncio.create_task(self._restart.wait())
             try:
                 await asyncio.wait([*tasks, restart], return_when=asyncio.FIRST_COMPLETED)
@@ -91,6 +94,8 @@ class KopfRunner:
                 log.info("watching anew, as asked", resource=self._watched.resource)
                 continue
             log.warning("kopf ended, starting it again", errors=errors)
+            if asyncio.get_running_loop().time() - began > WELL_AFTER_S:
+                backoff.reset()
             await self._sleep(backoff.next_delay())
 
     def restart(self) -> None:

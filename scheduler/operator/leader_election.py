@@ -101,6 +101,11 @@ class LeaderElector:
         return self._options.lease_name
 
     @property
+    def has_run_out(self) -> bool:
+        """Whether we led and did not renew in time, perhaps without having noticed yet."""
+        return self._renewed_at is not None and not self._holds_lease()
+
+    @property
     def is_healthy(self) -> bool:
         """False for a leader that has not renewed for long after its lease ran out.
 

@@ -19,6 +19,10 @@ from scheduler.operator.metric_families import CounterVec, HistogramVec, Labels,
 
 SCHEDULED = "scheduled"
 MAX_ATTEMPTS_LABEL = 15
+ATTEMPTS_LABELS = [
+    *((str(number),) for number in range(MAX_ATTEMPTS_LABEL)),
+    (f"{MAX_ATTEMPTS_LABEL}+",),
+]
 BIND = "Bind"
 
 
@@ -32,10 +36,8 @@ class Metrics(Collector):
 
     def __init__(self, monotonic: Callable[[], float], host: str = "") -> None:
         self._monotonic = monotonic
-        self._host = host
         self._engine: Engine | None = None
         self._dropped_events: Callable[[], int] = lambda: 0
-        self._attempts = CounterVec(definitions.SCHEDULE_ATTEMPTS)
         self._attempt_seconds = HistogramVec(definitions.SCHEDULING_ATTEMPT_DURATION)
         self._algorithm_seconds = HistogramVec(definitions.SCHEDULING_ALGORITHM_DURATION)
         self._sli_seconds = HistogramVec(definitions.POD_SCHEDULING_SLI_DURATION)
@@ -45,8 +47,8 @@ class Metrics(Collector):
         self._permit_seconds = HistogramVec(definitions.PERMIT_WAIT_DURATION)
         self._preemption_victims = HistogramVec(definitions.PREEMPTION_VICTIMS)
         self._preemption_attempts = CounterVec(definitions.PREEMPTION_ATTEMPTS)
-        self._requests = CounterVec(definitions.REST_CLIENT_REQUESTS)
-        self._request_seconds = HistogramVec(definitions.REST_CLIENT_REQUEST_DURATION)
+        self._requests = CounterVec(definitions.REST_CLIENT_REQUESTS, (host,))
+        self._request_seconds = HistogramVec(definitions.REST_CLIENT_REQUEST_DURATION, (host,))
         self._binding: dict[str, tuple[float, str]] = {}
         self.registry = CollectorRegistry()
         self.registry.register(self)
@@ -68,7 +70,6 @@ class Metrics(Collector):
         # A pod whose binding failed is reported once more, as an error.
         self._binding.pop(attempt.pod.uid, None)
         labels = (attempt.result, attempt.scheduler_name)
-        self._attempts.add(labels)
         self._attempt_seconds.observe(labels, attempt.duration_s)
 
     def observe_bind(self, uid: str, status: str, duration_s: float) -> None:
@@ -79,13 +80,11 @@ class Metrics(Collector):
     def observe_bound(self, bound: PodBound) -> None:
         """Count a pod that reached its node."""
         now = self._monotonic()
-        labels = (SCHEDULED, bound.scheduler_name)
-        self._attempts.add(labels)
         began, _ = self._binding.pop(bound.pod.uid, (now, ""))
-        self._attempt_seconds.observe(labels, now - began)
+        self._attempt_seconds.observe((SCHEDULED, bound.scheduler_name), now - began)
         attempts = bound.attempts
-        label = f"{MAX_ATTEMPTS_LABEL}+" if attempts >= MAX_ATTEMPTS_LABEL else str(attempts)
-        self._sli_seconds.observe((label,), bound.since_first_attempt_s)
+        labels = ATTEMPTS_LABELS[min(attempts, MAX_ATTEMPTS_LABEL)]
+        self._sli_seconds.observe(labels, bound.since_first_attempt_s)
         self._attempts_per_pod.observe((), attempts)
 
     def observe_extension_point(
@@ -112,8 +111,8 @@ class Metrics(Collector):
 
     def observe_request(self, method: str, code: str, duration_s: float) -> None:
         """Count and time a request to the API server."""
-        self._requests.add((code, method, self._host))
-        self._request_seconds.observe((method, self._host), duration_s)
+        self._requests.add((code, method))
+        self._request_seconds.observe((method,), duration_s)
 
     def exposition(self) -> bytes:
         """Everything in Prometheus' text format."""
@@ -121,8 +120,9 @@ class Metrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Make the families; called by the registry."""
+        # Every attempt is timed, so their number need not be counted besides.
+        yield family_of(definitions.SCHEDULE_ATTEMPTS, self._attempt_seconds.counts())
         for vec in (
-            self._attempts,
             self._attempt_seconds,
             self._algorithm_seconds,
             self._sli_seconds,

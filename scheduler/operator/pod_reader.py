@@ -1,10 +1,15 @@
-"""Reads back pods that were bound and that no watch has shown since."""
+"""Reads back pods that were bound and that no watch has shown since.
+
+Only that a pod is gone is news: a UID never comes back. That it is there is for the watch to tell.
+An answer that the pod's deletion has overtaken would put it back on its node, and nobody would ever
+take it away.
+"""
 
 from __future__ import annotations
 
 from scheduler.api.decode import decode_pod
 from scheduler.api.errors import InvalidObject
-from scheduler.api.events import AssignedPodGone, AssignedPodSeen, ObjectInvalid
+from scheduler.api.events import AssignedPodGone, ObjectInvalid
 from scheduler.api.instructions import PodReference
 from scheduler.operator.api_client import ApiClient
 from scheduler.operator.api_error import ApiError
@@ -22,8 +27,8 @@ class PodReader:
         self._jitter = jitter
         self._sleep = sleep
 
-    async def read(self, pod: PodReference) -> AssignedPodSeen | AssignedPodGone | ObjectInvalid:
-        """The pod as it is, or that it is gone, finished, another pod or without a node.
+    async def read(self, pod: PodReference) -> AssignedPodGone | ObjectInvalid | None:
+        """That the pod is gone, finished, another pod or without a node; None if it is there.
 
         Raises:
             ApiError: the server refuses to show pods.
@@ -42,4 +47,4 @@ class PodReader:
         except InvalidObject as invalid:
             return object_invalid(invalid)
         is_assigned = found.spec.node_name and found.status.phase not in FINISHED_PHASES
-        return AssignedPodSeen(found) if found.metadata.uid == pod.uid and is_assigned else gone
+        return None if found.metadata.uid == pod.uid and is_assigned else gone

@@ -223,7 +223,10 @@ class Reflector(Generic[T]):
             events.append(object_invalid(invalid))
 
     def _add_gone(self, identity: Identity, events: list[Event]) -> None:
-        self._known.pop((identity.namespace, identity.name), None)
+        known_uid = self._known.pop((identity.namespace, identity.name), identity.uid)
+        if known_uid != identity.uid:
+            # Its successor could not be read, so nobody has told yet that this one went.
+            events.append(self._reflected.gone(identity._replace(uid=known_uid)))
         events.append(self._reflected.gone(identity))
 
     def _add_seen(self, found: T, events: list[Event]) -> None:

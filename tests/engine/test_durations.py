@@ -52,7 +52,7 @@ def test_a_sampled_pod_is_timed_at_every_point_from_pre_filter_to_post_bind() ->
     expected = [(point, "Success", "default-scheduler") for point in points]
     assert observed.points == expected
     assert {("NodeResourcesFit", "Filter"), ("NodeResourcesFit", "Score")} <= observed.plugins
-    assert ("TaintToleration", "PreScore") in observed.plugins
+    assert ("InterPodAffinity", "PreScore") in observed.plugins
 
 
 def test_one_pod_in_ten_is_timed() -> None:

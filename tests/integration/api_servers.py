@@ -1,6 +1,7 @@
 """The API servers that integration tests can run against."""
 
 import contextlib
+import http.client
 import os
 import secrets
 import shutil
@@ -9,7 +10,7 @@ import ssl
 import subprocess
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,15 @@ Json = dict[str, Any]
 ASSETS = "KUBEBUILDER_ASSETS"
 EXISTING = "STOWAGE_TEST_KUBECONFIG"
 _START_TIMEOUT_S = 60.0
+_LOG_TAIL = 4000
+_AWAITED = (
+    "/readyz",
+    "/api/v1/namespaces/kube-system",
+    # Made after readiness, with the first cluster IP: from then on services can be created.
+    "/api/v1/namespaces/default/services/kubernetes",
+    "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:auth-delegator",
+    "/apis/scheduling.k8s.io/v1/priorityclasses/system-cluster-critical",
+)
 
 
 @dataclass(frozen=True)
@@ -83,11 +93,11 @@ def _service_account_key(folder: Path) -> Path:
 
 
 @contextlib.contextmanager
-def _running(arguments: list[str], log: Path) -> Iterator[None]:
+def _running(arguments: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
     with log.open("wb") as output:
         process = subprocess.Popen(arguments, stdout=output, stderr=output)
         try:
-            yield
+            yield process
         finally:
             process.terminate()
             try:
@@ -97,18 +107,34 @@ def _running(arguments: list[str], log: Path) -> Iterator[None]:
                 process.wait()
 
 
-def _wait_until_ready(url: str, tls: ssl.SSLContext, token: str, log: Path) -> None:
+def _await_answers(
+    urls: Sequence[str],
+    token: str,
+    processes: Sequence[subprocess.Popen[bytes]],
+    logs: Sequence[Path],
+) -> None:
+    """Return once each URL has been answered with 200.
+
+    Raises:
+        RuntimeError: a process has ended, or it takes too long; with the ends of the logs.
+    """
     deadline = time.monotonic() + _START_TIMEOUT_S
-    request = urllib.request.Request(f"{url}/readyz", headers={"Authorization": f"Bearer {token}"})
-    while time.monotonic() < deadline:
-        with (
-            contextlib.suppress(OSError),
-            urllib.request.urlopen(request, context=tls, timeout=2) as answer,
-        ):
-            if answer.status == 200:
-                return
-        time.sleep(0.2)
-    raise RuntimeError(f"kube-apiserver did not become ready; see {log}")
+    for url in urls:
+        while not _is_answered(url, token):
+            has_ended = any(process.poll() is not None for process in processes)
+            if has_ended or time.monotonic() > deadline:
+                tails = "\n".join(f"{log}:\n{log.read_text()[-_LOG_TAIL:]}" for log in logs)
+                raise RuntimeError(f"{url} is not answered with 200\n{tails}")
+            time.sleep(0.2)
+
+
+def _is_answered(url: str, token: str) -> bool:
+    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"})
+    # An answer other than 200 is an OSError, too.
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        urllib.request.urlopen(request, context=_insecure_tls(), timeout=2).close()
+        return True
+    return False
 
 
 @contextlib.contextmanager
@@ -141,16 +167,20 @@ def real_api_server(assets: Path, folder: Path) -> Iterator[ApiServerUnderTest]:
         f"--service-account-key-file={key}",
         f"--service-account-signing-key-file={key}",
         "--service-cluster-ip-range=10.96.0.0/16",
+        "--allow-privileged=true",
         "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
     ]
-    tls, log = _insecure_tls(), folder / "kube-apiserver.log"
-    with _running(etcd, folder / "etcd.log"), _running(api_server, log):
-        _wait_until_ready(url, tls, token, log)
-        kubeconfig = write_kubeconfig(folder / "kubeconfig", url, token)
-        written: Json = yaml.safe_load(kubeconfig.read_text())
-        written["clusters"][0]["cluster"]["insecure-skip-tls-verify"] = True
-        kubeconfig.write_text(yaml.safe_dump(written))
-        yield ApiServerUnderTest(url, kubeconfig, token, is_embedded=False, tls=tls)
+    kubeconfig = write_kubeconfig(folder / "kubeconfig", url, token)
+    written: Json = yaml.safe_load(kubeconfig.read_text())
+    written["clusters"][0]["cluster"]["insecure-skip-tls-verify"] = True
+    kubeconfig.write_text(yaml.safe_dump(written))
+    server = ApiServerUnderTest(url, kubeconfig, token, is_embedded=False, tls=_insecure_tls())
+    logs = folder / "etcd.log", folder / "kube-apiserver.log"
+    with _running(etcd, logs[0]) as store:
+        _await_answers([f"{etcd_url}/health"], token, [store], logs[:1])
+        with _running(api_server, logs[1]) as front:
+            _await_answers([url + path for path in _AWAITED], token, [store, front], logs)
+            yield server
 
 
 def existing_api_server(path: Path) -> ApiServerUnderTest:
@@ -169,10 +199,16 @@ def _named(entries: list[Json], name: str) -> Json:
 
 
 def configured_assets() -> Path | None:
-    """Where kube-apiserver and etcd are, if the environment says so."""
+    """Where kube-apiserver and etcd are, if the environment says so.
+
+    Raises:
+        RuntimeError: the environment says so, but there they are not.
+    """
     named = os.environ.get(ASSETS)
     if not named:
         return None
     folder = Path(named)
-    has_both = (folder / "kube-apiserver").is_file() and (folder / "etcd").is_file()
-    return folder if has_both else None
+    for binary in ("kube-apiserver", "etcd"):
+        if not (folder / binary).is_file():
+            raise RuntimeError(f"{ASSETS} is {named}: expected a folder with {binary} in it")
+    return folder

@@ -1,11 +1,12 @@
 """The API server of each integration test: embedded, a real kube-apiserver, or an existing one.
 
 The embedded cluster is the default. ``KUBEBUILDER_ASSETS`` naming a folder with ``kube-apiserver``
-and ``etcd`` runs the tests against those; ``STOWAGE_TEST_KUBECONFIG`` against that cluster, whose
-pods, nodes and the like the tests delete.
+and ``etcd`` runs the tests against those; ``STOWAGE_TEST_KUBECONFIG`` against that cluster, which
+the tests empty, its nodes included. It must be a bare API server as envtest starts it, without
+ServiceAccount and TaintNodesByCondition admission: no controller that would taint the tests' nodes
+or delete their pods.
 """
 
-import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from scheduler.cluster import ClusterOptions, EmbeddedCluster
-from tests.integration.api_client import BUDGETS, CONFIG_MAPS, LEASES, NODES, PODS, ApiClient
+from tests.integration.api_client import ApiClient
 from tests.integration.api_servers import (
     EXISTING,
     ApiServerUnderTest,
@@ -21,9 +22,9 @@ from tests.integration.api_servers import (
     existing_api_server,
     real_api_server,
 )
+from tests.integration.emptying import empty
 
 TOKEN = "integration-test-token"
-_CLEANED = (PODS, CONFIG_MAPS, LEASES, BUDGETS, NODES, "/apis/scheduling.k8s.io/v1/priorityclasses")
 
 
 @pytest.fixture(scope="session")
@@ -46,10 +47,12 @@ def foreign_api_server(
 async def api_server(
     foreign_api_server: ApiServerUnderTest | None, tmp_path: Path
 ) -> AsyncIterator[ApiServerUnderTest]:
-    """An API server without controllers and kubelet, holding no pods and nodes."""
+    """An API server without controllers and kubelet, holding nothing but what it made itself."""
     if foreign_api_server is not None:
-        await _clean(foreign_api_server)
-        yield foreign_api_server
+        server = foreign_api_server
+        async with ApiClient(server.url, server.token, server.tls) as client:
+            await empty(client)
+        yield server
         return
     options = ClusterOptions(
         token=TOKEN, with_kubelet=False, with_controllers=False, faults_over_http=True
@@ -72,25 +75,3 @@ def embedded(api_server: ApiServerUnderTest) -> EmbeddedCluster:
     if api_server.cluster is None:
         pytest.skip("only the embedded cluster can be told to fail")
     return api_server.cluster
-
-
-async def _clean(server: ApiServerUnderTest) -> None:
-    async with ApiClient(server.url, server.token, server.tls) as client:
-        for path in _CLEANED:
-            await _empty(client, path)
-
-
-async def _empty(client: ApiClient, path: str) -> None:
-    for _ in range(50):
-        kept = ("system-", "kube-root-ca.crt")
-        items = (await client.get(path)).body["items"]
-        names = [item["metadata"]["name"] for item in items]
-        names = [name for name in names if not name.startswith(kept)]
-        if not names:
-            return
-        for name in names:
-            merge = "application/merge-patch+json"
-            await client.patch(f"{path}/{name}", {"metadata": {"finalizers": None}}, merge)
-            await client.delete(f"{path}/{name}?gracePeriodSeconds=0")
-        await asyncio.sleep(0.1)
-    raise RuntimeError(f"could not empty {path}")

@@ -20,7 +20,7 @@ from scheduler.cluster.resources import NODES, PODS
 
 Json = dict[str, Any]
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 """Only something that hangs takes as long."""
 
 

@@ -61,6 +61,16 @@ async def test_a_long_note_is_cut_to_what_the_api_takes() -> None:
     assert note.endswith(" ...")
 
 
+async def test_an_event_about_a_pod_with_a_long_name_is_named_after_its_uid() -> None:
+    client = FakeApiClient()
+    pod = PodReference("default", "p" * 253, "u1")
+    _recorder(client).emit(EmitEvent(pod, "Normal", "Scheduled", "Binding", "assigned", "stowage"))
+    await _settle()
+    body = client.requests[0].body
+    assert body["metadata"]["name"].startswith("u1.")
+    assert body["regarding"]["name"] == "p" * 253
+
+
 async def test_a_repetition_is_counted_in_a_series_and_written_every_six_minutes() -> None:
     client, time = FakeApiClient(), FakeTime()
     recorder = _recorder(client, time)

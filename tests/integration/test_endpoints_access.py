@@ -1,0 +1,120 @@
+"""The endpoints of a running scheduler: HTTPS, and open to whom the API server lets in."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from scheduler.cluster import ClusterOptions, EmbeddedCluster, write_kubeconfig
+from scheduler.cluster.users import User
+from scheduler.operator import LeaderElectionOptions, RunOptions, ServingOptions, run
+from tests.integration.api_client import ApiClient
+from tests.support.round_robin_engine import RoundRobinEngine
+
+ADMIN, MONITORING, STRANGER = "admin-token", "monitoring-token", "stranger-token"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+PATIENCE_S = 20.0
+
+
+class _Endpoints:
+    def __init__(self, port: int) -> None:
+        self._url = f"https://127.0.0.1:{port}"
+
+    async def get(self, path: str, token: str = "") -> tuple[int, str]:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        async with (
+            aiohttp.ClientSession(headers=headers) as session,
+            session.get(self._url + path, ssl=False) as response,
+        ):
+            return response.status, await response.text()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+async def _let_monitoring_read(api: ApiClient, *paths: str) -> None:
+    rule = {"nonResourceURLs": list(paths), "verbs": ["get"]}
+    await api.post(f"{RBAC}/clusterroles", {"metadata": {"name": "metrics"}, "rules": [rule]})
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "metrics"}
+    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "monitoring"}
+    binding = {"metadata": {"name": "metrics"}, "roleRef": reference, "subjects": [subject]}
+    await api.post(f"{RBAC}/clusterrolebindings", binding)
+
+
+@asynccontextmanager
+async def _running(kubeconfig: Path, **changes: Any) -> AsyncIterator[_Endpoints]:
+    stop, port = asyncio.Event(), _free_port()
+    options = RunOptions(
+        engine_factory=lambda _parts: RoundRobinEngine(),
+        scheduler_names=("stowage",),
+        kubeconfig=str(kubeconfig),
+        serving=ServingOptions(bind_address="127.0.0.1", port=port),
+        stop=stop,
+        owns_process=False,
+        **changes,
+    )
+    process = asyncio.create_task(run(options))
+    endpoints = _Endpoints(port)
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            while not await _is_ready(endpoints):  # noqa: ASYNC110 - the server tells nobody
+                await asyncio.sleep(0.02)
+        yield endpoints
+    finally:
+        stop.set()
+        assert await asyncio.wait_for(process, PATIENCE_S) == 0
+
+
+async def _is_ready(endpoints: _Endpoints) -> bool:
+    try:
+        return (await endpoints.get("/readyz"))[0] == 200
+    except aiohttp.ClientError:
+        return False
+
+
+@pytest.fixture
+async def kubeconfig(tmp_path: Path) -> AsyncIterator[Path]:
+    users = {MONITORING: User("monitoring"), STRANGER: User("stranger")}
+    options = ClusterOptions(
+        token=ADMIN, users=users, rbac=True, with_kubelet=False, with_controllers=False
+    )
+    async with EmbeddedCluster(options=options) as cluster:
+        async with ApiClient(cluster.url, ADMIN, None) as api:
+            await _let_monitoring_read(api, "/metrics", "/metrics/resources")
+        yield write_kubeconfig(tmp_path / "kubeconfig", cluster.url, ADMIN)
+
+
+async def test_everybody_sees_health_and_only_those_who_may_see_more(kubeconfig: Path) -> None:
+    async with _running(kubeconfig) as endpoints:
+        assert await endpoints.get("/livez") == (200, "ok")
+        assert (await endpoints.get("/metrics"))[0] == 403
+        assert (await endpoints.get("/metrics", "nobodys-token"))[0] == 401
+        status, text = await endpoints.get("/metrics", STRANGER)
+        assert status == 403
+        assert 'User \\"stranger\\" cannot get path \\"/metrics\\"' in text
+        status, text = await endpoints.get("/metrics", MONITORING)
+        assert status == 200
+        assert 'rest_client_requests_total{code="200",host="127.0.0.1:' in text
+        assert (await endpoints.get("/debug/queue", MONITORING))[0] == 403
+        assert (await endpoints.get("/debug/queue", ADMIN))[0] == 200
+
+
+async def test_readiness_names_the_checks_of_kube_scheduler(kubeconfig: Path) -> None:
+    election = LeaderElectionOptions(identity="me", retry_period_s=0.1)
+    async with _running(kubeconfig, leader_election=election) as endpoints:
+        status, text = await endpoints.get("/readyz?verbose")
+        assert status == 200
+        names = ("leaderElection", "shutdown", "informer-sync", "sched-handler-sync")
+        assert text == "".join(f"[+]{name} ok\n" for name in names) + "readyz check passed\n"
+        status, text = await endpoints.get("/metrics", MONITORING)
+        assert 'leader_election_master_status{name="stowage"}' in text

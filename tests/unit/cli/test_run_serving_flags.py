@@ -1,0 +1,86 @@
+"""The flags of `stowage run` about HTTPS, access and the API server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from scheduler.cli import composition
+from scheduler.cli.main import app
+from scheduler.operator import RunOptions, ServingOptions
+
+HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[RunOptions]:
+    """Collects what would be run instead of running it."""
+    collected: list[RunOptions] = []
+
+    def collect(options: RunOptions) -> int:
+        collected.append(options)
+        return 0
+
+    monkeypatch.setattr(composition, "run_until_told", collect)
+    monkeypatch.setattr(composition, "set_up_logging", lambda *_flags: None)
+    return collected
+
+
+def _run(*flags: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["run", *flags], env={"COLUMNS": "200"})
+    return result.exit_code, result.stderr
+
+
+def _serving(started: list[RunOptions]) -> ServingOptions:
+    serving = started[0].serving
+    assert serving is not None
+    return serving
+
+
+def test_by_default_health_alone_is_open_and_nothing_is_limited(started: list[RunOptions]) -> None:
+    assert _run() == (0, "")
+    serving = _serving(started)
+    assert (serving.tls_cert_file, serving.cert_dir) == (None, None)
+    assert serving.access.always_allow_paths == ("/healthz", "/readyz", "/livez")
+    assert serving.access.token_ttl_s == serving.access.authorized_ttl_s == 10.0
+    assert (started[0].master, started[0].kube_api_qps) == (None, 0.0)
+
+
+def test_access_is_configured_as_in_kube_scheduler(
+    started: list[RunOptions], tmp_path: Path
+) -> None:
+    flags = (
+        "--authorization-always-allow-paths=/livez, /metrics*",
+        "--authentication-token-webhook-cache-ttl=1m",
+        "--authorization-webhook-cache-authorized-ttl=5s",
+        "--authorization-webhook-cache-unauthorized-ttl=0s",
+        f"--cert-dir={tmp_path}",
+    )
+    assert _run(*flags) == (0, "")
+    serving = _serving(started)
+    assert serving.cert_dir == str(tmp_path)
+    access = serving.access
+    assert access.always_allow_paths == ("/livez", "/metrics*")
+    assert (access.token_ttl_s, access.authorized_ttl_s, access.unauthorized_ttl_s) == (60, 5, 0)
+
+
+def test_a_path_that_is_none_is_refused(started: list[RunOptions]) -> None:
+    exit_code, errors = _run("--authorization-always-allow-paths=metrics")
+    assert exit_code == 1
+    assert "--authorization-always-allow-paths" in errors
+    assert started == []
+
+
+def test_flags_about_the_api_server_win_over_the_file(
+    started: list[RunOptions], tmp_path: Path
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(HEADER + "clientConnection:\n  qps: 50\n  burst: 70\n")
+    assert _run(f"--config={file}") == (0, "")
+    assert (started[0].kube_api_qps, started[0].kube_api_burst) == (50, 70)
+    flags = ("--kube-api-qps=-1", "--kube-api-burst=5", "--master=https://10.0.0.1:6443")
+    assert _run(f"--config={file}", *flags) == (0, "")
+    assert (started[1].kube_api_qps, started[1].kube_api_burst) == (-1, 5)
+    assert started[1].master == "https://10.0.0.1:6443"
