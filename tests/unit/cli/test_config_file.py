@@ -1,6 +1,5 @@
 """Configuration files are read, and what is wrong with them is shown in full."""
 
-import subprocess
 from io import StringIO
 from pathlib import Path
 
@@ -36,12 +35,6 @@ def test_the_bin_packing_file_fills_nodes_one_after_the_other() -> None:
     assert fit.args["scoringStrategy"]["type"] == "MostAllocated"
     assert "NodeResourcesBalancedAllocation" not in framework.profile.weights
     assert "NodeResourcesFit" in framework.profile.weights
-
-
-def test_the_deployed_configuration_is_accepted() -> None:
-    configuration = read_configuration(REPOSITORY / "manifests/config.yaml")
-    assert configuration.leader_election.resource_namespace == "stowage-system"
-    assert make_frameworks(configuration)
 
 
 @pytest.mark.parametrize(
@@ -102,23 +95,3 @@ def test_show_prints_a_configuration_that_loads_to_the_same(tmp_path: Path) -> N
     shown = tmp_path / "shown.yaml"
     shown.write_text(result.stdout)
     assert read_configuration(shown) == read_configuration(source)
-
-
-def test_the_manifests_are_rendered_by_kustomize() -> None:
-    kubectl = REPOSITORY / ".venv/bin/kubectl"
-    if not kubectl.exists():
-        pytest.skip("kubectl is not installed in .venv")
-    rendered = subprocess.run(
-        [kubectl, "kustomize", str(REPOSITORY / "manifests")],
-        capture_output=True,
-        check=True,
-        text=True,
-    )
-    objects = list(yaml.safe_load_all(rendered.stdout))
-    by_kind = {obj["kind"]: obj for obj in objects}
-    pod_spec = by_kind["Deployment"]["spec"]["template"]["spec"]
-    (volume,) = pod_spec["volumes"]
-    assert volume["configMap"]["name"] == by_kind["ConfigMap"]["metadata"]["name"]
-    assert "config.yaml" in by_kind["ConfigMap"]["data"]
-    namespaced = [obj for obj in objects if "namespace" in obj["metadata"]]
-    assert {obj["metadata"]["namespace"] for obj in namespaced} == {"stowage-system"}
