@@ -2,8 +2,8 @@
 
 Purpose: `schedule_pod` runs a pod through PreFilter, Filter, PreScore and Score and returns the
 node it goes to, or why it goes nowhere. `feasibility` finds the nodes it may go to, `ranking`
-picks one of them, `diagnosis` words the refusal as kube-scheduler does. `step_pod` does the same where
-extenders have a say: it ends where they have to be asked (`extenders`).
+picks one of them, `diagnosis` words the refusal as kube-scheduler does. `step_pod` does the same
+where extenders have a say: it ends where they have to be asked (`extenders`).
 
 Invariants:
     - It changes nothing: not the snapshot, not the cache; plugins write to the cycle state only.

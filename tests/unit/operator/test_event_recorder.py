@@ -115,3 +115,12 @@ async def test_failures_are_dropped_first_and_the_drops_counted(
     await _settle()
     assert recorder.num_dropped == 1
     assert sorted(request.body["note"] for request in client.requests) == ["assigned", "new"]
+
+
+async def test_an_event_that_was_written_although_its_answer_was_lost_is_known() -> None:
+    client = FakeApiClient(post=[TimeoutError(), ApiError(409, "AlreadyExists"), {}])
+    recorder = _recorder(client)
+    for _ in range(2):
+        recorder.emit(_failed())
+        await _settle()
+    assert [request.method for request in client.requests] == ["POST", "POST", "PATCH"]

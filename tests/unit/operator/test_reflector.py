@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.api.events import Event, NodeGone, NodeSeen, ObjectInvalid
+from scheduler.api.events import AssignedPodGone, Event, NodeGone, NodeSeen, ObjectInvalid
 from scheduler.api.node import Node
 from scheduler.operator.api_error import ApiError
 from scheduler.operator.inbox import Inbox
@@ -23,6 +23,11 @@ GONE = {"kind": "Status", "status": "Failure", "reason": "Expired", "code": 410}
 def _node(name: str, uid: str = "", version: int = 1, **status: Any) -> dict[str, Any]:
     metadata = {"name": name, "uid": uid or f"uid-{name}", "resourceVersion": str(version)}
     return {"metadata": metadata, "status": status}
+
+
+def _pod(name: str, uid: str, version: int = 1) -> dict[str, Any]:
+    metadata = {"namespace": "d", "name": name, "uid": uid, "resourceVersion": str(version)}
+    return {"metadata": metadata, "spec": {"nodeName": "n"}}
 
 
 def _list(*nodes: dict[str, Any], version: int = 10, more: str = "") -> dict[str, Any]:
@@ -164,6 +169,21 @@ async def test_a_bad_object_is_reported_and_the_others_go_on() -> None:
 async def test_the_deletion_of_a_bad_object_is_told() -> None:
     story = _Story([_list(_node("a"))], [[_line("DELETED", _node("a", version=12, allocatable=7))]])
     assert await story.arrived() == ["+a", "-a"]
+
+
+async def test_what_a_bad_object_has_replaced_is_gone_at_the_latest_with_it() -> None:
+    inbox = Inbox()
+    bad = _pod("p", "u2", version=11)
+    bad["spec"]["priority"] = "high"
+    client = FakeApiClient(
+        get=[_list(_pod("p", "u1")), _list(bad)],
+        watch=[[ApiError(410)], [_line("DELETED", _pod("p", "u2", version=12))], [_EndOfStory()]],
+    )
+    reflector = Reflector(ASSIGNED_PODS, client, inbox, no_jitter, FakeTime().sleep)
+    with pytest.raises(_EndOfStory):
+        await reflector.run()
+    gone = [event.uid for event in inbox.drain(20) if isinstance(event, AssignedPodGone)]
+    assert sorted(gone) == ["u1", "u2"]
 
 
 async def test_a_bad_object_in_a_list_is_not_taken_for_gone() -> None:
