@@ -114,7 +114,7 @@ class ApiServer:
 
     async def start(self) -> None:
         """Listen; a port of 0 is chosen now and kept through restarts."""
-        server = web.Server(
+        server = _HttpServer(
             self._serve, request_factory=_make_request, handler_cancellation=True, access_log=None
         )
         self._runner = web.ServerRunner(server, shutdown_timeout=0.5)
@@ -277,6 +277,24 @@ class ApiServer:
             for change in collection.changes_since(parse_revision(options.resource_version)):
                 watcher.offer(change)
         self.watchers.open(target.resource.stored_in, watcher)
+
+
+class _HttpServer(web.Server):
+    """aiohttp's, which would go on serving connections accepted the moment it shut down."""
+
+    _is_shut_down = False
+
+    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
+        """Keep a new connection, or end it at once."""
+        if self._is_shut_down:
+            transport.abort()
+            return
+        super().connection_made(handler, transport)
+
+    async def shutdown(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - aiohttp's
+        """Close every connection, those to come included."""
+        self._is_shut_down = True
+        await super().shutdown(timeout)
 
 
 def _wants_initial_events(options: ListOptions) -> bool:

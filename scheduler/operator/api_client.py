@@ -127,7 +127,7 @@ class ApiClient:
         self,
         method: str,
         url: URL,
-        body: bytes | None,
+        body: bytes | aiohttp.BytesPayload | None,
         timeout: aiohttp.ClientTimeout | None,  # noqa: ASYNC109 - aiohttp's own limits
         content_type: str,
     ) -> bytes:

@@ -1,8 +1,9 @@
 """The client of everything that acts on the cluster: limited in rate, closed without the lease.
 
 Whoever means to write asks ``may_write`` early, to spare the effort; here it is asked again after
-the last wait, retries and fresh credentials included, so a replica that was stopped or hung while
-a request was being prepared does not send it when it wakes up.
+the last wait (for the rate, fresh credentials, a connection), when the bytes are about to go out.
+So a replica that was stopped or hung while a request was being prepared does not send it when it
+wakes up. What was handed to the kernel before cannot be called back.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import aiohttp
+from aiohttp.abc import AbstractStreamWriter
 from yarl import URL
 
 from scheduler.operator.api_client import JSON, ApiClient, ObserveRequest
@@ -23,6 +25,24 @@ class LeaseNotHeldError(ApiError):
 
     def __init__(self) -> None:
         super().__init__(0, "LeaseNotHeld", "this replica does not hold the lease any more")
+
+
+class _GatedBody(aiohttp.BytesPayload):
+    """A body that does not go out without the lease, nor do the headers that wait for it.
+
+    aiohttp makes a `ClientConnectionError` of the refusal, as if no answer had come.
+    """
+
+    def __init__(self, value: bytes, may_write: Callable[[], bool]) -> None:
+        super().__init__(value)
+        self._may_write = may_write
+
+    async def write_with_length(
+        self, writer: AbstractStreamWriter, content_length: int | None
+    ) -> None:
+        if not self._may_write():
+            raise LeaseNotHeldError
+        await super().write_with_length(writer, content_length)
 
 
 class GatedClient(ApiClient):
@@ -50,7 +70,7 @@ class GatedClient(ApiClient):
         self,
         method: str,
         url: URL,
-        body: bytes | None,
+        body: bytes | aiohttp.BytesPayload | None,
         timeout: aiohttp.ClientTimeout | None = None,  # noqa: ASYNC109 - aiohttp's own limits
         content_type: str = JSON,
     ) -> bytes:
@@ -58,4 +78,6 @@ class GatedClient(ApiClient):
             await self._bucket.wait()
         if method != "GET" and not self._may_write():
             raise LeaseNotHeldError
+        if isinstance(body, bytes):
+            body = _GatedBody(body, self._may_write)
         return await super()._request_once(method, url, body, timeout, content_type)

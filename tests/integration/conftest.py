@@ -7,6 +7,7 @@ ServiceAccount and TaintNodesByCondition admission: no controller that would tai
 or delete their pods.
 """
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -25,6 +26,8 @@ from tests.integration.api_servers import (
 from tests.integration.emptying import empty
 
 TOKEN = "integration-test-token"
+TLS_SHUTDOWN_S = 0.25
+"""aiohttp leaves watches that are broken off to end by themselves; their loop must outlive them."""
 
 
 @pytest.fixture(scope="session")
@@ -53,6 +56,8 @@ async def api_server(
         async with ApiClient(server.url, server.token, server.tls) as client:
             await empty(client)
         yield server
+        if server.tls is not None:
+            await asyncio.sleep(TLS_SHUTDOWN_S)
         return
     options = ClusterOptions(
         token=TOKEN, with_kubelet=False, with_controllers=False, faults_over_http=True

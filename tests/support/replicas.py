@@ -76,14 +76,14 @@ class Replicas:
         return replica
 
     async def leader(self) -> Replica:
-        """Whoever holds the lease, once somebody does and all others have come to ask for it."""
+        """Whoever has bound the pods so far, once all replicas have come to ask for the lease."""
         names = {replica.name for replica in self.started}
 
-        async def is_settled() -> bool:
-            return bool(self.leases()) and names <= {done.who for done in self.done}
+        async def all_ask() -> bool:
+            return names <= {done.who for done in self.done if done.resource == "leases"}
 
-        await self.eventually(is_settled)
-        who = self.leases()[-1].who
+        await self.eventually(all_ask)
+        (who,) = {done.who for done in self.bindings()}
         return next(replica for replica in self.started if replica.name == who)
 
     def leases(self) -> list[Done]:

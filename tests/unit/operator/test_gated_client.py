@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import aiohttp
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
 from scheduler.operator.api_client import ApiClient
 from scheduler.operator.gated_client import GatedClient, LeaseNotHeldError
@@ -14,11 +17,16 @@ from tests.support.fake_api import FakeTime
 
 
 class _Connection:
-    """Never asked: what is sent is recorded before."""
+    """To nowhere unless told: most tests record what is sent before it gets here."""
 
-    server = "http://example"
     generation = 0
     patience = Patience()
+
+    def __init__(
+        self, server: str = "http://example", session: aiohttp.ClientSession | None = None
+    ) -> None:
+        self.server = server
+        self.session = session
 
 
 @pytest.fixture
@@ -68,3 +76,23 @@ async def test_a_lease_lost_while_waiting_for_the_turn_stops_the_write(sent: lis
 
 async def test_a_lost_lease_is_not_worth_a_retry() -> None:
     assert not LeaseNotHeldError().is_transient
+
+
+async def test_a_lease_lost_while_connecting_keeps_even_the_headers_back() -> None:
+    arrived: list[str] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        arrived.append(await request.text())
+        return web.Response(text="{}")
+
+    app = web.Application()
+    app.router.add_post("/x", answer)
+    # The first question is asked early, the second when the bytes are about to go out.
+    answers = iter([True, True, True, False])
+    async with TestServer(app) as server, aiohttp.ClientSession() as session:
+        connection = _Connection(str(server.make_url("")).rstrip("/"), session)
+        client = GatedClient(connection, lambda: next(answers))  # type: ignore[arg-type]
+        await client.post("/x", b"first")
+        with pytest.raises(aiohttp.ClientConnectionError, match="LeaseNotHeld"):
+            await client.post("/x", b"second")
+    assert arrived == ["first"]

@@ -157,6 +157,16 @@ async def test_a_lease_is_never_shorter_for_others_than_for_us() -> None:
     assert client.sent("POST")[0].body["spec"]["leaseDurationSeconds"] == 2
 
 
+async def test_a_lease_that_ran_out_unnoticed_is_told_from_one_never_held() -> None:
+    client, time = FakeApiClient(get=[_lease("me")], put=[_lease("me")]), FakeTime()
+    elector = _elector(client, time)
+    assert not elector.has_run_out
+    await elector.acquire()
+    assert not elector.has_run_out
+    time.now += 60.0
+    assert elector.has_run_out
+
+
 async def test_a_leader_stuck_for_long_is_not_healthy() -> None:
     client, time = FakeApiClient(get=[_lease("me")], put=[_lease("me")]), FakeTime()
     elector = _elector(client, time)
