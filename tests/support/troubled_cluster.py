@@ -38,6 +38,11 @@ NUM_NODES = 20
 PODS_PER_NODE = 4
 NUM_PODS = NUM_NODES * PODS_PER_NODE
 CAPACITY = {"cpu": "2", "memory": "8Gi", "pods": "110"}
+BINDINGS = "/binding$"
+LISTS = r"^(?!.*watch=).*/(pods|nodes|namespaces|services|replicasets)\?"
+WATCHES = "watch=true"
+"""Requests, as `FaultRule` finds them."""
+
 TOO_MUCH = "100"
 """CPUs that no node has."""
 
