@@ -52,11 +52,12 @@ from scheduler.operator.pod_reader import PodReader
 from scheduler.operator.pod_status import PodStatusWriter
 from scheduler.operator.pre_binder import PreBinder
 from scheduler.operator.rate_limit import TokenBucket
-from scheduler.operator.reflected import ALL_REFLECTED, NODES
+from scheduler.operator.reflected import ALL_REFLECTED, ASSIGNED_PODS, NODES
 from scheduler.operator.reflector import Reflector
 from scheduler.operator.replica_metrics import ReplicaMetrics
 from scheduler.operator.resource_metrics import ResourceMetrics
 from scheduler.operator.serving import Content, Server, ServingOptions
+from scheduler.operator.view import View
 
 log = structlog.get_logger("scheduler.operator.app")
 
@@ -146,7 +147,6 @@ class Process:
         self._connection = connection
         self._stop = options.stop or asyncio.Event()
         self._is_settled = False
-        self._has_handled = False
         self._inbox = Inbox()
         self._metrics = Metrics(clock.monotonic, connection.host)
         self._client = ApiClient(connection, self._metrics.observe_request)
@@ -168,6 +168,7 @@ class Process:
             )
             for kind in ALL_REFLECTED
         ]
+        self._view = View(self._inbox, lambda: self.has_synced, self._to_refresh())
         self._pending_pods = PendingPods(self._inbox, options.scheduler_names, self._objects.pods)
         self._engine = options.engine_factory(
             EngineParts(
@@ -279,18 +280,25 @@ class Process:
 
     async def _take_part(self, elector: LeaderElector) -> None:
         await elector.acquire()
-        self._inbox.wake()
+        self._view.refresh()
         await elector.renew()
 
     def _may_write(self) -> bool:
         return self._elector is None or self._elector.may_write()
 
     def _may_schedule(self) -> bool:
-        if not self._is_settled and self.has_synced:
+        if not self._is_settled and self._view.is_complete():
             self._is_settled = True
             if self._options.owns_process:
                 collector.keep_what_is_there()
-        return self._is_settled and self._may_write()
+        return self._is_settled and self._may_write() and self._view.is_current()
+
+    def _to_refresh(self) -> list[Reflector[Any]]:
+        """Those a new leader lists once more: nobody may put too much on a node for want of them."""
+        if self._elector is None:
+            return []
+        kinds = (NODES.kind, ASSIGNED_PODS.kind)
+        return [reflector for reflector in self._reflectors if reflector.kind in kinds]
 
     def _make_elector(self) -> LeaderElector | None:
         if self._options.leader_election is None:
@@ -345,7 +353,7 @@ class Process:
         ready: dict[str, Check] = {
             "shutdown": lambda: not self._stop.is_set(),
             "informer-sync": lambda: self.has_synced,
-            "sched-handler-sync": self._has_handled_first_lists,
+            "sched-handler-sync": self._view.is_complete,
         }
         return Checks(
             health=election,
@@ -353,12 +361,6 @@ class Process:
             ready={**election, **ready},
             ready_notes=self._configuration.notes,
         )
-
-    def _has_handled_first_lists(self) -> bool:
-        """Whether the engine has taken in everything listed at the start."""
-        if not self._has_handled:
-            self._has_handled = self.has_synced and not len(self._inbox)
-        return self._has_handled
 
     def _take_signals(self) -> None:
         """Let SIGTERM and SIGINT end us in order; done again whenever Kopf has taken them."""

@@ -6,11 +6,15 @@ list (pages of 500) --> events, resourceVersion
 |   watch from there -- ends or breaks --> watch again from the last resourceVersion
 |    |
 +----+  410 Gone, as a status or as an ERROR event: relist, and tell what vanished meanwhile
+
+`Reflector.refresh` starts over from the list, whatever is under way.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Generic, Protocol, TypeVar
 
 import msgspec
@@ -103,17 +107,39 @@ class Reflector(Generic[T]):
         self._backoff = Backoff(jitter, initial_s=0.2, max_s=client.patience.pause_s)
         self._resource_version = ""
         self._known: dict[tuple[str, str], str] = {}
+        self._round: asyncio.Timeout | None = None
+        self._num_refreshes = 0
+        self._num_refreshes_listed = 0
 
     @property
     def kind(self) -> str:
         """What is reflected."""
         return self._reflected.kind
 
+    @property
+    def is_fresh(self) -> bool:
+        """Whether a list begun after the last `refresh` is in the inbox."""
+        return 0 < self._num_refreshes == self._num_refreshes_listed
+
+    def refresh(self) -> None:
+        """End a watch, a pause or an older list at once, and list anew; `is_fresh` tells when."""
+        self._num_refreshes += 1
+        self._backoff.reset()
+        if self._round is not None and not self._round.expired():
+            self._round.reschedule(0.0)
+
     async def run(self) -> None:
         """List and watch until cancelled."""
         while True:
+            # Without a limit of its own: only `refresh` lets it expire.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(None) as self._round:
+                    await self._list_and_watch()
+
+    async def _list_and_watch(self) -> None:
+        while True:
             try:
-                if not self._resource_version:
+                if not self._resource_version or self._num_refreshes_listed < self._num_refreshes:
                     await self._list()
                 await self._watch()
             except ApiError as error:
@@ -131,6 +157,8 @@ class Reflector(Generic[T]):
 
     async def _list(self) -> None:
         """Read everything there is, page by page, and tell what is no longer there."""
+        # A refresh asked for from here on is not answered by what the server says now.
+        num_refreshes = self._num_refreshes
         listed: set[tuple[str, str]] = set()
         params = {"limit": str(PAGE_SIZE), **self._selection()}
         while True:
@@ -154,6 +182,7 @@ class Reflector(Generic[T]):
             params["continue"] = page.metadata.continue_
         self._inbox.put_all(self._events_of_vanished(listed))
         self._resource_version = page.metadata.resource_version
+        self._num_refreshes_listed = num_refreshes
         self.has_synced = True
         # The loop may wait for nothing but this, and an empty list brings no event.
         self._inbox.wake()

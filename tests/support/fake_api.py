@@ -14,6 +14,9 @@ from scheduler.operator.patience import Patience
 
 Answer = bytes | Exception
 
+SILENCE = object()
+"""In a script: nothing comes, and the connection stays open."""
+
 
 @dataclass
 class Request:
@@ -78,6 +81,8 @@ class FakeApiClient(ApiClient):
         for chunk in self._next("WATCH"):
             if isinstance(chunk, Exception):
                 raise chunk
+            if chunk is SILENCE:
+                await asyncio.Event().wait()
             yield chunk
 
     async def _answer(self, request: Request) -> bytes:
@@ -86,6 +91,8 @@ class FakeApiClient(ApiClient):
             self._has_sent.set()
         await asyncio.sleep(0)
         answer = self._next(request.method)
+        if answer is SILENCE:
+            await asyncio.Event().wait()
         if isinstance(answer, Exception):
             raise answer
         return answer if isinstance(answer, bytes) else msgspec.json.encode(answer)
