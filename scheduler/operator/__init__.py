@@ -11,8 +11,8 @@ Invariants:
   across an ``await``.
 - Everything that arrives goes through the inbox; everything that leaves, through the dispatcher.
 - Nothing is scheduled before the engine has handled all first lists, nor without the lease, nor
-  from a view older than the lease: a new leader lists nodes and the pods on them once more (`view`).
-  Each write asks ``may_write`` once more, at the last moment (`gated_client`).
+  from a view older than the lease: a new leader lists nodes and assigned pods anew (`view`). Each
+  write asks ``may_write`` once more, at the last moment (`gated_client`).
 - Nobody reads what is served but health without the API server's leave (`delegated_access`).
 - Unknown is not failed: a binding whose answer was lost is read back until its fate is known.
 - Bindings wait for nothing but bindings: every other kind of request has its own lane.

@@ -294,7 +294,7 @@ class Process:
         return self._is_settled and self._may_write() and self._view.is_current()
 
     def _to_refresh(self) -> list[Reflector[Any]]:
-        """Those a new leader lists once more: nobody may put too much on a node for want of them."""
+        """Whose lists a new leader needs anew: without them it may put too much on a node."""
         if self._elector is None:
             return []
         kinds = (NODES.kind, ASSIGNED_PODS.kind)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from scheduler.cluster.faults import FaultRule
+from tests.integration.api_client import PODS
 from tests.support.replicas import (
     ADMIN_TOKEN,
     WRITES,
@@ -28,6 +29,7 @@ QUICK = (
     f"--leader-elect-renew-deadline={RENEW_S}s",
     f"--leader-elect-retry-period={RETRY_S}s",
 )
+ASSIGNED_PODS_WATCH = "watch=true.*nodeName(!|%21)"
 SLACK_S = 1.0
 """What two busy processes may need besides."""
 
@@ -142,3 +144,49 @@ async def test_a_leader_that_cannot_renew_stops_binding_before_its_lease_can_be_
     assert late == []
     assert replicas.bindings()[-1].at > hung_at
     assert _no_pod_was_bound_twice(replicas)
+
+
+async def test_a_standby_that_went_deaf_does_not_overcommit_when_it_takes_over(
+    replicas: Replicas,
+) -> None:
+    leader = await replicas.start("replica-a", *QUICK)
+    await _create_large(replicas, "seen")
+    await replicas.are_bound(["seen"])
+    faults = replicas.cluster.faults
+    faults.add(FaultRule("GET", ASSIGNED_PODS_WATCH, times=100, hang_s=60.0))
+    standby = await replicas.start("replica-b", *QUICK)
+    await replicas.eventually(lambda: _has_hit(replicas))
+    # Both nodes are full now, and the standby knows of one.
+    await _create_large(replicas, "unseen")
+    await replicas.are_bound(["unseen"])
+    assert {done.who for done in replicas.bindings()} == {leader.name}
+    leader.signal(signal.SIGKILL)
+    await _create_large(replicas, "late")
+    await replicas.eventually(lambda: _logs(standby, '"became leader"'))
+    await replicas.eventually(lambda: _is_decided(replicas, "late"))
+    late = (await replicas.api.get(f"{PODS}/late")).body
+    assert "nodeName" not in late["spec"]
+    assert "2 Insufficient cpu" in late["status"]["conditions"][0]["message"]
+    lists = Counter(
+        done.resource for done in replicas.done if (done.who, done.verb) == (standby.name, "list")
+    )
+    # Pending pods are listed, too, by the reader of their own.
+    assert (lists["nodes"], lists["pods"], lists["namespaces"]) == (2, 3, 1)
+
+
+async def _create_large(replicas: Replicas, name: str) -> None:
+    """A pod that leaves no room for another of its kind on its node."""
+    resources = {"requests": {"cpu": "6"}}
+    container = {"name": "c", "image": "registry.k8s.io/pause:3.10", "resources": resources}
+    spec = {"schedulerName": "stowage", "containers": [container]}
+    await replicas.api.post(PODS, {"metadata": {"name": name}, "spec": spec})
+
+
+async def _has_hit(replicas: Replicas) -> bool:
+    return replicas.cluster.faults.hits > 0
+
+
+async def _is_decided(replicas: Replicas, name: str) -> bool:
+    """Whether a pod has a node, or was told why not."""
+    status = (await replicas.api.get(f"{PODS}/{name}")).body["status"]
+    return any(condition["type"] == "PodScheduled" for condition in status.get("conditions", []))

@@ -15,7 +15,7 @@ from scheduler.operator.api_error import ApiError
 from scheduler.operator.inbox import Inbox
 from scheduler.operator.reflected import ASSIGNED_PODS, NODES
 from scheduler.operator.reflector import Reflector, complete_lines
-from tests.support.fake_api import FakeApiClient, FakeTime, Request, no_jitter
+from tests.support.fake_api import SILENCE, FakeApiClient, FakeTime, Request, no_jitter
 
 GONE = {"kind": "Status", "status": "Failure", "reason": "Expired", "code": 410}
 
@@ -207,6 +207,107 @@ async def test_an_undone_future_is_relisted() -> None:
     story = _Story([_list(), _list(_node("a"), version=3)], [[error]])
     assert await story.arrived() == ["+a"]
     assert story.watched_from() == ["10", "3"]
+
+
+async def _settle() -> None:
+    """Let everything go on until it waits for the server."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def _refreshed(story: _Story) -> list[str]:
+    """What arrives because of a refresh asked for in the midst of the story."""
+    running = asyncio.create_task(story.reflector.run())
+    await _settle()
+    story.inbox.drain(limit=100)
+    story.reflector.refresh()
+    with pytest.raises(_EndOfStory):
+        await running
+    assert story.reflector.is_fresh
+    return [_brief(event) for event in story.inbox.drain(limit=100)]
+
+
+async def test_a_refresh_ends_a_silent_watch_and_lists_anew() -> None:
+    story = _Story([_list(_node("a")), _list(_node("b"), version=50)], [[SILENCE]])
+    assert await _refreshed(story) == ["+b", "-a"]
+    assert story.watched_from() == ["10", "50"]
+    # A quorum read: what the server has cached may be as old as what we have.
+    assert all("resourceVersion" not in request.params for request in story.requests("GET"))
+
+
+async def test_a_list_begun_before_a_refresh_is_begun_again() -> None:
+    story = _Story([SILENCE, _list(_node("a"))], [])
+    assert await _refreshed(story) == ["+a"]
+
+
+async def test_a_list_that_is_just_answered_when_a_refresh_is_asked_for_does_not_count() -> None:
+    story = _Story([_list(_node("a")), _list(_node("b"))], [[SILENCE]])
+    running = asyncio.create_task(story.reflector.run())
+    await asyncio.sleep(0)
+    assert len(story.requests("GET")) == 1
+    story.reflector.refresh()
+    with pytest.raises(_EndOfStory):
+        await running
+    assert len(story.requests("GET")) == 2
+    assert story.reflector.is_fresh
+
+
+async def test_a_refresh_ends_a_pause_and_the_next_one_is_short() -> None:
+    story = _Story([*[ApiError(503)] * 9, ApiError(503), _list()], [])
+    reflector, sleep = story.reflector, story.time.sleep
+
+    async def sleep_until_refreshed(seconds: float) -> None:
+        await sleep(seconds)
+        if len(story.time.slept) == 9:
+            await asyncio.Event().wait()
+
+    reflector._sleep = sleep_until_refreshed
+    running = asyncio.create_task(reflector.run())
+    for _ in range(10):
+        await _settle()
+    reflector.refresh()
+    with pytest.raises(_EndOfStory):
+        await running
+    assert story.time.slept[8:] == [30.0, 0.2]
+
+
+async def test_a_refresh_asked_for_before_the_first_list_costs_no_second_one() -> None:
+    story = _Story([_list(_node("a"))], [])
+    story.reflector.refresh()
+    assert await story.arrived() == ["+a"]
+    assert len(story.requests("GET")) == 1
+    assert story.reflector.is_fresh
+
+
+async def test_a_refresh_is_due_until_a_whole_list_has_come() -> None:
+    story = _Story(
+        [_list(), _list(_node("a"), more="next"), TimeoutError(), _list(_node("b"))], [[SILENCE]]
+    )
+    story.time.on_sleep = lambda: unready.append(story.reflector.is_fresh)
+    unready: list[bool] = []
+    assert await _refreshed(story) == ["+a", "+b", "-a"]
+    assert unready == [False]
+
+
+async def test_two_refreshes_at_once_are_one() -> None:
+    story = _Story([_list(), _list(version=50)], [[SILENCE]])
+    running = asyncio.create_task(story.reflector.run())
+    await _settle()
+    story.reflector.refresh()
+    story.reflector.refresh()
+    with pytest.raises(_EndOfStory):
+        await running
+    assert len(story.requests("GET")) == 2
+
+
+async def test_a_reflector_can_be_cancelled_while_it_refreshes() -> None:
+    story = _Story([_list(), SILENCE], [[SILENCE]])
+    running = asyncio.create_task(story.reflector.run())
+    await _settle()
+    story.reflector.refresh()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
