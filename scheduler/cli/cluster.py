@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from scheduler.cli.bench.workloads import bench_node
+from scheduler.cli.kubectl import kubectl_command
 
 if TYPE_CHECKING:
     from scheduler.cluster import EmbeddedCluster
@@ -168,6 +169,8 @@ def _announcement(
     def announce(cluster: EmbeddedCluster) -> None:
         console.print(f"{num_nodes} nodes at {cluster.url}, until Ctrl-C")
         if kubeconfig is not None:
-            console.print(f"try: kubectl --kubeconfig {kubeconfig} get nodes", soft_wrap=True)
+            console.print(
+                f"try: {kubectl_command()} --kubeconfig {kubeconfig} get nodes", soft_wrap=True
+            )
 
     return announce

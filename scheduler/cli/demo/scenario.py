@@ -17,6 +17,7 @@ from scheduler.cli.demo.progress import DemoProgress
 from scheduler.cli.demo.report import print_report
 from scheduler.cli.demo.sample import SCHEDULER_NAME, expected_pods, sample_objects
 from scheduler.cli.failures import FAILURES
+from scheduler.cli.kubectl import kubectl_command
 from scheduler.cli.launch import (
     free_port,
     start_cluster,
@@ -116,8 +117,8 @@ def run_demo(demo: Demo, keep: bool) -> list[str]:
 def _keep_up(demo: Demo, kubeconfig: Path) -> None:
     demo.console.print(
         "still running until Ctrl-C; try:\n"
-        f"  kubectl --kubeconfig {kubeconfig} -n harbour get pods -o wide\n"
-        f"  kubectl --kubeconfig {kubeconfig} -n harbour describe pod whale\n"
+        f"  {kubectl_command()} --kubeconfig {kubeconfig} -n harbour get pods -o wide\n"
+        f"  {kubectl_command()} --kubeconfig {kubeconfig} -n harbour describe pod whale\n"
         f"scheduler log: {demo.directory / 'scheduler.log'}",
         highlight=False,
         soft_wrap=True,
