@@ -17,12 +17,14 @@ class ChangeLog:
             behind is told to take all rows, which by then costs it no more.
     """
 
-    __slots__ = ("_forgotten", "_limit", "_rows")
+    __slots__ = ("_asked", "_forgotten", "_limit", "_rows")
 
     def __init__(self, limit: int = 4096) -> None:
         self._limit = limit
         self._rows: list[int] = []
         self._forgotten = 0
+        # Filter and Score ask the same in one cycle: (since, until, answer).
+        self._asked: tuple[int, int, Int64Array] = (0, 0, _NO_ROWS)
 
     @property
     def generation(self) -> int:
@@ -45,7 +47,12 @@ class ChangeLog:
         start = generation - self._forgotten
         if start < 0:
             return None
+        until = self.generation
+        if self._asked[:2] == (generation, until):
+            return self._asked[2]
         changed = self._rows[start:]
-        if not changed:
-            return _NO_ROWS
-        return np.array(sorted(set(changed)), dtype=np.int64)
+        rows = _NO_ROWS
+        if changed:
+            rows = read_only(np.array(sorted(set(changed)), dtype=np.int64))
+        self._asked = (generation, until, rows)
+        return rows

@@ -27,11 +27,14 @@ class NodeView:
         index: The rows, as a slice or as row numbers.
     """
 
-    __slots__ = ("index", "snapshot")
+    __slots__ = ("_allocatable", "_requested", "index", "snapshot")
 
     def __init__(self, snapshot: Snapshot, index: slice | Int64Array) -> None:
         self.snapshot = snapshot
         self.index = index
+        # Gathering rows costs as much as the arithmetic on them, and several plugins ask.
+        self._allocatable: Int64Array | None = None
+        self._requested: Int64Array | None = None
 
     def __len__(self) -> int:
         if isinstance(self.index, slice):
@@ -61,12 +64,18 @@ class NodeView:
     @property
     def allocatable(self) -> Int64Array:
         """``int64[nodes, resources]``."""
-        return self.snapshot.allocatable[self.index]
+        if self._allocatable is None:
+            self._allocatable = self.snapshot.allocatable[self.index]
+            self._allocatable.flags.writeable = False
+        return self._allocatable
 
     @property
     def requested(self) -> Int64Array:
         """``int64[nodes, resources]``: what the pods on each node request."""
-        return self.snapshot.requested[self.index]
+        if self._requested is None:
+            self._requested = self.snapshot.requested[self.index]
+            self._requested.flags.writeable = False
+        return self._requested
 
     @property
     def nonzero_requested(self) -> Int64Array:

@@ -34,12 +34,14 @@ class ClusterState:
 
     Attributes:
         generation: Grows with every change of any part.
+        last_view: What was asked for last; Filter and Score ask for the same changed rows.
     """
 
-    __slots__ = ("columns", "generation", "namespaces", "placed", "pods", "workloads")
+    __slots__ = ("columns", "generation", "last_view", "namespaces", "placed", "pods", "workloads")
 
     def __init__(self) -> None:
         self.generation = 0
+        self.last_view: NodeView | None = None
         self.columns = NodeColumns()
         self.placed = PlacedPods()
         self.namespaces = Namespaces()
@@ -176,8 +178,14 @@ class Snapshot:
         return NodeView(self, _ALL)
 
     def view(self, rows: slice | Int64Array) -> NodeView:
-        """Some rows."""
-        return NodeView(self, rows)
+        """Some rows; the same view if they are the same array as the last time."""
+        last = self._state.last_view
+        if last is not None and last.index is rows and last.snapshot is self:
+            return last
+        view = NodeView(self, rows)
+        if not self.is_what_if:
+            self._state.last_view = view
+        return view
 
     def row_of(self, node_name: str) -> int | None:
         """The row of a node that exists."""

@@ -41,3 +41,14 @@ def test_the_log_does_not_grow_without_bound() -> None:
         log.record(row)
     assert log.generation == 1000
     assert log.since(1000 - 8) is None
+
+
+def test_who_asks_the_same_again_gets_the_same_answer_until_something_changes() -> None:
+    log = ChangeLog()
+    log.record(3)
+    answer = log.since(0)
+    assert log.since(0) is answer
+    log.record(1)
+    again = log.since(0)
+    assert again is not None
+    assert again.tolist() == [1, 3]
