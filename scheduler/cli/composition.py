@@ -26,7 +26,7 @@ from scheduler.cli.plugin_discovery import discover_plugins
 from scheduler.cli.profiles import make_extenders, with_plugin_mistakes
 from scheduler.cli.run_flags import LoggingFormat
 from scheduler.engine import Engine, make_engine
-from scheduler.framework import Handle, Registry, Timings
+from scheduler.framework import Handle, Registry, Timings, absent_plugins
 from scheduler.operator import (
     AccessOptions,
     ConfigMapOptions,
@@ -112,7 +112,11 @@ def run_options(
         InvalidConfiguration: see `make_frameworks`.
     """
     handle = Handle()
-    configurator = Configurator(_plugins(handle), max_in_unschedulable_s)
+    registry = _plugins(handle)
+    for profile in configuration.profiles:
+        for plugin in absent_plugins(profile, registry):
+            log.warning("plugin is not in this version: left out", plugin=plugin)
+    configurator = Configurator(registry, max_in_unschedulable_s)
     settings = configurator.settings(configuration)
     loaded = configurator.describe(configuration, settings)
     path = str(kubeconfig) if kubeconfig else configuration.client_connection.kubeconfig or None

@@ -44,6 +44,7 @@ from scheduler.framework.pre_filter_run import PreFilterOutcome
 from scheduler.framework.profile import (
     ExtensionPoint,
     Profile,
+    absent_plugins,
     build_profile,
     default_plugins,
 )
@@ -90,6 +91,7 @@ __all__ = [
     "TimedFramework",
     "Timings",
     "WaitingPod",
+    "absent_plugins",
     "build_profile",
     "default_normalize_score",
     "default_plugins",

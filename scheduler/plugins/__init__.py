@@ -17,6 +17,7 @@ names. Rejected: a base class (protocols suffice) and a module that registers it
 """
 
 from scheduler.framework import PluginFactory, Registry
+from scheduler.plugins import default_preemption
 from scheduler.plugins.default_binder import DefaultBinder
 from scheduler.plugins.dynamic_resources import DynamicResources, DynamicResourcesArgs
 from scheduler.plugins.equal_priority import EqualPriority
@@ -78,4 +79,5 @@ def in_tree_registry() -> Registry:
         PluginFactory(SelectorSpread.name, SelectorSpread),
         PluginFactory(NodePreferAvoidPods.name, NodePreferAvoidPods),
         PluginFactory(EqualPriority.name, EqualPriority),
+        absent={default_preemption.NAME: default_preemption.DefaultPreemptionArgs},
     )

@@ -1,0 +1,36 @@
+"""DefaultPreemption's arguments; the plugin itself is not in this version.
+
+A configuration that names the plugin is valid all the same: its arguments are checked, and the
+plugin is left out (`Registry.absent`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from scheduler.api.config import ConfigError
+from scheduler.api.config_types import ConfigStruct
+
+NAME = "DefaultPreemption"
+
+
+class DefaultPreemptionArgs(ConfigStruct, frozen=True):
+    """How many candidate nodes a dry run looks for; ``DefaultPreemptionArgs`` of v1.36."""
+
+    min_candidate_nodes_percentage: int = 10
+    min_candidate_nodes_absolute: int = 100
+
+    def validate(self) -> Iterator[ConfigError]:
+        """0 to 100 percent, no negative number, and not 0 of both."""
+        percentage, absolute = (
+            self.min_candidate_nodes_percentage,
+            self.min_candidate_nodes_absolute,
+        )
+        if not 0 <= percentage <= 100:
+            yield ConfigError("minCandidateNodesPercentage", percentage, "from 0 to 100")
+        if absolute < 0:
+            yield ConfigError("minCandidateNodesAbsolute", absolute, "at least 0")
+        if percentage == absolute == 0:
+            yield ConfigError(
+                "minCandidateNodesAbsolute", 0, "above 0 where minCandidateNodesPercentage is 0"
+            )

@@ -1,0 +1,53 @@
+"""A kube-scheduler user's file works unchanged, also where it names what is not there yet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from scheduler.cli.main import app
+
+FILE = Path(__file__).with_name("kube-scheduler.yaml")
+WIDE = {"COLUMNS": "200"}
+
+
+def check(file: Path) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["config", "check", str(file)], env=WIDE)
+    return result.exit_code, result.output
+
+
+def test_a_file_with_all_that_v1_36_knows_is_accepted() -> None:
+    exit_code, output = check(FILE)
+    assert exit_code == 0, output
+    assert "profiles: default-scheduler, second" in output
+
+
+def test_a_plugin_that_is_not_there_is_named() -> None:
+    _, output = check(FILE)
+    assert "DefaultPreemption is not in this version: accepted and left out" in output
+
+
+@pytest.mark.parametrize(
+    ("args", "path"),
+    [
+        ("minCandidateNodesPercentage: 101", "minCandidateNodesPercentage"),
+        ("minCandidateNodesAbsolute: -1", "minCandidateNodesAbsolute"),
+        (
+            "{minCandidateNodesPercentage: 0, minCandidateNodesAbsolute: 0}",
+            "minCandidateNodesAbsolute",
+        ),
+        ("minCandidates: 1", "minCandidates"),
+    ],
+)
+def test_its_arguments_are_checked_all_the_same(args: str, path: str, tmp_path: Path) -> None:
+    args = args if args.startswith("{") else "{" + args + "}"
+    file = tmp_path / "config.yaml"
+    file.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        f"profiles: [{{pluginConfig: [{{name: DefaultPreemption, args: {args}}}]}}]\n"
+    )
+    exit_code, output = check(file)
+    assert exit_code == 1
+    assert f"profiles[0].pluginConfig[0].args.{path}" in output
