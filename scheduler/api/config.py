@@ -49,6 +49,7 @@ __all__ = [
     "PluginSetting",
     "configuration_hash",
     "load_configuration",
+    "settings_without_effect",
     "to_builtins",
     "without_private_keys",
 ]
@@ -93,6 +94,13 @@ def load_configuration(builtins: object = None) -> KubeSchedulerConfiguration:
     if errors:
         raise InvalidFields(errors, configuration)
     return configuration
+
+
+def settings_without_effect(configuration: KubeSchedulerConfiguration) -> tuple[str, ...]:
+    """What a configuration asks for that is accepted and changes nothing, with the reason."""
+    if configuration.delay_cache_until_active:
+        return ("delayCacheUntilActive: a standby always keeps its cache warm",)
+    return ()
 
 
 def to_builtins(configuration: KubeSchedulerConfiguration) -> dict[str, Any]:

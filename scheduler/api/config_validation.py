@@ -30,7 +30,6 @@ def configuration_errors(configuration: KubeSchedulerConfiguration) -> list[Conf
         *_leader_election_errors(configuration.leader_election),
         *_profiles_errors(configuration.profiles),
         *extender_errors(configuration.extenders),
-        *_unsupported(configuration),
     ]
 
 
@@ -157,9 +156,3 @@ def _queue_sort_errors(profiles: tuple[KubeSchedulerProfile, ...]) -> Iterator[C
 
 def _args(profile: KubeSchedulerProfile, plugin_name: str) -> object:
     return next((entry.args for entry in profile.plugin_config if entry.name == plugin_name), None)
-
-
-def _unsupported(configuration: KubeSchedulerConfiguration) -> Iterator[ConfigError]:
-    if configuration.delay_cache_until_active:
-        expectation = "false: a standby of Stowage always keeps its cache warm"
-        yield ConfigError("delayCacheUntilActive", True, expectation)

@@ -20,6 +20,7 @@ from scheduler.api.config import (
     InvalidConfiguration,
     KubeSchedulerConfiguration,
     LeaderElectionConfiguration,
+    settings_without_effect,
 )
 from scheduler.cli.configurator import Configurator
 from scheduler.cli.plugin_discovery import discover_plugins
@@ -113,6 +114,8 @@ def run_options(
     """
     handle = Handle()
     registry = _plugins(handle)
+    for text in settings_without_effect(configuration):
+        log.warning("setting without effect", setting=text)
     for profile in configuration.profiles:
         for plugin in absent_plugins(profile, registry):
             log.warning("plugin is not in this version: left out", plugin=plugin)

@@ -15,6 +15,7 @@ from scheduler.api.config import (
     InvalidConfiguration,
     KubeSchedulerConfiguration,
     configuration_hash,
+    settings_without_effect,
     to_builtins,
 )
 from scheduler.cli.config_file import print_mistakes, read_configuration
@@ -81,6 +82,8 @@ def _accepted(file: Path | None) -> tuple[KubeSchedulerConfiguration, dict[str, 
     except InvalidConfiguration as invalid:
         print_mistakes(console, invalid)
         raise typer.Exit(1) from invalid
+    for text in settings_without_effect(configuration):
+        console.print(f"[yellow]without effect:[/yellow] {text}")
     for profile in configuration.profiles:
         for plugin in absent_plugins(profile, registry):
             left_out = f"{plugin} is not in this version: accepted and left out"

@@ -10,6 +10,7 @@ from scheduler.api.config import (
     KubeSchedulerConfiguration,
     PluginSetting,
     load_configuration,
+    settings_without_effect,
     to_builtins,
 )
 from scheduler.api.duration import Duration
@@ -180,13 +181,6 @@ def test_a_single_profile_needs_no_name_but_several_do() -> None:
             'profiles[0].plugins.queueSort.enabled: "A, B" (expected one plugin)',
         ),
         (
-            {"delayCacheUntilActive": True},
-            (
-                "delayCacheUntilActive: true "
-                "(expected false: a standby of Stowage always keeps its cache warm)"
-            ),
-        ),
-        (
             {"kind": "Pod"},
             'kind: "Pod" (expected KubeSchedulerConfiguration)',
         ),
@@ -238,3 +232,11 @@ def test_profiles_share_one_queue_so_they_must_agree_on_its_order() -> None:
 def test_a_long_value_is_shortened() -> None:
     (found,) = mistakes(parallelism="x" * 500)
     assert len(found) < 120
+
+
+def test_what_has_no_effect_is_accepted_and_told() -> None:
+    delayed = load_configuration(HEADER | {"delayCacheUntilActive": True})
+    assert settings_without_effect(delayed) == (
+        "delayCacheUntilActive: a standby always keeps its cache warm",
+    )
+    assert settings_without_effect(load_configuration()) == ()
