@@ -164,4 +164,6 @@ async def test_a_binding_waits_for_a_patch_under_way_and_drops_the_next() -> Non
 
 
 async def test_a_binding_of_a_pod_without_a_patch_need_not_wait() -> None:
-    await asyncio.wait_for(_writer(FakeApiClient()).give_way("u1"), 5.0)
+    client = FakeApiClient()
+    await asyncio.wait_for(_writer(client).give_way("u1"), 5.0)
+    assert client.requests == []
