@@ -73,6 +73,7 @@ def _go_on(machine: Machine, attempt: _Attempt, step: SchedulingStep, now: float
     result = _attempt_result(queued, step, machine.timer() - attempt.started)
     machine.emit(replace(result, configuration=machine.configuration))
     if isinstance(step, Scheduled):
+        machine.next_start_row = step.next_start_row
         framework = machine.framework_for(info.scheduler_name, attempt.state)
         binder = machine.extenders.binder_of(info.spec)
         cycle = BindingCycle(
@@ -123,6 +124,7 @@ def _decide(
             for nominated in nominator.pods_on(node_name)
         ),
         percentage=framework.profile.percentage_of_nodes_to_score,
+        start_row=machine.next_start_row,
         consulted=said,
     )
     snapshot = machine.cache.snapshot()

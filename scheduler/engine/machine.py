@@ -32,6 +32,8 @@ class Machine:
         configure: Reads another one.
         timings: Takes durations of sampled cycles; None takes none.
         permit_since: When pods began to wait at Permit, by UID.
+        next_start_row: Where the next search starts if it is limited by
+            ``percentageOfNodesToScore``, so that all nodes have their turn.
         outbox: Instructions gathered by the call in progress.
     """
 
@@ -50,6 +52,7 @@ class Machine:
     configure: Configure = not_configurable
     timings: Timings | None = None
     permit_since: dict[str, float] = field(default_factory=dict)
+    next_start_row: int = 0
     outbox: list[Instruction] = field(default_factory=list)
 
     def __post_init__(self) -> None:

@@ -22,7 +22,7 @@ from scheduler.api.instructions import (
 )
 from scheduler.engine import Engine
 from tests.support.builders import make_node, make_pod
-from tests.support.engines import of_type
+from tests.support.engines import DEFAULT_PROFILE, default_engine, of_type
 
 
 def bind_first(engine: Engine, now: float = 0.0) -> BindPod:
@@ -207,3 +207,12 @@ def test_an_impossible_node_is_reported_and_stops_nobody(engine: Engine) -> None
     (problem,) = of_type(ReportProblem, answer)
     assert problem.subject == "Node bad"
     assert bind_first(engine).node_name == "good"
+
+
+def test_a_search_limited_to_some_nodes_goes_on_where_the_last_one_stopped() -> None:
+    limited = default_engine(profile={**DEFAULT_PROFILE, "percentageOfNodesToScore": 33})
+    limited.handle([NodeSeen(make_node(f"n{number:03}")) for number in range(300)], 0.0)
+    limited.handle([PendingPodSeen(make_pod(f"p{number}", cpu="1")) for number in range(4)], 0.0)
+    bound = [bind.node_name for bind in of_type(BindPod, limited.schedule(0.0, 4))]
+    assert [name[:2] for name in bound] == ["n0", "n1", "n2", "n0"]
+    limited.validate()
