@@ -33,11 +33,6 @@ class Clock:
         """``metav1.Time`` a while from now."""
         return timestamp(int(self._time_s() + seconds))
 
-    def now_micro(self) -> str:
-        """``metav1.MicroTime``: with six digits of fraction."""
-        moment = datetime.datetime.fromtimestamp(self._time_s(), datetime.UTC)
-        return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
 
 def timestamp(second: int) -> str:
     """Seconds since the epoch as ``metav1.Time``."""

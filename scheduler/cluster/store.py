@@ -208,10 +208,6 @@ class Store:
             found = self._collections[name] = Collection(name, self._history_size)
         return found
 
-    def collections(self) -> list[Collection]:
-        """Every collection used so far."""
-        return list(self._collections.values())
-
     def get(self, collection: str, namespace: str, name: str) -> Stored | None:
         """The current revision of an object, if it exists."""
         return self.collection(collection).get(namespace, name)

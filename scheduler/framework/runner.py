@@ -86,11 +86,6 @@ class Framework:
         """Whose pods this profile schedules."""
         return self.profile.scheduler_name
 
-    @property
-    def has_score_plugins(self) -> bool:
-        """Whether any plugin rates nodes."""
-        return self._scorers.has_plugins
-
     def plugin(self, name: str) -> Plugin | None:
         """The plugin of that name, if the profile uses it."""
         return self.profile.instances.get(name)

@@ -130,11 +130,6 @@ class ScoreRun:
         self._cache = cache
         self._by_skip: dict[frozenset[str], ActiveScorers] = {}
 
-    @property
-    def has_plugins(self) -> bool:
-        """Whether there is anything to score with."""
-        return bool(self._scorers)
-
     def run(
         self, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Int64Array
     ) -> ScoreResult:

@@ -101,14 +101,6 @@ class Metrics(Collector):
         """Time how long a pod waited at Permit."""
         self._permit_seconds.observe((result,), duration_s)
 
-    def observe_preemption_attempt(self) -> None:
-        """Count a try to make room for a pod."""
-        self._preemption_attempts.add()
-
-    def observe_preemption_victims(self, number: int) -> None:
-        """Count how many pods make room for one."""
-        self._preemption_victims.observe((), number)
-
     def observe_request(self, method: str, code: str, duration_s: float) -> None:
         """Count and time a request to the API server."""
         self._requests.add((code, method))
