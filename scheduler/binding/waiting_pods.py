@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from heapq import heappop, heappush
 
 from scheduler.api.status import Status, unschedulable
 
 #: No pod waits longer than this, whatever its plugins ask for; ``maxTimeout`` of the
 #: framework runtime in v1.36.
 PERMIT_TIMEOUT_CAP_S = 15 * 60.0
+_NO_DEADLINES: Mapping[str, float] = {}
 
 
 class WaitingPods:
@@ -20,6 +22,8 @@ class WaitingPods:
 
     def __init__(self) -> None:
         self._deadlines: dict[str, dict[str, float]] = {}
+        # (deadline, uid, plugin), soonest first; entries that hold no more are dropped on the way.
+        self._soonest: list[tuple[float, str, str]] = []
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._deadlines
@@ -32,6 +36,8 @@ class WaitingPods:
         self._deadlines[uid] = {
             plugin: now + min(timeout, PERMIT_TIMEOUT_CAP_S) for plugin, timeout in timeouts.items()
         }
+        for plugin, deadline in self._deadlines[uid].items():
+            heappush(self._soonest, (deadline, uid, plugin))
 
     def allow(self, uid: str, plugin: str) -> bool:
         """One plugin agrees; True when that was the last one and the pod goes on."""
@@ -51,15 +57,20 @@ class WaitingPods:
 
     def next_deadline(self) -> float | None:
         """When the first pod's time runs out, or None if none waits."""
-        return min((min(each.values()) for each in self._deadlines.values()), default=None)
+        while self._soonest and not self._holds(*self._soonest[0]):
+            heappop(self._soonest)
+        return self._soonest[0][0] if self._soonest else None
 
     def expire(self, now: float) -> list[tuple[str, Status]]:
         """Take out the pods whose time has run out, with the rejection of the plugin at fault."""
         expired = []
-        for uid, deadlines in list(self._deadlines.items()):
-            plugin = min(deadlines, key=lambda name: (deadlines[name], name))
-            if deadlines[plugin] <= now:
+        while self._soonest and self._soonest[0][0] <= now:
+            deadline, uid, plugin = heappop(self._soonest)
+            if self._holds(deadline, uid, plugin):
                 del self._deadlines[uid]
                 reason = f"rejected due to timeout after waiting at plugin {plugin}"
                 expired.append((uid, unschedulable(reason, plugin=plugin)))
         return expired
+
+    def _holds(self, deadline: float, uid: str, plugin: str) -> bool:
+        return self._deadlines.get(uid, _NO_DEADLINES).get(plugin) == deadline

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from scheduler.api.status import Status
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.extension_points import PreFilterPlugin
 from scheduler.framework.filter_result import FilterResult
 from scheduler.framework.filter_run import FilterRun, rows_of
 from scheduler.framework.pre_filter_run import run_pre_filter_plugins
+from scheduler.framework.verdict import Int64Array
 from scheduler.state.pod_info import PodInfo
 from scheduler.state.snapshot import Snapshot
 
@@ -42,16 +45,20 @@ def overrule_nominated(
     for other, node_name in nominated:
         if other.uid != pod.uid and other.priority >= pod.priority:
             by_node.setdefault(node_name, []).append(other)
-    asked = set(result.asked.rows.tolist()) if by_node else set()
     overruled: dict[int, Status] = {}
     for node_name, others in by_node.items():
         row = snapshot.row_of(node_name)
-        if row is None or row not in asked:
+        if row is None or not _is_among(row, result.asked.rows):
             continue
         status = _with_nominated(filters, pre_filters, pod, snapshot, (node_name, others), state)
         if not status.is_success:
             overruled[row] = status
     return result.with_overruled(overruled) if overruled else result
+
+
+def _is_among(row: int, ascending: Int64Array) -> bool:
+    place = int(np.searchsorted(ascending, row))
+    return place < len(ascending) and int(ascending[place]) == row
 
 
 def _with_nominated(
