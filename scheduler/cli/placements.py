@@ -61,14 +61,21 @@ class Placement:
 
 
 class PlacementWatch:
-    """Follows all pods of a cluster from now on.
+    """Follows pods of a cluster from now on.
+
+    Args:
+        client: Of the API server.
+        is_followed: Which pods, by name; all by default.
 
     Attributes:
         placements: By pod UID; pods that existed when the watch began are not among them.
         num_bound: How many of them have had a node.
     """
 
-    def __init__(self, client: ApiClient) -> None:
+    def __init__(
+        self, client: ApiClient, is_followed: Callable[[str], bool] = lambda _name: True
+    ) -> None:
+        self._is_followed = is_followed
         self.placements: dict[str, Placement] = {}
         self.num_bound = 0
         self._client = client
@@ -129,6 +136,8 @@ class PlacementWatch:
         if isinstance(event, WatchError):
             raise WatchEndedError(f"{event.reason}: {event.message}")
         if event.type not in ("ADDED", "MODIFIED"):
+            return
+        if not self._is_followed(event.object.metadata.name):
             return
         uid = event.object.metadata.uid
         placement = self.placements.get(uid)

@@ -110,10 +110,23 @@ class ChildProcesses:
 
     def start_stowage(self, name: str, *arguments: str) -> ChildProcess:
         """Start ``stowage ARGUMENTS`` with this very interpreter."""
-        command = [sys.executable, "-m", "scheduler.cli", *arguments]
+        return self.start(name, [sys.executable, "-m", "scheduler.cli", *arguments])
+
+    def start(self, name: str, command: Sequence[str]) -> ChildProcess:
+        """Start any command.
+
+        Raises:
+            OSError: there is no such program.
+        """
         child = ChildProcess(name, command, self._log_directory / f"{name}.log")
         self._children.append(child)
         return child
+
+    def stop(self, child: ChildProcess) -> None:
+        """Stop one of them; nothing to do if it has been stopped."""
+        if child in self._children:
+            self._children.remove(child)
+            child.stop()
 
     def check(self) -> None:
         """Raise `ProcessDiedError` if one of the processes has ended."""

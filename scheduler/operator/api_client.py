@@ -85,6 +85,10 @@ class ApiClient:
             "PATCH", self._url(path), body, content_type=STRATEGIC_MERGE_PATCH
         )
 
+    async def delete(self, path: str, body: bytes) -> bytes:
+        """Delete; `body` is a ``DeleteOptions``."""
+        return await self._request("DELETE", self._url(path), body)
+
     async def stream(
         self, path: str, params: Mapping[str, str], read_timeout_s: float
     ) -> AsyncIterator[bytes]:

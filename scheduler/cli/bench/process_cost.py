@@ -3,27 +3,46 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time of a process since it started, all threads, ended ones included.
+    """User and system time of a process and its children since they started, all threads.
 
     Raises:
         OSError: there is no such process.
     """
+    return sum(map(_cpu_seconds_alone, _family(pid)))
+
+
+def peak_memory_mib(pid: int) -> float:
+    """Peak resident memory of a process and its children (VmHWM), added up.
+
+    Raises:
+        OSError: there is no such process.
+    """
+    return sum(map(_peak_memory_mib_alone, _family(pid)))
+
+
+def _family(pid: int) -> Iterator[int]:
+    yield pid
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        # A thread that ends meanwhile takes no child with it.
+        with suppress(FileNotFoundError):
+            for child in (task / "children").read_text().split():
+                yield from _family(int(child))
+
+
+def _cpu_seconds_alone(pid: int) -> float:
     # The name in field 2 may hold spaces and brackets: count from the last bracket.
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     user_ticks, system_ticks = int(fields[11]), int(fields[12])
     return (user_ticks + system_ticks) / os.sysconf("SC_CLK_TCK")
 
 
-def peak_memory_mib(pid: int) -> float:
-    """Peak resident memory of a process (VmHWM).
-
-    Raises:
-        OSError: there is no such process.
-    """
+def _peak_memory_mib_alone(pid: int) -> float:
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) / 1024

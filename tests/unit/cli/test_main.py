@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from scheduler.cli.main import app
 
-COMMANDS = ["run", "cluster", "demo", "bench", "bench drain", "config", "config check"]
+COMMANDS = ["run", "cluster", "demo", "bench", "bench e2e", "config", "config check"]
 
 
 def test_the_commands_are_listed_with_examples() -> None:
@@ -26,7 +26,7 @@ def test_every_command_explains_itself(command: str) -> None:
 
 
 def test_an_unknown_workload_is_refused_with_the_known_ones() -> None:
-    result = CliRunner().invoke(app, ["bench", "drain", "--workload=heavy"], env={"COLUMNS": "300"})
+    result = CliRunner().invoke(app, ["bench", "e2e", "--workload=heavy"], env={"COLUMNS": "300"})
     assert result.exit_code == 2
     assert "preferred-spread" in result.stderr
 

@@ -1,4 +1,4 @@
-"""What a drain benchmark measured, from what a watch saw and what the kernel accounted for."""
+"""What a run of the benchmark measured, from what a watch saw and what the kernel accounted for."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from pathlib import Path
 import msgspec
 
 from scheduler.cli.audit import ClusterState, overcommitted_nodes
+from scheduler.cli.bench.contender import Contender
+from scheduler.cli.bench.scenarios import Size
 from scheduler.cli.placements import Placement
 
 
 @dataclass(frozen=True, slots=True)
-class DrainOptions:
-    """What to drain.
+class Drain:
+    """What to drain, and by whom.
 
     Attributes:
-        num_running: Pods that have a node from the start.
         kubeconfig: Of an API server to use; None starts an embedded cluster.
     """
 
+    contender: Contender
     workload: str
-    num_nodes: int
-    num_running: int
-    num_pods: int
-    timeout_s: float
+    size: Size
+    scheduler_name: str = "stowage"
+    timeout_s: float = 300.0
     kubeconfig: Path | None = None
 
 
@@ -39,12 +40,13 @@ class Cost:
     peak_memory_mib: float
 
 
-class DrainResult(msgspec.Struct, frozen=True):
-    """What was measured; times in seconds from the scheduler's start."""
+class E2EResult(msgspec.Struct, frozen=True):
+    """What one run measured; times in seconds from the scheduler's start."""
 
+    scheduler: str
     workload: str
     nodes: int
-    init: int
+    running: int
     pods: int
     bound: int
     binds_per_s: float | None = None
@@ -59,30 +61,31 @@ class DrainResult(msgspec.Struct, frozen=True):
     problems: tuple[str, ...] = ()
 
 
-def drain_result(
-    options: DrainOptions,
+def e2e_result(
+    drain: Drain,
     placements: Sequence[Placement],
     state: ClusterState,
     started_at: float,
     cost: Cost,
-) -> DrainResult:
+) -> E2EResult:
     """Put numbers to what the watch saw.
 
     Args:
-        options: What was asked for.
+        drain: What was asked for.
         placements: Of the pods that were to be bound.
         state: The cluster at the end.
         started_at: When the scheduler was started, on the clock of the placements.
         cost: Of the scheduler.
     """
     instants = sorted(each.bound_at for each in placements if each.bound_at is not None)
-    result = DrainResult(
-        workload=options.workload,
-        nodes=options.num_nodes,
-        init=options.num_running,
-        pods=options.num_pods,
+    result = E2EResult(
+        scheduler=drain.contender.name,
+        workload=drain.workload,
+        nodes=drain.size.nodes,
+        running=drain.size.running,
+        pods=drain.size.pods,
         bound=len(instants),
-        problems=tuple(_problems(options, placements, state)),
+        problems=tuple(_problems(drain, placements, state)),
     )
     if len(instants) < 2 or instants[-1] == instants[0]:
         return result
@@ -104,12 +107,10 @@ def drain_result(
     )
 
 
-def _problems(
-    options: DrainOptions, placements: Sequence[Placement], state: ClusterState
-) -> Iterator[str]:
+def _problems(drain: Drain, placements: Sequence[Placement], state: ClusterState) -> Iterator[str]:
     num_bound = sum(each.bound_at is not None for each in placements)
-    if num_bound < options.num_pods:
-        yield f"{num_bound} pods were bound of {options.num_pods}"
+    if num_bound < drain.size.pods:
+        yield f"{num_bound} pods were bound of {drain.size.pods}"
     for placement in placements:
         if len(placement.node_names) > 1:
             name = placement.pod.metadata.namespaced_name
