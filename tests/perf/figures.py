@@ -1,0 +1,85 @@
+"""The recorded figures: what they are, where they lie, and how fresh ones compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+import msgspec
+
+FILE = Path(__file__).with_name("figures.json")
+NOTEWORTHY = 1.25
+"""From this ratio on a figure is pointed out."""
+
+
+class Machine(msgspec.Struct, frozen=True):
+    """What the figures were measured on."""
+
+    processor: str
+    cores: int
+    python: str
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """CPU time of one thing, in every run: milliseconds, the calibration loop's beside them."""
+
+    name: str
+    cpu_ms: list[float]
+    calibration_ms: list[float]
+
+    @property
+    def relative(self) -> float:
+        """The median run, in units of the calibration loop."""
+        return median(self.cpu_ms) / median(self.calibration_ms)
+
+    @property
+    def spread(self) -> float:
+        """How far the slowest run is from the fastest, as a factor."""
+        return max(self.cpu_ms) / min(self.cpu_ms)
+
+
+class Figures(msgspec.Struct, frozen=True):
+    """All figures of one day and machine."""
+
+    date: str
+    machine: Machine
+    figures: list[Figure]
+
+
+class Comparison(NamedTuple):
+    """A recorded figure beside a fresh one; `ratio` above 1 is slower than recorded."""
+
+    recorded: Figure
+    fresh: Figure
+    ratio: float
+
+    @property
+    def is_noteworthy(self) -> bool:
+        """Whether the change is larger than what runs differ by anyway."""
+        noise = max(self.recorded.spread, self.fresh.spread, NOTEWORTHY)
+        return not 1 / noise <= self.ratio <= noise
+
+
+def compare(recorded: Sequence[Figure], fresh: Sequence[Figure]) -> Iterator[Comparison]:
+    """Pair the figures of one name; a name that only one side has is left out."""
+    by_name = {figure.name: figure for figure in recorded}
+    for figure in fresh:
+        known = by_name.get(figure.name)
+        if known is not None:
+            yield Comparison(known, figure, figure.relative / known.relative)
+
+
+def load() -> Figures:
+    """Read the recorded figures.
+
+    Raises:
+        FileNotFoundError: none have been recorded.
+    """
+    return msgspec.json.decode(FILE.read_bytes(), type=Figures)
+
+
+def save(figures: Figures) -> None:
+    """Replace the recorded figures."""
+    FILE.write_bytes(msgspec.json.format(msgspec.json.encode(figures), indent=1) + b"\n")

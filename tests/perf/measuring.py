@@ -1,0 +1,67 @@
+"""Takes the figures."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from scheduler.cli.bench.calibration import calibration_ms
+from scheduler.cli.bench.contender import OURS
+from scheduler.cli.bench.core import measure_core
+from scheduler.cli.bench.e2e import run_once
+from scheduler.cli.bench.e2e_result import Drain
+from scheduler.cli.bench.scenarios import WORKLOAD_SCENARIOS, Size
+from tests.perf.figures import Figure, Figures, Machine
+
+_CORE_NODES = (1_000, 5_000)
+_CORE_PODS = 200
+_E2E_SIZE = Size(nodes=1_000, running=5_000, pods=2_000)
+
+
+def measure(num_runs: int, note: Callable[[str], None]) -> Figures:
+    """Measure everything `num_runs` times; tells `note` what comes next."""
+    figures = []
+    for name, take in _sources():
+        note(name)
+        calibrations, values = [], []
+        for _ in range(num_runs):
+            calibrations.append(calibration_ms())
+            values.append(take())
+        figures.append(Figure(name, values, calibrations))
+    return Figures(datetime.now(UTC).date().isoformat(), _machine(), figures)
+
+
+def _sources() -> Iterator[tuple[str, Callable[[], float]]]:
+    for workload in WORKLOAD_SCENARIOS:
+        for nodes in _CORE_NODES:
+            yield f"core {workload}, {nodes} nodes", _core(workload, nodes)
+        yield f"e2e {workload}, {_E2E_SIZE.nodes} nodes", _e2e(workload)
+
+
+def _core(workload: str, nodes: int) -> Callable[[], float]:
+    return lambda: measure_core(workload, nodes, _CORE_PODS).pod_median_us / 1000
+
+
+def _e2e(workload: str) -> Callable[[], float]:
+    size = WORKLOAD_SCENARIOS[workload].fitting(_E2E_SIZE)
+
+    def take() -> float:
+        cost = run_once(Drain(OURS, workload, size)).cpu_ms_per_pod_after_first_bind
+        if cost is None:
+            raise RuntimeError(f"{workload}: the pods were not bound")
+        return cost
+
+    return take
+
+
+def _machine() -> Machine:
+    names = [
+        line.partition(":")[2].strip()
+        for line in Path("/proc/cpuinfo").read_text().splitlines()
+        if line.startswith("model name")
+    ]
+    processor = names[0] if names else platform.machine()
+    return Machine(processor, os.cpu_count() or 1, platform.python_version())
