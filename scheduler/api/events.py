@@ -92,14 +92,23 @@ class ClusterEvent:
     action: ActionType
     label: str = ""
 
+    @property
+    def is_wildcard(self) -> bool:
+        """Whether it stands for anything that can happen; ``ClusterEventIsWildCard``."""
+        return self.resource is EventResource.WILDCARD and self.action == ActionType.ALL
+
     def matches(self, happened: ClusterEvent) -> bool:
-        """Whether somebody registered for this event wants to hear of `happened`."""
-        if self.resource is not EventResource.WILDCARD and not self._covers(happened.resource):
-            return False
-        return bool(self.action & happened.action)
+        """Whether somebody registered for this event wants to hear of `happened`.
+
+        A wildcard that happened concerns pods, whoever rejected them, and matches nobody's
+        registration but a wildcard (``MatchClusterEvents`` of v1.36).
+        """
+        if self.is_wildcard:
+            return True
+        return self._covers(happened.resource) and bool(self.action & happened.action)
 
     def _covers(self, resource: EventResource) -> bool:
-        if self.resource is resource or resource is EventResource.WILDCARD:
+        if self.resource in (resource, EventResource.WILDCARD):
             return True
         return self.resource is EventResource.POD and resource in (
             EventResource.ASSIGNED_POD,
@@ -112,6 +121,11 @@ class QueueingHint(Enum):
 
     SKIP = "QueueSkip"
     QUEUE = "Queue"
+
+    @classmethod
+    def when(cls, helps: bool) -> QueueingHint:
+        """QUEUE if the event helps, SKIP if not."""
+        return cls.QUEUE if helps else cls.SKIP
 
 
 class PendingPodSeen(msgspec.Struct, frozen=True, tag=True):

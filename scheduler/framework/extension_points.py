@@ -55,10 +55,19 @@ class PreFilterResult:
 
 @dataclass(frozen=True, slots=True)
 class EventRegistration:
-    """A cluster event that may make a pod schedulable which this plugin rejected."""
+    """A cluster event that may make a pod schedulable which this plugin rejected.
+
+    Attributes:
+        event: What happened; several actions in one mean any of them.
+        hint: Asked whether it helps a certain pod; without one it always does.
+        per_class: The hint reads nothing of the pod but its class, so that its answer for one
+            pod is taken for all of that class. If another pod of the class is the very object
+            the event is about, that is for the queue to see to.
+    """
 
     event: ClusterEvent
     hint: QueueingHintFn | None = None
+    per_class: bool = False
 
 
 class Plugin(Protocol):

@@ -97,7 +97,7 @@ class DynamicResources:
             for resource, action in (
                 (EventResource.NODE, node),
                 (EventResource.RESOURCE_CLAIM, add | update | ActionType.DELETE),
-                (EventResource.UNSCHEDULED_POD, claim),
+                (EventResource.POD, claim),
                 (EventResource.DEVICE_CLASS, add | update),
                 (EventResource.RESOURCE_SLICE, add | update),
             )
