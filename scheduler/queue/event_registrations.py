@@ -5,21 +5,38 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from scheduler.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
-from scheduler.queue.queue_events import event_label, is_wildcard
-from scheduler.queue.queued_pod import QueuedPod
+from scheduler.queue.hint_durations import HintDurations
+from scheduler.queue.queue_events import event_label
+from scheduler.queue.queued_pod import QueuedPod, Rejectors
 from scheduler.state.pod_info import PodInfo
 
 #: (pod, old object or None, new object or None) -> opinion.
 Hint: TypeAlias = Callable[[PodInfo, Any, Any], QueueingHint]
 #: (scheduler name, plugin name).
 PluginKey: TypeAlias = tuple[str, str]
-#: Per plugin of a profile the events it registered; no hint means every one of them helps.
-Registrations: TypeAlias = Mapping[PluginKey, Sequence[tuple[ClusterEvent, Hint | None]]]
 
-_EVERYTHING = ((ClusterEvent(EventResource.WILDCARD, ActionType.ALL), None),)
+
+class Registration(NamedTuple):
+    """An event a plugin waits for; without a hint every one of them helps.
+
+    Attributes:
+        per_class: The hint gives the pods of one class one answer.
+    """
+
+    event: ClusterEvent
+    hint: Hint | None = None
+    per_class: bool = False
+
+
+#: Per plugin of a profile what it registered.
+Registrations: TypeAlias = Mapping[
+    PluginKey, Sequence[Registration | tuple[ClusterEvent, Hint | None]]
+]
+
+_EVERYTHING = (Registration(ClusterEvent(EventResource.WILDCARD, ActionType.ALL)),)
 
 # Events come in a few dozen kinds; the bound only guards against odd unions of actions.
 _MAX_REMEMBERED_KINDS = 4096
@@ -42,27 +59,51 @@ class Happened:
     new: Any = None
 
 
+@dataclass(frozen=True, slots=True)
+class Concerned:
+    """What a plugin that waits for a kind of event has to say to it.
+
+    Attributes:
+        hints: Its hints; None always helps.
+        per_class: Whether each of them gives the pods of one class one answer.
+    """
+
+    hints: tuple[Hint | None, ...]
+    per_class: bool
+
+
 class EventRegistrations:
     """Answers who is concerned by an event, and whether a pod is worth another attempt.
 
     A plugin without registrations waits for every event, as one that does not implement
     EnqueueExtensions does in kube-scheduler. Answers are remembered per kind of event, so an
     event costs the plugins concerned, not the plugins configured.
+
+    Args:
+        problems: Takes what went wrong in hints.
+        durations: Told how long hints took.
     """
 
-    def __init__(self, registrations: Registrations, problems: list[str]) -> None:
-        self._registered = {key: tuple(events) for key, events in registrations.items()}
+    def __init__(
+        self,
+        registrations: Registrations,
+        problems: list[str],
+        durations: HintDurations | None = None,
+    ) -> None:
+        self._registered = {
+            key: tuple(Registration(*each) for each in events)
+            for key, events in registrations.items()
+        }
         self._problems = problems
-        self._concerned: dict[
-            tuple[EventResource, ActionType], dict[PluginKey, tuple[Hint | None, ...]]
-        ] = {}
+        self._durations = durations or HintDurations()
+        self._concerned: dict[tuple[EventResource, ActionType], dict[PluginKey, Concerned]] = {}
 
     def events_of(self, key: PluginKey) -> tuple[ClusterEvent, ...]:
         """The events a plugin registered; an unknown plugin is noted as waiting for all."""
         if key not in self._registered:
             self._registered[key] = _EVERYTHING
             self._concerned.clear()
-        return tuple(event for event, _ in self._registered[key])
+        return tuple(each.event for each in self._registered[key])
 
     def note_rejection(self, scheduler_name: str, plugins: Iterable[str]) -> None:
         """Make sure that these plugins are known before a pod is indexed under them."""
@@ -70,7 +111,7 @@ class EventRegistrations:
             if (scheduler_name, plugin) not in self._registered:
                 self.events_of((scheduler_name, plugin))
 
-    def concerned_by(self, event: ClusterEvent) -> dict[PluginKey, tuple[Hint | None, ...]]:
+    def concerned_by(self, event: ClusterEvent) -> dict[PluginKey, Concerned]:
         """The plugins that registered for such an event, each with its hints."""
         kind = (event.resource, event.action)
         known = self._concerned.get(kind)
@@ -81,12 +122,28 @@ class EventRegistrations:
             self._concerned[kind] = known
         return known
 
-    def _find_concerned(self, event: ClusterEvent) -> dict[PluginKey, tuple[Hint | None, ...]]:
-        found = {
-            key: tuple(hint for wanted, hint in events if wanted.matches(event))
-            for key, events in self._registered.items()
-        }
-        return {key: hints for key, hints in found.items() if hints}
+    def _find_concerned(self, event: ClusterEvent) -> dict[PluginKey, Concerned]:
+        found = {}
+        for key, registered in self._registered.items():
+            matching = [each for each in registered if each.event.matches(event)]
+            if matching:
+                found[key] = Concerned(
+                    tuple(each.hint for each in matching),
+                    all(each.hint is None or each.per_class for each in matching),
+                )
+        return found
+
+    def judges_per_class(self, rejectors: Rejectors, happened: Happened) -> bool:
+        """Whether `judge` says the same of all pods of one class that these plugins rejected."""
+        if happened.event.is_wildcard:
+            return happened.new is None
+        concerned = self.concerned_by(happened.event)
+        scheduler_name, unschedulable, pending = rejectors
+        for plugin in (*unschedulable, *pending):
+            found = concerned.get((scheduler_name, plugin))
+            if found is not None and not found.per_class:
+                return False
+        return True
 
     def judge(self, queued: QueuedPod, happened: Happened) -> Requeue:
         """Whether the event may help the pod; ``isPodWorthRequeuing`` of v1.36.
@@ -96,40 +153,46 @@ class EventRegistrations:
         """
         if not queued.was_rejected:
             return Requeue.AFTER_BACKOFF
-        if is_wildcard(happened.event):
+        if happened.event.is_wildcard:
             return _judge_wildcard(queued, happened)
+        return self.judge_as(queued.rejectors, queued.info, happened)
+
+    def judge_as(self, rejectors: Rejectors, info: PodInfo, happened: Happened) -> Requeue:
+        """`judge` for a pod that these plugins rejected, of an event that is no wildcard."""
         concerned = self.concerned_by(happened.event)
-        scheduler_name = queued.scheduler_name
-        for plugin in sorted(queued.pending_plugins):
-            if self._says_queue(concerned, (scheduler_name, plugin), queued, happened):
+        scheduler_name, unschedulable, pending = rejectors
+        for plugin in pending:
+            found = concerned.get((scheduler_name, plugin))
+            if found is not None and self._any_says_queue(found, plugin, info, happened):
                 return Requeue.IMMEDIATELY
-        for plugin in sorted(queued.unschedulable_plugins):
-            if self._says_queue(concerned, (scheduler_name, plugin), queued, happened):
+        for plugin in unschedulable:
+            found = concerned.get((scheduler_name, plugin))
+            if found is not None and self._any_says_queue(found, plugin, info, happened):
                 return Requeue.AFTER_BACKOFF
         return Requeue.SKIP
 
-    def _says_queue(
-        self,
-        concerned: dict[PluginKey, tuple[Hint | None, ...]],
-        key: PluginKey,
-        queued: QueuedPod,
-        happened: Happened,
+    def _any_says_queue(
+        self, concerned: Concerned, plugin: str, info: PodInfo, happened: Happened
     ) -> bool:
-        return any(
-            hint is None or self._ask(hint, key[1], queued, happened)
-            for hint in concerned.get(key, ())
-        )
+        for hint in concerned.hints:
+            if hint is None or self._ask(hint, plugin, info, happened):
+                return True
+        return False
 
-    def _ask(self, hint: Hint, plugin: str, queued: QueuedPod, happened: Happened) -> bool:
+    def _ask(self, hint: Hint, plugin: str, info: PodInfo, happened: Happened) -> bool:
+        started = self._durations.now()
         try:
-            return hint(queued.info, happened.old, happened.new) is QueueingHint.QUEUE
+            said = hint(info, happened.old, happened.new)
         except Exception as error:
             # A pod must not be stuck because a plugin is broken: a failed hint counts as Queue.
+            self._durations.observe(plugin, happened.event, None, started)
             self._problems.append(
-                f"pod {queued.info.key}: the queueing hint of plugin {plugin} failed for event "
+                f"pod {info.key}: the queueing hint of plugin {plugin} failed for event "
                 f"{event_label(happened.event)}: {error!r}; expected QUEUE or SKIP, took QUEUE"
             )
             return True
+        self._durations.observe(plugin, happened.event, said, started)
+        return said is QueueingHint.QUEUE
 
 
 def _judge_wildcard(queued: QueuedPod, happened: Happened) -> Requeue:

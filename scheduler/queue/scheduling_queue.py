@@ -39,6 +39,7 @@ from scheduler.queue.event_registrations import (
 )
 from scheduler.queue.gate import Gate
 from scheduler.queue.heap import SortKey
+from scheduler.queue.hint_durations import HintDurations
 from scheduler.queue.nominator import Nominator
 from scheduler.queue.queue_events import (
     BACKOFF_COMPLETE,
@@ -49,13 +50,12 @@ from scheduler.queue.queue_events import (
     UNSCHEDULED_POD_ADD,
     UNSCHEDULED_POD_UPDATE,
     event_label,
-    is_wildcard,
     pod_update_events,
 )
 from scheduler.queue.queued_pod import Place, QueuedPod
 from scheduler.queue.rules import QueueRules
 from scheduler.queue.sub_queues import SubQueues
-from scheduler.queue.unschedulable_pods import UnschedulablePods
+from scheduler.queue.unschedulable_pods import UnschedulablePods, WaitingGroup
 from scheduler.state.pod_info import PodInfo
 
 
@@ -93,6 +93,7 @@ class SchedulingQueue:
     ) -> None:
         self.problems: list[str] = []
         self.nominator = Nominator()
+        self.hint_durations = HintDurations()
         self._in_flight = InFlightPods()
         rules = QueueRules(
             sort_key,
@@ -205,6 +206,8 @@ class SchedulingQueue:
             queued.info = info
             self.nominator.update(old, info)
             if info.uid in self._waiting.unschedulable:
+                # It may be of another class now, and is asked about as one of that.
+                self._waiting.unschedulable.put(queued)
                 self._judge_update(queued, old, now)
             else:
                 self._waiting.resort(queued)
@@ -272,21 +275,26 @@ class SchedulingQueue:
 
     # Things happen
 
-    def move_on_event(self, event: ClusterEvent, old: Any, new: Any, now: float) -> int:
+    def move_on_event(
+        self, event: ClusterEvent, old: Any, new: Any, now: float, max_priority: int | None = None
+    ) -> int:
         """Move the unschedulable pods that the event may help; returns how many.
 
         ``MoveAllToActiveOrBackoffQueue`` of v1.36. `old` and `new` are the object before and
-        after, None for one that was added or deleted.
+        after, None for one that was added or deleted. Pods of a higher priority than
+        `max_priority` stay.
         """
         happened = Happened(event, old, new)
         # Kept even if no plugin seems to wait for it: pods in flight are still to be rejected.
         self._in_flight.record(happened)
-        if is_wildcard(event):
-            concerned = list(self._waiting.unschedulable)
+        waiting = self._waiting.unschedulable
+        if event.is_wildcard:
+            groups = waiting.groups()
         else:
-            keys = self._registrations.concerned_by(event)
-            concerned = self._waiting.unschedulable.rejected_by(keys)
-        return sum(self._consider(queued, happened, now) for queued in concerned)
+            groups = waiting.groups_rejected_by(self._registrations.concerned_by(event))
+        if max_priority is not None:
+            groups = [group for group in groups if group.first.info.priority <= max_priority]
+        return sum(self._consider_group(group, happened, now) for group in groups)
 
     def activate(self, uids: Iterable[str], now: float) -> None:
         """Make these pods active at once, whatever they wait for; gates still hold.
@@ -344,7 +352,7 @@ class SchedulingQueue:
 
     def _follow(self, rules: QueueRules) -> tuple[EventRegistrations, SubQueues]:
         """Empty sub-queues that go by these rules."""
-        registrations = EventRegistrations(rules.registrations, self.problems)
+        registrations = EventRegistrations(rules.registrations, self.problems, self.hint_durations)
         waiting = SubQueues(
             rules.sort_key,
             Gate(rules.pre_enqueue, registrations, self.problems),
@@ -395,17 +403,37 @@ class SchedulingQueue:
                     break
         return strongest
 
+    def _consider_group(self, group: WaitingGroup, happened: Happened, now: float) -> int:
+        """Move the pods of a group that the event may help; how many moved.
+
+        One pod is asked about for all, unless a hint wants to know which it is.
+        """
+        first = group.first
+        if not _concerns(happened.event, first):
+            return 0
+        if not self._registrations.judges_per_class(group.rejectors, happened) or (
+            isinstance(happened.new, PodInfo) and happened.new.uid in group.pods
+        ):
+            pods = list(group.pods.values())
+            return sum(self._consider(queued, happened, now) for queued in pods)
+        strategy = self._registrations.judge(first, happened)
+        if strategy is Requeue.SKIP:
+            return 0
+        pods = list(group.pods.values())
+        return sum(self._move(queued, strategy, happened.event, now) for queued in pods)
+
     def _consider(self, queued: QueuedPod, happened: Happened, now: float) -> bool:
         """Move an unschedulable pod if the event may help it; whether it moved."""
-        if queued.is_gated and not any(
-            wanted.matches(happened.event) for wanted in queued.gating_events
-        ):
+        if not _concerns(happened.event, queued):
             return False
         strategy = self._registrations.judge(queued, happened)
+        return self._move(queued, strategy, happened.event, now)
+
+    def _move(self, queued: QueuedPod, strategy: Requeue, event: ClusterEvent, now: float) -> bool:
         if strategy is Requeue.SKIP:
             return False
-        label = event_label(happened.event)
-        return self._waiting.requeue(queued, strategy, label, now) is not Place.UNSCHEDULABLE
+        place = self._waiting.requeue(queued, strategy, event_label(event), now)
+        return place is not Place.UNSCHEDULABLE
 
     def _inconsistencies(self) -> Iterator[str]:
         yield from self._waiting.problems()
@@ -415,6 +443,11 @@ class SchedulingQueue:
             place = self._waiting.place_of(flight.queued.uid)
             if place is not None:
                 yield f"in-flight pod {flight.queued.info.key} also waits as {place.value}"
+
+
+def _concerns(event: ClusterEvent, queued: QueuedPod) -> bool:
+    """Whether a pod may be moved by it: a gated one only by what its gating plugin waits for."""
+    return not queued.is_gated or any(wanted.matches(event) for wanted in queued.gating_events)
 
 
 def _is_same_version(old: PodInfo, new: PodInfo) -> bool:

@@ -87,16 +87,24 @@ def test_a_pod_that_comes_back_can_be_gated_instead_of_backing_off() -> None:
     assert queue.pending_counts()["gated"] == 1
 
 
-def test_a_gated_pod_is_asked_again_after_five_minutes() -> None:
+def test_a_gated_pod_waits_for_its_gating_plugins_events_however_long() -> None:
     gate = Gate()
     gate.closed.add("p")
     queue = make_queue(pre_enqueue=gate)
     queue.add(pending("p"), 0.0)
-    assert queue.flush(300.0) == 0
-    assert queue.next_deadline() == 600.0
     gate.closed.clear()
-    assert queue.flush(600.0) == 1
-    assert pop_names(queue) == ["p"]
+    assert queue.next_deadline() is None
+    assert queue.flush(600.0) == 0
+    assert gate.asked == ["p"]
+
+
+def test_a_pod_gated_by_who_waits_for_everything_is_asked_again_after_five_minutes() -> None:
+    queue = make_queue(pre_enqueue=_anonymous)
+    queue.add(pending("p"), 0.0)
+    assert queue.next_deadline() == 300.0
+    assert queue.flush(300.0) == 0
+    queue.validate()
+    assert queue.next_deadline() == 600.0
 
 
 def test_an_error_of_pre_enqueue_gates_the_pod_and_is_reported() -> None:
