@@ -193,7 +193,8 @@ def _end_unbound(machine: Machine, cycle: BindingCycle, status: Status, now: flo
     _end_permit_wait(machine, uid, status.code, now)
     _tell_plugins(machine, cycle, cycle.give_back)
     machine.cache.forget_pod(uid)
-    machine.queue.move_on_event(ASSIGNED_POD_DELETE, cycle.info, None, now)
+    assumed = cycle.info.on_node(cycle.node_name)
+    machine.queue.move_on_event(ASSIGNED_POD_DELETE, assumed, None, now)
     if cycle.left_pending or cycle.was_deleted or machine.cache.get_pod(uid) is not None:
         machine.queue.done(uid)
         machine.reported.pop(uid, None)

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 from scheduler.api import events
-from scheduler.api.events import Event
+from scheduler.api.events import ClusterEvent, Event
 from scheduler.api.extenders import NO_EXTENDERS, Extenders
 from scheduler.api.instructions import Instruction
 from scheduler.api.status import Status
@@ -22,12 +22,13 @@ from scheduler.engine.machine import Machine
 from scheduler.engine.reconfiguration import configuration_changed
 from scheduler.engine.settings import Configure
 from scheduler.framework import Framework, Timings, WaitingPod
+from scheduler.queue.queue_events import event_label
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.state.cache import ClusterCache
 from scheduler.state.pod_info import PodInfo
 
-#: What takes in one kind of event.
-Handler: TypeAlias = Callable[[Machine, Any, float], None]
+#: What takes in one kind of event; returns what it amounts to for pods that wait.
+Handler: TypeAlias = Callable[[Machine, Any, float], Sequence[ClusterEvent] | None]
 
 _HANDLERS: Mapping[type[Any], Handler] = {
     events.PendingPodSeen: observation.pending_pod_seen,
@@ -93,8 +94,10 @@ class Engine:
         self._machine.configure = configure
 
     def take_durations(self, timings: Timings) -> None:
-        """Have the durations of sampled cycles taken; without this none are."""
+        """Have the durations of sampled cycles, of events and of hints taken."""
         self._machine.timings = timings
+        observe_hint = timings.observer.observe_hint
+        self._machine.queue.hint_durations.follow(timings.timer, observe_hint)
 
     def handle(self, arrived: Iterable[Event], now: float) -> list[Instruction]:
         """Take in what arrived and what time has brought about.
@@ -104,10 +107,7 @@ class Engine:
         arrived = tuple(arrived)
         self._advance_time(now)
         for event in arrived:
-            try:
-                _HANDLERS[type(event)](self._machine, event, now)
-            except Exception as fault:
-                self._machine.problem(type(event).__name__, f"{fault!r} on {event!r}")
+            self._take_in(event, now)
         answer = self._machine.take_outbox()
         if self.journal is not None:
             self.journal.record(Handled(now, arrived, tuple(answer)))
@@ -218,6 +218,19 @@ class Engine:
         if queued is not None:
             attempt_pod(self._machine, queued, now)
         return queued is not None
+
+    def _take_in(self, event: Event, now: float) -> None:
+        timings = self._machine.timings
+        started = 0.0 if timings is None else timings.timer()
+        try:
+            happened = _HANDLERS[type(event)](self._machine, event, now)
+        except Exception as fault:
+            self._machine.problem(type(event).__name__, f"{fault!r} on {event!r}")
+            return
+        if timings is not None and happened:
+            duration_s = timings.timer() - started
+            for each in happened:
+                timings.observer.observe_event(event_label(each), duration_s)
 
     def _advance_time(self, now: float) -> None:
         self._machine.queue.flush(now)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from scheduler.api.status import Status, error
 from scheduler.framework import Framework
-from scheduler.queue.rules import QueueRules
+from scheduler.queue import PluginKey, QueueRules, Registration
 from scheduler.state.pod_info import PodInfo
 
 
@@ -35,10 +34,12 @@ def _pre_enqueue(frameworks: Mapping[str, Framework], pod: PodInfo) -> Status:
     return framework.run_pre_enqueue(pod)
 
 
-def _registrations(frameworks: Sequence[Framework]) -> dict[tuple[str, str], list[Any]]:
+def _registrations(frameworks: Sequence[Framework]) -> dict[PluginKey, list[Registration]]:
     """What each plugin of each profile waits for, in the queue's terms."""
     return {
-        (framework.scheduler_name, plugin): [(each.event, each.hint) for each in registered]
+        (framework.scheduler_name, plugin): [
+            Registration(each.event, each.hint, each.per_class) for each in registered
+        ]
         for framework in frameworks
         for plugin, registered in framework.events_by_plugin.items()
     }

@@ -101,6 +101,20 @@ PLUGIN_EXECUTION_DURATION = Definition(
     ("plugin", "extension_point", "status"),
     buckets=exponential_buckets(0.00001, 1.5, 20),
 )
+QUEUEING_HINT_DURATION = Definition(
+    Kind.HISTOGRAM,
+    "scheduler_queueing_hint_execution_duration_seconds",
+    "Duration for running a queueing hint function of a plugin.",  # once for the pods of a class
+    ("plugin", "event", "hint"),
+    buckets=exponential_buckets(0.00001, 1.5, 20),
+)
+EVENT_HANDLING_DURATION = Definition(
+    Kind.HISTOGRAM,
+    "scheduler_event_handling_duration_seconds",
+    "Event handling latency in seconds.",
+    ("event",),
+    buckets=exponential_buckets(0.0001, 2, 12),
+)
 PERMIT_WAIT_DURATION = Definition(
     Kind.HISTOGRAM,
     "scheduler_permit_wait_duration_seconds",

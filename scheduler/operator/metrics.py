@@ -44,6 +44,8 @@ class Metrics(Collector):
         self._attempts_per_pod = HistogramVec(definitions.POD_SCHEDULING_ATTEMPTS)
         self._point_seconds = HistogramVec(definitions.EXTENSION_POINT_DURATION)
         self._plugin_seconds = HistogramVec(definitions.PLUGIN_EXECUTION_DURATION)
+        self._hint_seconds = HistogramVec(definitions.QUEUEING_HINT_DURATION)
+        self._event_seconds = HistogramVec(definitions.EVENT_HANDLING_DURATION)
         self._permit_seconds = HistogramVec(definitions.PERMIT_WAIT_DURATION)
         self._preemption_victims = HistogramVec(definitions.PREEMPTION_VICTIMS)
         self._preemption_attempts = CounterVec(definitions.PREEMPTION_ATTEMPTS)
@@ -97,6 +99,14 @@ class Metrics(Collector):
         """Time one plugin, over all nodes at once; of sampled cycles only."""
         self._plugin_seconds.observe((plugin, point, status), duration_s)
 
+    def observe_event(self, event: str, duration_s: float) -> None:
+        """Time how long an event of a watch took to take in."""
+        self._event_seconds.observe((event,), duration_s)
+
+    def observe_hint(self, plugin: str, event: str, hint: str, duration_s: float) -> None:
+        """Time how long a plugin took to say whether an event helps."""
+        self._hint_seconds.observe((plugin, event, hint), duration_s)
+
     def observe_permit_wait(self, result: str, duration_s: float) -> None:
         """Time how long a pod waited at Permit."""
         self._permit_seconds.observe((result,), duration_s)
@@ -121,6 +131,8 @@ class Metrics(Collector):
             self._attempts_per_pod,
             self._point_seconds,
             self._plugin_seconds,
+            self._hint_seconds,
+            self._event_seconds,
             self._permit_seconds,
             self._preemption_victims,
             self._preemption_attempts,

@@ -69,6 +69,11 @@ class InFlightPod:
     latest: PodInfo | None = None
     is_gone: bool = False
 
+    @property
+    def newest(self) -> PodInfo:
+        """The pod as last seen."""
+        return self.latest or self.queued.info
+
 
 class InFlightPods:
     """Popped pods that are not done, and the events since the first of them was popped.

@@ -116,6 +116,14 @@ class SchedulingQueue:
         flight = self._in_flight.get(uid)
         return self._waiting.get(uid) if flight is None else flight.queued
 
+    def latest(self, uid: str) -> PodInfo | None:
+        """The pod as last seen, waiting or in flight."""
+        flight = self._in_flight.get(uid)
+        if flight is not None:
+            return flight.newest
+        queued = self._waiting.get(uid)
+        return None if queued is None else queued.info
+
     def has_ready_pods(self) -> bool:
         """Whether `pop` would return a pod."""
         return self._waiting.can_pop()
@@ -276,13 +284,18 @@ class SchedulingQueue:
     # Things happen
 
     def move_on_event(
-        self, event: ClusterEvent, old: Any, new: Any, now: float, max_priority: int | None = None
+        self,
+        event: ClusterEvent,
+        old: Any,
+        new: Any,
+        now: float,
+        pre_check: Callable[[PodInfo], bool] | None = None,
     ) -> int:
         """Move the unschedulable pods that the event may help; returns how many.
 
         ``MoveAllToActiveOrBackoffQueue`` of v1.36. `old` and `new` are the object before and
-        after, None for one that was added or deleted. Pods of a higher priority than
-        `max_priority` stay.
+        after, None for one that was added or deleted. A pod that `pre_check` says no to stays,
+        and its hints are not asked.
         """
         happened = Happened(event, old, new)
         # Kept even if no plugin seems to wait for it: pods in flight are still to be rejected.
@@ -292,9 +305,10 @@ class SchedulingQueue:
             groups = waiting.groups()
         else:
             groups = waiting.groups_rejected_by(self._registrations.concerned_by(event))
-        if max_priority is not None:
-            groups = [group for group in groups if group.first.info.priority <= max_priority]
-        return sum(self._consider_group(group, happened, now) for group in groups)
+        if pre_check is None:
+            return sum(self._consider_group(group, happened, now) for group in groups)
+        pods = [queued for group in groups for queued in group.pods.values()]
+        return sum(self._consider(each, happened, now) for each in pods if pre_check(each.info))
 
     def activate(self, uids: Iterable[str], now: float) -> None:
         """Make these pods active at once, whatever they wait for; gates still hold.
@@ -370,7 +384,7 @@ class SchedulingQueue:
         return place
 
     def _update_in_flight(self, flight: InFlightPod, info: PodInfo) -> None:
-        old = flight.latest or flight.queued.info
+        old = flight.newest
         flight.is_gone = False
         if _is_same_version(old, info):
             return

@@ -341,7 +341,11 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(max_priority=PRIORITIES)
     def release(self, max_priority: int) -> None:
         """Something went that only pods up to a priority had to reckon with."""
-        self.queue.move_on_event(POD_DELETE, None, None, self.now, max_priority)
+
+        def pre_check(info: PodInfo) -> bool:
+            return info.priority <= max_priority
+
+        self.queue.move_on_event(POD_DELETE, None, None, self.now, pre_check)
         self.model.happen(POD_DELETE, 0, self.now, max_priority)
 
     @precondition(lambda self: self.model.pods)
