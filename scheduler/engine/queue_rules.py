@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from scheduler.api.status import Status, error
+from scheduler.api.status import SUCCESS, Status, error
 from scheduler.framework import Framework
 from scheduler.queue import PluginKey, QueueRules, Registration
 from scheduler.state.pod_info import PodInfo
@@ -18,13 +18,23 @@ def queue_rules(frameworks: Sequence[Framework], settings: Mapping[str, float]) 
         settings: ``initial_backoff_s``, ``max_backoff_s``, ``max_in_unschedulable_s``.
     """
     by_name = {framework.scheduler_name: framework for framework in frameworks}
+    gates_per_pod = any(framework.gates_per_pod for framework in frameworks)
     return QueueRules(
         frameworks[0].sort_key,
         lambda pod: _pre_enqueue(by_name, pod),
         _registrations(frameworks),
+        pre_enqueue_again=(
+            (lambda pod: by_name[pod.scheduler_name].run_pre_enqueue_again(pod))
+            if gates_per_pod
+            else _lets_in
+        ),
         keeps=lambda pod: pod.scheduler_name in by_name,
         **settings,
     )
+
+
+def _lets_in(_pod: PodInfo) -> Status:
+    return SUCCESS
 
 
 def _pre_enqueue(frameworks: Mapping[str, Framework], pod: PodInfo) -> Status:

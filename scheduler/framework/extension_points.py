@@ -81,7 +81,11 @@ class Plugin(Protocol):
 
 @runtime_checkable
 class PreEnqueuePlugin(Plugin, Protocol):
-    """Decides whether a pod may enter the active or backoff queue."""
+    """Decides whether a pod may enter the active or backoff queue.
+
+    One whose answer depends on the pod's class alone may say so by a true attribute
+    ``pre_enqueue_per_class``; of many pods of a class that are woken at once it sees one.
+    """
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         """Success lets the pod in; a rejection gates it."""

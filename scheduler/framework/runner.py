@@ -68,6 +68,9 @@ class Framework:
         points = profile.plugins
         self._queue_sort = cast("QueueSortPlugin", points[ExtensionPoint.QUEUE_SORT][0])
         self._pre_enqueue = cast("tuple[PreEnqueuePlugin, ...]", points[ExtensionPoint.PRE_ENQUEUE])
+        self._pre_enqueue_again = tuple(
+            each for each in self._pre_enqueue if not getattr(each, "pre_enqueue_per_class", False)
+        )
         self._pre_filter = cast("tuple[PreFilterPlugin, ...]", points[ExtensionPoint.PRE_FILTER])
         self._post_filter = cast("tuple[PostFilterPlugin, ...]", points[ExtensionPoint.POST_FILTER])
         self._pre_score = cast("tuple[PreScorePlugin, ...]", points[ExtensionPoint.PRE_SCORE])
@@ -97,6 +100,15 @@ class Framework:
     def run_pre_enqueue(self, pod: PodInfo) -> Status:
         """Whether the pod may be queued; a rejection names its plugin."""
         return run_pre_enqueue_plugins(self._pre_enqueue, pod)
+
+    @property
+    def gates_per_pod(self) -> bool:
+        """Whether a PreEnqueue plugin may say one thing of a pod, another of one of its class."""
+        return bool(self._pre_enqueue_again)
+
+    def run_pre_enqueue_again(self, pod: PodInfo) -> Status:
+        """`run_pre_enqueue` for a pod of whose class another one was let in just now."""
+        return run_pre_enqueue_plugins(self._pre_enqueue_again, pod)
 
     def hint(
         self, plugin: str, event: ClusterEvent, pod: PodInfo, old: Any, new: Any

@@ -55,6 +55,7 @@ class DynamicResources:
     """Stands where the claims of a pod would be allocated."""
 
     name = "DynamicResources"
+    pre_enqueue_per_class = True
     score_reads = Reads.NODE
 
     def __init__(self, args: DynamicResourcesArgs) -> None:

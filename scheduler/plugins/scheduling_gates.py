@@ -14,6 +14,7 @@ class SchedulingGates:
     """Refuses pods whose ``spec.schedulingGates`` is not empty."""
 
     name = "SchedulingGates"
+    pre_enqueue_per_class = True
 
     def __init__(self, args: NoArgs) -> None:
         del args

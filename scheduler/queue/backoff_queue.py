@@ -56,6 +56,8 @@ class BackoffQueue:
 
     def is_backing_off(self, queued: QueuedPod, now: float) -> bool:
         """Whether the pod has to wait; it does until the window its backoff ends in is over."""
+        if queued.queued_at + self._max_backoff_s + WINDOW_S <= now:
+            return False
         expires_at = self._expires_at(queued)
         return expires_at is not None and now < expires_at + WINDOW_S
 

@@ -38,8 +38,11 @@ Registrations: TypeAlias = Mapping[
 
 _EVERYTHING = (Registration(ClusterEvent(EventResource.WILDCARD, ActionType.ALL)),)
 
-# Events come in a few dozen kinds; the bound only guards against odd unions of actions.
-_MAX_REMEMBERED_KINDS = 4096
+_Kind: TypeAlias = tuple[EventResource, ActionType]
+
+# Events come in a few dozen kinds, and few plugins reject a pod together; the bound only guards
+# against odd unions of actions.
+_MAX_REMEMBERED = 4096
 
 
 class Requeue(Enum):
@@ -59,16 +62,30 @@ class Happened:
     new: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class Concerned:
-    """What a plugin that waits for a kind of event has to say to it.
+class Question(NamedTuple):
+    """Something to ask about a pod, and what becomes of the pod if the answer is Queue.
 
     Attributes:
-        hints: Its hints; None always helps.
-        per_class: Whether each of them gives the pods of one class one answer.
+        plugin: Whom to ask.
+        hint: What to ask; None is answered with Queue.
+        strategy: AFTER_BACKOFF, or IMMEDIATELY if the plugin had answered Pending.
     """
 
-    hints: tuple[Hint | None, ...]
+    plugin: str
+    hint: Hint | None
+    strategy: Requeue
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """What to ask about pods that certain plugins rejected when a kind of event happens.
+
+    Attributes:
+        all: In the order in which they are asked; the first Queue decides.
+        per_class: Whether the answers are the same for all pods of a class.
+    """
+
+    all: tuple[Question, ...]
     per_class: bool
 
 
@@ -96,13 +113,15 @@ class EventRegistrations:
         }
         self._problems = problems
         self._durations = durations or HintDurations()
-        self._concerned: dict[tuple[EventResource, ActionType], dict[PluginKey, Concerned]] = {}
+        self._concerned: dict[_Kind, dict[PluginKey, tuple[Registration, ...]]] = {}
+        self._questions: dict[tuple[_Kind, Rejectors], Questions] = {}
 
     def events_of(self, key: PluginKey) -> tuple[ClusterEvent, ...]:
         """The events a plugin registered; an unknown plugin is noted as waiting for all."""
         if key not in self._registered:
             self._registered[key] = _EVERYTHING
             self._concerned.clear()
+            self._questions.clear()
         return tuple(each.event for each in self._registered[key])
 
     def note_rejection(self, scheduler_name: str, plugins: Iterable[str]) -> None:
@@ -111,87 +130,84 @@ class EventRegistrations:
             if (scheduler_name, plugin) not in self._registered:
                 self.events_of((scheduler_name, plugin))
 
-    def concerned_by(self, event: ClusterEvent) -> dict[PluginKey, Concerned]:
-        """The plugins that registered for such an event, each with its hints."""
+    def concerned_by(self, event: ClusterEvent) -> dict[PluginKey, tuple[Registration, ...]]:
+        """The plugins that registered for such an event, each with the registrations met."""
         kind = (event.resource, event.action)
         known = self._concerned.get(kind)
         if known is None:
             known = self._find_concerned(event)
-            if len(self._concerned) >= _MAX_REMEMBERED_KINDS:
+            if len(self._concerned) >= _MAX_REMEMBERED:
                 self._concerned.clear()
             self._concerned[kind] = known
         return known
 
-    def _find_concerned(self, event: ClusterEvent) -> dict[PluginKey, Concerned]:
-        found = {}
-        for key, registered in self._registered.items():
-            matching = [each for each in registered if each.event.matches(event)]
-            if matching:
-                found[key] = Concerned(
-                    tuple(each.hint for each in matching),
-                    all(each.hint is None or each.per_class for each in matching),
-                )
-        return found
+    def _find_concerned(self, event: ClusterEvent) -> dict[PluginKey, tuple[Registration, ...]]:
+        found = {
+            key: tuple(each for each in registered if each.event.matches(event))
+            for key, registered in self._registered.items()
+        }
+        return {key: met for key, met in found.items() if met}
 
-    def judges_per_class(self, rejectors: Rejectors, happened: Happened) -> bool:
-        """Whether `judge` says the same of all pods of one class that these plugins rejected."""
-        if happened.event.is_wildcard:
-            return happened.new is None
-        concerned = self.concerned_by(happened.event)
-        scheduler_name, unschedulable, pending = rejectors
-        for plugin in (*unschedulable, *pending):
-            found = concerned.get((scheduler_name, plugin))
-            if found is not None and not found.per_class:
-                return False
-        return True
+    def questions(self, rejectors: Rejectors, event: ClusterEvent) -> Questions:
+        """What to ask about pods that these plugins rejected when this, no wildcard, happens.
 
-    def judge(self, queued: QueuedPod, happened: Happened) -> Requeue:
-        """Whether the event may help the pod; ``isPodWorthRequeuing`` of v1.36.
-
-        Only plugins that rejected the pod are asked. Queue from one that answered Pending lets
+        Only plugins that rejected the pod are asked, those that answered Pending first: they let
         the pod skip its backoff.
         """
+        key = ((event.resource, event.action), rejectors)
+        known = self._questions.get(key)
+        if known is None:
+            known = self._find_questions(rejectors, event)
+            if len(self._questions) >= _MAX_REMEMBERED:
+                self._questions.clear()
+            self._questions[key] = known
+        return known
+
+    def _find_questions(self, rejectors: Rejectors, event: ClusterEvent) -> Questions:
+        concerned = self.concerned_by(event)
+        found: list[Question] = []
+        per_class = True
+        for plugins, strategy in (
+            (rejectors.pending, Requeue.IMMEDIATELY),
+            (rejectors.unschedulable, Requeue.AFTER_BACKOFF),
+        ):
+            for plugin in plugins:
+                for met in concerned.get((rejectors.scheduler_name, plugin), ()):
+                    found.append(Question(plugin, met.hint, strategy))
+                    per_class = per_class and (met.hint is None or met.per_class)
+        return Questions(tuple(found), per_class)
+
+    def judge(self, queued: QueuedPod, happened: Happened) -> Requeue:
+        """Whether the event may help the pod; ``isPodWorthRequeuing`` of v1.36."""
         if not queued.was_rejected:
             return Requeue.AFTER_BACKOFF
         if happened.event.is_wildcard:
             return _judge_wildcard(queued, happened)
-        return self.judge_as(queued.rejectors, queued.info, happened)
+        questions = self.questions(queued.rejectors, happened.event)
+        return self.answer(questions, queued.info, happened)
 
-    def judge_as(self, rejectors: Rejectors, info: PodInfo, happened: Happened) -> Requeue:
-        """`judge` for a pod that these plugins rejected, of an event that is no wildcard."""
-        concerned = self.concerned_by(happened.event)
-        scheduler_name, unschedulable, pending = rejectors
-        for plugin in pending:
-            found = concerned.get((scheduler_name, plugin))
-            if found is not None and self._any_says_queue(found, plugin, info, happened):
-                return Requeue.IMMEDIATELY
-        for plugin in unschedulable:
-            found = concerned.get((scheduler_name, plugin))
-            if found is not None and self._any_says_queue(found, plugin, info, happened):
-                return Requeue.AFTER_BACKOFF
+    def answer(self, questions: Questions, info: PodInfo, happened: Happened) -> Requeue:
+        """Ask about a pod until one says Queue."""
+        for plugin, hint, strategy in questions.all:
+            if hint is None or self._ask(hint, plugin, info, happened):
+                return strategy
         return Requeue.SKIP
 
-    def _any_says_queue(
-        self, concerned: Concerned, plugin: str, info: PodInfo, happened: Happened
-    ) -> bool:
-        for hint in concerned.hints:
-            if hint is None or self._ask(hint, plugin, info, happened):
-                return True
-        return False
-
     def _ask(self, hint: Hint, plugin: str, info: PodInfo, happened: Happened) -> bool:
-        started = self._durations.now()
+        durations = self._durations
+        started = durations.now() if durations.is_followed else 0.0
         try:
             said = hint(info, happened.old, happened.new)
         except Exception as error:
             # A pod must not be stuck because a plugin is broken: a failed hint counts as Queue.
-            self._durations.observe(plugin, happened.event, None, started)
+            durations.observe(plugin, happened.event, None, started)
             self._problems.append(
                 f"pod {info.key}: the queueing hint of plugin {plugin} failed for event "
                 f"{event_label(happened.event)}: {error!r}; expected QUEUE or SKIP, took QUEUE"
             )
             return True
-        self._durations.observe(plugin, happened.event, said, started)
+        if durations.is_followed:
+            durations.observe(plugin, happened.event, said, started)
         return said is QueueingHint.QUEUE
 
 

@@ -16,26 +16,27 @@ ERROR = "Error"
 
 
 class HintDurations:
-    """Times hints once somebody wants to know; until then a hint pays two comparisons."""
+    """Times hints once somebody wants to know.
 
-    __slots__ = ("_observe", "_timer")
+    Attributes:
+        is_followed: Whether somebody does.
+    """
+
+    __slots__ = ("_observe", "is_followed", "now")
 
     def __init__(self) -> None:
-        self._timer: Callable[[], float] | None = None
+        self.is_followed = False
+        self.now: Callable[[], float] = lambda: 0.0
         self._observe: ObserveHint | None = None
 
     def follow(self, timer: Callable[[], float], observe: ObserveHint) -> None:
         """Have every hint timed from now on; `timer` shows seconds."""
-        self._timer, self._observe = timer, observe
-
-    def now(self) -> float:
-        """When a hint is asked; 0 if nobody wants to know."""
-        return 0.0 if self._timer is None else self._timer()
+        self.is_followed, self.now, self._observe = True, timer, observe
 
     def observe(
         self, plugin: str, event: ClusterEvent, said: QueueingHint | None, started: float
     ) -> None:
         """A hint has answered, or raised if it said None."""
-        if self._timer is not None and self._observe is not None:
+        if self._observe is not None:
             answer = ERROR if said is None else said.value
-            self._observe(plugin, event_label(event), answer, self._timer() - started)
+            self._observe(plugin, event_label(event), answer, self.now() - started)

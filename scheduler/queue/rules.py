@@ -16,6 +16,8 @@ class QueueRules:
     """All that a `SchedulingQueue` goes by; its arguments have the same names and meanings.
 
     Attributes:
+        pre_enqueue_again: `pre_enqueue` for a pod of whose class another one was let in just now;
+            the same if not given.
         keeps: Whether a waiting pod still belongs here, once these rules take the place of others.
     """
 
@@ -25,4 +27,5 @@ class QueueRules:
     initial_backoff_s: float = 1.0
     max_backoff_s: float = 10.0
     max_in_unschedulable_s: float = 300.0
+    pre_enqueue_again: Callable[[PodInfo], Status] | None = None
     keeps: Callable[[PodInfo], bool] = lambda _pod: True

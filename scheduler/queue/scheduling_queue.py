@@ -105,6 +105,13 @@ class SchedulingQueue:
         )
         self._registrations, self._waiting = self._follow(rules)
 
+    @classmethod
+    def of(cls, rules: QueueRules) -> SchedulingQueue:
+        """An empty queue that goes by these rules."""
+        queue = cls(rules.sort_key, rules.pre_enqueue, rules.registrations)
+        queue._registrations, queue._waiting = queue._follow(rules)
+        return queue
+
     # What is where
 
     def __len__(self) -> int:
@@ -369,7 +376,7 @@ class SchedulingQueue:
         registrations = EventRegistrations(rules.registrations, self.problems, self.hint_durations)
         waiting = SubQueues(
             rules.sort_key,
-            Gate(rules.pre_enqueue, registrations, self.problems),
+            Gate(rules, registrations, self.problems),
             BackoffQueue(rules.initial_backoff_s, rules.max_backoff_s),
             UnschedulablePods(rules.max_in_unschedulable_s),
         )
@@ -422,31 +429,27 @@ class SchedulingQueue:
 
         One pod is asked about for all, unless a hint wants to know which it is.
         """
-        first = group.first
-        if not _concerns(happened.event, first):
+        event, first = happened.event, group.first
+        if first.gating_plugin and not _concerns(event, first):
             return 0
-        if not self._registrations.judges_per_class(group.rejectors, happened) or (
-            isinstance(happened.new, PodInfo) and happened.new.uid in group.pods
-        ):
-            pods = list(group.pods.values())
-            return sum(self._consider(queued, happened, now) for queued in pods)
-        strategy = self._registrations.judge(first, happened)
-        if strategy is Requeue.SKIP:
-            return 0
+        if not event.is_wildcard:
+            questions = self._registrations.questions(group.rejectors, event)
+            if questions.per_class and not _is_about_one_of(group, happened):
+                strategy = self._registrations.answer(questions, first.info, happened)
+                if strategy is Requeue.SKIP:
+                    return 0
+                return self._waiting.requeue_group(group, strategy, event_label(event), now)
         pods = list(group.pods.values())
-        return sum(self._move(queued, strategy, happened.event, now) for queued in pods)
+        return sum(self._consider(queued, happened, now) for queued in pods)
 
     def _consider(self, queued: QueuedPod, happened: Happened, now: float) -> bool:
         """Move an unschedulable pod if the event may help it; whether it moved."""
         if not _concerns(happened.event, queued):
             return False
         strategy = self._registrations.judge(queued, happened)
-        return self._move(queued, strategy, happened.event, now)
-
-    def _move(self, queued: QueuedPod, strategy: Requeue, event: ClusterEvent, now: float) -> bool:
         if strategy is Requeue.SKIP:
             return False
-        place = self._waiting.requeue(queued, strategy, event_label(event), now)
+        place = self._waiting.requeue(queued, strategy, event_label(happened.event), now)
         return place is not Place.UNSCHEDULABLE
 
     def _inconsistencies(self) -> Iterator[str]:
@@ -462,6 +465,10 @@ class SchedulingQueue:
 def _concerns(event: ClusterEvent, queued: QueuedPod) -> bool:
     """Whether a pod may be moved by it: a gated one only by what its gating plugin waits for."""
     return not queued.is_gated or any(wanted.matches(event) for wanted in queued.gating_events)
+
+
+def _is_about_one_of(group: WaitingGroup, happened: Happened) -> bool:
+    return isinstance(happened.new, PodInfo) and happened.new.uid in group.pods
 
 
 def _is_same_version(old: PodInfo, new: PodInfo) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -24,14 +24,19 @@ class WaitingGroup:
     """Pods of one class which the same plugins hold back: what helps one of them helps all.
 
     Attributes:
-        rejectors: Those plugins.
+        key: What they have in common.
         listed_under: The plugins that may release the pods: the gating one, or else all.
         pods: By uid, in the order they came; at least one.
     """
 
-    rejectors: Rejectors
+    key: GroupKey
     listed_under: tuple[PluginKey, ...]
     pods: dict[str, QueuedPod] = field(default_factory=dict)
+
+    @property
+    def rejectors(self) -> Rejectors:
+        """Those plugins."""
+        return self.key[2]
 
     @property
     def first(self) -> QueuedPod:
@@ -93,6 +98,21 @@ class UnschedulablePods:
             self._unlist(uid)
             self._deadlines.remove(uid)
         return queued
+
+    def remove_all(self, pods: Sequence[QueuedPod]) -> None:
+        """Take out pods of one group that are here."""
+        if not pods:
+            return
+        group = self._groups[self._key_of[pods[0].uid]]
+        if len(pods) < len(group.pods):
+            for queued in pods:
+                self.remove(queued.uid)
+            return
+        for uid in group.pods:
+            del self._pods[uid], self._key_of[uid]
+        self._gated.difference_update(group.pods)
+        self._deadlines.remove_all(group.pods)
+        self._drop(group)
 
     def groups(self) -> list[WaitingGroup]:
         """All pods, as groups."""
@@ -157,7 +177,7 @@ class UnschedulablePods:
     def _list(self, queued: QueuedPod, key: GroupKey) -> None:
         group = self._groups.get(key)
         if group is None:
-            group = self._groups[key] = WaitingGroup(key[2], _plugin_keys(queued))
+            group = self._groups[key] = WaitingGroup(key, _plugin_keys(queued))
             for plugin in group.listed_under:
                 self._by_plugin.setdefault(plugin, {})[key] = group
         group.pods[queued.uid] = queued
@@ -172,12 +192,14 @@ class UnschedulablePods:
         self._gated.discard(uid)
         group = self._groups[key]
         del group.pods[uid]
-        if group.pods:
-            return
-        del self._groups[key]
+        if not group.pods:
+            self._drop(group)
+
+    def _drop(self, group: WaitingGroup) -> None:
+        del self._groups[group.key]
         for plugin in group.listed_under:
             groups = self._by_plugin[plugin]
-            del groups[key]
+            del groups[group.key]
             if not groups:
                 del self._by_plugin[plugin]
 
