@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from scheduler.api.status import SUCCESS, Status, error
+from scheduler.api.status import Status, error
 from scheduler.framework import Framework
 from scheduler.queue import PluginKey, QueueRules, Registration
+from scheduler.queue.rules import no_gates
 from scheduler.state.pod_info import PodInfo
 
 
@@ -26,15 +27,11 @@ def queue_rules(frameworks: Sequence[Framework], settings: Mapping[str, float]) 
         pre_enqueue_again=(
             (lambda pod: by_name[pod.scheduler_name].run_pre_enqueue_again(pod))
             if gates_per_pod
-            else _lets_in
+            else no_gates
         ),
         keeps=lambda pod: pod.scheduler_name in by_name,
         **settings,
     )
-
-
-def _lets_in(_pod: PodInfo) -> Status:
-    return SUCCESS
 
 
 def _pre_enqueue(frameworks: Mapping[str, Framework], pod: PodInfo) -> Status:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from scheduler.api.status import Code, Status, error
 from scheduler.queue.event_registrations import EventRegistrations
 from scheduler.queue.queued_pod import QueuedPod
-from scheduler.queue.rules import QueueRules
+from scheduler.queue.rules import QueueRules, no_gates
 from scheduler.state.pod_info import PodInfo
 
 # Who gates a pod when PreEnqueue broke or named nobody, so that no plugin is known to blame.
@@ -34,6 +34,8 @@ class Gate:
 
     def admits_too(self, queued: QueuedPod) -> bool:
         """The same for a pod of whose class another one was let in just now."""
+        if self._pre_enqueue_again is no_gates and not queued.gating_plugin:
+            return True
         return self._note(queued, self._ask(self._pre_enqueue_again, queued))
 
     def _note(self, queued: QueuedPod, status: Status) -> bool:

@@ -82,12 +82,6 @@ class KeyedHeap(Generic[T]):
             self._entries += added
             heapq.heapify(self._entries)
 
-    def remove_all(self, uids: Iterable[str]) -> None:
-        """Remove the members with these uids, as far as there are any."""
-        for uid in uids:
-            self._members.pop(uid, None)
-        self._drop_garbage()
-
     def peek(self) -> tuple[SortKey, T] | None:
         """The first member and its sort key, left where it is."""
         while self._entries:

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from scheduler.api.status import Status
+from scheduler.api.status import SUCCESS, Status
 from scheduler.queue.event_registrations import Registrations
 from scheduler.queue.heap import SortKey
 from scheduler.state.pod_info import PodInfo
+
+
+def no_gates(_pod: PodInfo) -> Status:
+    """PreEnqueue where nothing is left to ask."""
+    return SUCCESS
 
 
 @dataclass(frozen=True, slots=True)

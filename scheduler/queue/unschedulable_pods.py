@@ -6,10 +6,9 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from scheduler.queue.event_registrations import PluginKey
-from scheduler.queue.heap import KeyedHeap
 from scheduler.queue.queued_pod import QueuedPod, Rejectors
 
 #: How often pods that waited too long are looked for; kube-scheduler's 30 s.
@@ -39,9 +38,22 @@ class WaitingGroup:
         return self.key[2]
 
     @property
+    def is_gated(self) -> bool:
+        """Whether a PreEnqueue plugin keeps the pods out."""
+        return bool(self.key[1])
+
+    @property
     def first(self) -> QueuedPod:
         """The pod that came first, who stands for all."""
         return next(iter(self.pods.values()))
+
+
+class _Listed(NamedTuple):
+    """A pod that is here: the group it is in, and when it has waited too long, if ever."""
+
+    queued: QueuedPod
+    key: GroupKey
+    deadline: float | None
 
 
 class UnschedulablePods:
@@ -54,23 +66,23 @@ class UnschedulablePods:
 
     def __init__(self, max_in_unschedulable_s: float) -> None:
         self._max_in_unschedulable_s = max_in_unschedulable_s
-        self._pods: dict[str, QueuedPod] = {}
+        # What a pod is listed under stands here, because its own fields change while it waits.
+        self._listed: dict[str, _Listed] = {}
         # Dicts instead of sets: pods are asked in the order they came, in every run the same.
         self._groups: dict[GroupKey, WaitingGroup] = {}
         self._by_plugin: dict[PluginKey, dict[GroupKey, WaitingGroup]] = {}
-        # What a pod is listed under stands here, because its own fields change while it waits.
-        self._key_of: dict[str, GroupKey] = {}
         self._gated: set[str] = set()
-        self._deadlines: KeyedHeap[QueuedPod] = KeyedHeap()
+        # Deadlines are half minutes, so there are never many.
+        self._due: dict[float, dict[str, QueuedPod]] = {}
 
     def __len__(self) -> int:
-        return len(self._pods)
+        return len(self._listed)
 
     def __contains__(self, uid: str) -> bool:
-        return uid in self._pods
+        return uid in self._listed
 
     def __iter__(self) -> Iterator[QueuedPod]:
-        return iter(self._pods.values())
+        return (listed.queued for listed in self._listed.values())
 
     @property
     def num_gated(self) -> int:
@@ -79,39 +91,46 @@ class UnschedulablePods:
 
     def get(self, uid: str) -> QueuedPod | None:
         """The pod, if it is here."""
-        return self._pods.get(uid)
+        listed = self._listed.get(uid)
+        return None if listed is None else listed.queued
 
     def put(self, queued: QueuedPod) -> None:
         """Add a pod, or list one that is here as what it is now and under who rejects it now."""
-        uid = queued.uid
         key = _group_key(queued)
-        if self._key_of.get(uid) != key:
-            self._unlist(uid)
-            self._list(queued, key)
-        self._pods[uid] = queued
-        self._set_deadline(queued)
+        listed = self._listed.get(queued.uid)
+        if listed is None:
+            self._list(queued, key, self._deadline(queued.queued_at))
+        elif listed.key != key:
+            self.remove(queued.uid)
+            deadline = listed.deadline or self._deadline(queued.queued_at)
+            self._list(queued, key, deadline)
 
     def remove(self, uid: str) -> QueuedPod | None:
         """Take out a pod; None if it is not here."""
-        queued = self._pods.pop(uid, None)
-        if queued is not None:
-            self._unlist(uid)
-            self._deadlines.remove(uid)
-        return queued
+        listed = self._listed.pop(uid, None)
+        if listed is None:
+            return None
+        self._gated.discard(uid)
+        self._forget_deadline(uid, listed.deadline)
+        group = self._groups[listed.key]
+        del group.pods[uid]
+        if not group.pods:
+            self._drop(group)
+        return listed.queued
 
     def remove_all(self, pods: Sequence[QueuedPod]) -> None:
         """Take out pods of one group that are here."""
         if not pods:
             return
-        group = self._groups[self._key_of[pods[0].uid]]
+        group = self._groups[self._listed[pods[0].uid].key]
         if len(pods) < len(group.pods):
             for queued in pods:
                 self.remove(queued.uid)
             return
         for uid in group.pods:
-            del self._pods[uid], self._key_of[uid]
-        self._gated.difference_update(group.pods)
-        self._deadlines.remove_all(group.pods)
+            self._forget_deadline(uid, self._listed.pop(uid).deadline)
+        if group.is_gated:
+            self._gated.difference_update(group.pods)
         self._drop(group)
 
     def groups(self) -> list[WaitingGroup]:
@@ -138,62 +157,61 @@ class UnschedulablePods:
         kube-scheduler looks every 30 s, at all pods. A pod that stays is one that is gated anew.
         """
         found: list[QueuedPod] = []
-        first = self._deadlines.peek()
-        while first is not None and first[0][0] <= now:
-            found.append(first[1])
-            self._deadlines.pop()
-            first = self._deadlines.peek()
+        for deadline in sorted(each for each in self._due if each <= now):
+            found += self._due.pop(deadline).values()
+        again = self._deadline(now)
         for queued in found:
-            self._deadlines.push(queued.uid, (self._deadline(now),), queued)
+            self._listed[queued.uid] = self._listed[queued.uid]._replace(deadline=again)
+            self._due.setdefault(again, {})[queued.uid] = queued
         return found
 
     def next_deadline(self) -> float | None:
         """When the next pod has waited too long, in seconds; None when nobody waits."""
-        first = self._deadlines.peek()
-        return None if first is None else float(first[0][0])
+        return min(self._due, default=None)
 
     def problems(self) -> Iterator[str]:
         """What is inconsistent; nothing when all is well."""
-        yield from self._deadlines.problems()
         recount: Counter[PluginKey] = Counter()
-        for uid, queued in self._pods.items():
-            key = _group_key(queued)
-            group = self._groups.get(key)
+        for uid, listed in self._listed.items():
+            queued, group = listed.queued, self._groups.get(listed.key)
             recount.update(_plugin_keys(queued))
-            if key != self._key_of.get(uid) or group is None or uid not in group.pods:
+            if listed.key != _group_key(queued) or group is None or uid not in group.pods:
                 yield f"pod {queued.info.key} is not listed under the plugins that reject it"
             if queued.is_gated != (uid in self._gated):
                 yield f"pod {queued.info.key} is miscounted as gated or not"
-            if _may_time_out(queued) != (uid in self._deadlines):
+            if _may_time_out(queued) != (uid in self._due.get(listed.deadline or -1.0, ())):
                 yield f"pod {queued.info.key} has no deadline, or one without a reason"
         if recount != self.counts_by_plugin():
             yield "the index from plugins to pods differs from a recount"
-        listed = sum(len(group.pods) for group in self._groups.values())
-        if not len(self._pods) == len(self._key_of) == listed or not len(self._deadlines) <= listed:
+        num_listed = sum(len(group.pods) for group in self._groups.values())
+        num_due = sum(map(len, self._due.values()))
+        if len(self._listed) != num_listed or num_due > num_listed:
             yield "pods that left are still listed"
-        if not all(group.pods for group in self._groups.values()):
-            yield "groups without pods are kept"
+        if not all(group.pods for group in self._groups.values()) or not all(self._due.values()):
+            yield "groups or deadlines without pods are kept"
 
-    def _list(self, queued: QueuedPod, key: GroupKey) -> None:
+    def _list(self, queued: QueuedPod, key: GroupKey, deadline: float) -> None:
+        uid = queued.uid
         group = self._groups.get(key)
         if group is None:
             group = self._groups[key] = WaitingGroup(key, _plugin_keys(queued))
             for plugin in group.listed_under:
                 self._by_plugin.setdefault(plugin, {})[key] = group
-        group.pods[queued.uid] = queued
-        self._key_of[queued.uid] = key
-        if queued.is_gated:
-            self._gated.add(queued.uid)
+        group.pods[uid] = queued
+        if group.is_gated:
+            self._gated.add(uid)
+        if _may_time_out(queued):
+            self._due.setdefault(deadline, {})[uid] = queued
+            self._listed[uid] = _Listed(queued, key, deadline)
+        else:
+            self._listed[uid] = _Listed(queued, key, None)
 
-    def _unlist(self, uid: str) -> None:
-        key = self._key_of.pop(uid, None)
-        if key is None:
-            return
-        self._gated.discard(uid)
-        group = self._groups[key]
-        del group.pods[uid]
-        if not group.pods:
-            self._drop(group)
+    def _forget_deadline(self, uid: str, deadline: float | None) -> None:
+        if deadline is not None:
+            due = self._due[deadline]
+            del due[uid]
+            if not due:
+                del self._due[deadline]
 
     def _drop(self, group: WaitingGroup) -> None:
         del self._groups[group.key]
@@ -202,12 +220,6 @@ class UnschedulablePods:
             del groups[group.key]
             if not groups:
                 del self._by_plugin[plugin]
-
-    def _set_deadline(self, queued: QueuedPod) -> None:
-        if not _may_time_out(queued):
-            self._deadlines.remove(queued.uid)
-        elif queued.uid not in self._deadlines:
-            self._deadlines.push(queued.uid, (self._deadline(queued.queued_at),), queued)
 
     def _deadline(self, since: float) -> float:
         waited_too_long_at = since + self._max_in_unschedulable_s
