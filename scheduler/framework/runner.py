@@ -56,6 +56,9 @@ class Framework:
         profile: Which plugins, in which order.
         class_cache_size: For how many pod classes answers are kept; 0 keeps none. The answers
             are those of one cluster: give every engine its own framework.
+
+    Attributes:
+        sort_key: Where a pod stands in the active queue; that of the QueueSort plugin.
     """
 
     def __init__(
@@ -66,7 +69,8 @@ class Framework:
             profile.instances.values()
         )
         points = profile.plugins
-        self._queue_sort = cast("QueueSortPlugin", points[ExtensionPoint.QUEUE_SORT][0])
+        queue_sort = cast("QueueSortPlugin", points[ExtensionPoint.QUEUE_SORT][0])
+        self.sort_key = queue_sort.sort_key
         self._pre_enqueue = cast("tuple[PreEnqueuePlugin, ...]", points[ExtensionPoint.PRE_ENQUEUE])
         self._pre_enqueue_again = tuple(
             each for each in self._pre_enqueue if not getattr(each, "pre_enqueue_per_class", False)
@@ -92,10 +96,6 @@ class Framework:
     def plugin(self, name: str) -> Plugin | None:
         """The plugin of that name, if the profile uses it."""
         return self.profile.instances.get(name)
-
-    def sort_key(self, pod: PodInfo, queued_at: float) -> tuple[Any, ...]:
-        """Where the pod stands in the active queue; smaller goes first."""
-        return self._queue_sort.sort_key(pod, queued_at)
 
     def run_pre_enqueue(self, pod: PodInfo) -> Status:
         """Whether the pod may be queued; a rejection names its plugin."""

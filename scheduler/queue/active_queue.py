@@ -36,9 +36,9 @@ class ActiveQueue:
         """Add a pod, or give it the place that its changed sort key deserves."""
         self._heap.push(queued.uid, sort_key, queued)
 
-    def put_all(self, pods: Iterable[tuple[QueuedPod, SortKey]]) -> None:
-        """Add many pods with their sort keys."""
-        self._heap.push_all((queued.uid, sort_key, queued) for queued, sort_key in pods)
+    def put_all(self, pods: Iterable[tuple[str, SortKey, QueuedPod]]) -> None:
+        """Add many pods by uid and sort key."""
+        self._heap.push_all(pods)
 
     def pop(self) -> QueuedPod | None:
         """Take the pod whose turn it is."""

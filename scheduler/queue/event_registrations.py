@@ -114,7 +114,7 @@ class EventRegistrations:
         self._problems = problems
         self._durations = durations or HintDurations()
         self._concerned: dict[_Kind, dict[PluginKey, tuple[Registration, ...]]] = {}
-        self._questions: dict[tuple[_Kind, Rejectors], Questions] = {}
+        self._questions: dict[_Kind, dict[Rejectors, Questions]] = {}
 
     def events_of(self, key: PluginKey) -> tuple[ClusterEvent, ...]:
         """The events a plugin registered; an unknown plugin is noted as waiting for all."""
@@ -154,14 +154,23 @@ class EventRegistrations:
         Only plugins that rejected the pod are asked, those that answered Pending first: they let
         the pod skip its backoff.
         """
-        key = ((event.resource, event.action), rejectors)
-        known = self._questions.get(key)
+        remembered = self.questions_asked(event)
+        known = remembered.get(rejectors)
         if known is None:
-            known = self._find_questions(rejectors, event)
+            if len(remembered) >= _MAX_REMEMBERED:
+                remembered.clear()
+            known = remembered[rejectors] = self._find_questions(rejectors, event)
+        return known
+
+    def questions_asked(self, event: ClusterEvent) -> dict[Rejectors, Questions]:
+        """Those of `questions` about such an event that were asked for already."""
+        kind = (event.resource, event.action)
+        remembered = self._questions.get(kind)
+        if remembered is None:
             if len(self._questions) >= _MAX_REMEMBERED:
                 self._questions.clear()
-            self._questions[key] = known
-        return known
+            remembered = self._questions[kind] = {}
+        return remembered
 
     def _find_questions(self, rejectors: Rejectors, event: ClusterEvent) -> Questions:
         concerned = self.concerned_by(event)

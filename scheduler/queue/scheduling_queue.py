@@ -312,10 +312,12 @@ class SchedulingQueue:
             groups = waiting.groups()
         else:
             groups = waiting.groups_rejected_by(self._registrations.concerned_by(event))
-        if pre_check is None:
-            return sum(self._consider_group(group, happened, now) for group in groups)
+            if pre_check is None:
+                return self._consider_groups(groups, happened, now)
         pods = [queued for group in groups for queued in group.pods.values()]
-        return sum(self._consider(each, happened, now) for each in pods if pre_check(each.info))
+        if pre_check is not None:
+            pods = [queued for queued in pods if pre_check(queued.info)]
+        return sum(self._consider(queued, happened, now) for queued in pods)
 
     def activate(self, uids: Iterable[str], now: float) -> None:
         """Make these pods active at once, whatever they wait for; gates still hold.
@@ -424,23 +426,30 @@ class SchedulingQueue:
                     break
         return strongest
 
-    def _consider_group(self, group: WaitingGroup, happened: Happened, now: float) -> int:
-        """Move the pods of a group that the event may help; how many moved.
+    def _consider_groups(
+        self, groups: Iterable[WaitingGroup], happened: Happened, now: float
+    ) -> int:
+        """Move the pods that an event, no wildcard, may help; how many moved.
 
-        One pod is asked about for all, unless a hint wants to know which it is.
+        One pod is asked about for its group, unless a hint wants to know which it is.
         """
-        event, first = happened.event, group.first
-        if first.gating_plugin and not _concerns(event, first):
-            return 0
-        if not event.is_wildcard:
-            questions = self._registrations.questions(group.rejectors, event)
-            if questions.per_class and not _is_about_one_of(group, happened):
-                strategy = self._registrations.answer(questions, first.info, happened)
-                if strategy is Requeue.SKIP:
-                    return 0
-                return self._waiting.requeue_group(group, strategy, event_label(event), now)
-        pods = list(group.pods.values())
-        return sum(self._consider(queued, happened, now) for queued in pods)
+        event, registrations = happened.event, self._registrations
+        label, asked = event_label(event), registrations.questions_asked(event)
+        moved = 0
+        for group in groups:
+            first = group.first
+            if first.gating_plugin and not _concerns(event, first):
+                continue
+            rejectors = group.key[2]
+            questions = asked.get(rejectors) or registrations.questions(rejectors, event)
+            if not questions.per_class or _is_about_one_of(group, happened):
+                pods = list(group.pods.values())
+                moved += sum(self._consider(queued, happened, now) for queued in pods)
+                continue
+            strategy = registrations.answer(questions, first.info, happened)
+            if strategy is not Requeue.SKIP:
+                moved += self._waiting.requeue_group(group, strategy, label, now)
+        return moved
 
     def _consider(self, queued: QueuedPod, happened: Happened, now: float) -> bool:
         """Move an unschedulable pod if the event may help it; whether it moved."""

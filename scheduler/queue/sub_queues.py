@@ -119,7 +119,9 @@ class SubQueues:
         for queued in pods:
             if queued.initial_attempt_at is None:
                 queued.initial_attempt_at = now
-        self.active.put_all((each, sort_key(each.info, each.queued_at)) for each in pods)
+        self.active.put_all(
+            [(each.info.uid, sort_key(each.info, each.queued_at), each) for each in pods]
+        )
         if pods:
             self.incoming_counts["active", label] += len(pods)
 
