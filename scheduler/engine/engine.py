@@ -176,6 +176,19 @@ class Engine:
         """How many pods each plugin of a profile has rejected, by (scheduler name, plugin)."""
         return self._machine.queue.unschedulable_counts()
 
+    def evaluation_counts(self) -> Counter[tuple[str, str, str]]:
+        """How often plugins were asked, by (plugin, extension point, scheduler name).
+
+        Filter and Score count nodes. Begins anew with another configuration.
+        """
+        return Counter(
+            {
+                (plugin, point, name): times
+                for name, framework in self._machine.frameworks.items()
+                for (plugin, point), times in framework.evaluations.totals().items()
+            }
+        )
+
     def in_flight_event_counts(self) -> Mapping[str, int]:
         """Events kept for pods in flight, by label."""
         return self._machine.queue.in_flight_event_counts()

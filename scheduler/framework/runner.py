@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from scheduler.api.events import ClusterEvent, QueueingHint
 from scheduler.api.instructions import BindPod
-from scheduler.api.status import SUCCESS, Status
+from scheduler.api.status import SUCCESS, Code, Status
 from scheduler.framework import binding_run
 from scheduler.framework.binding_run import PermitOutcome, PreBindPlan
 from scheduler.framework.class_cache import ClassCache
@@ -17,6 +17,13 @@ from scheduler.framework.enqueue_run import (
     ask_hints,
     registered_events,
     run_pre_enqueue_plugins,
+)
+from scheduler.framework.evaluations import (
+    FILTER,
+    PRE_FILTER,
+    PRE_SCORE,
+    SCORE,
+    Evaluations,
 )
 from scheduler.framework.extension_points import (
     BindPlugin,
@@ -48,6 +55,9 @@ from scheduler.state.snapshot import NodeView, Snapshot
 
 DEFAULT_CLASS_CACHE_SIZE = 1024
 
+# A plain rejection lets the other PreFilter plugins run, anything worse does not.
+_ALL_WERE_ASKED = frozenset({Code.SUCCESS, Code.UNSCHEDULABLE})
+
 
 class Framework:
     """Runs the plugins of a profile; ``frameworkImpl`` of v1.36.
@@ -59,6 +69,7 @@ class Framework:
 
     Attributes:
         sort_key: Where a pod stands in the active queue; that of the QueueSort plugin.
+        evaluations: How often its plugins were asked.
     """
 
     def __init__(
@@ -87,6 +98,14 @@ class Framework:
         self._filters = FilterRun(filters, ClassCache(class_cache_size))
         scorers = cast("tuple[ScorePlugin, ...]", points[ExtensionPoint.SCORE])
         self._scorers = ScoreRun(scorers, profile.weights, ClassCache(class_cache_size))
+        self.evaluations = Evaluations(
+            {
+                PRE_FILTER: [each.name for each in self._pre_filter],
+                FILTER: [each.name for each in filters],
+                PRE_SCORE: [each.name for each in self._pre_score],
+                SCORE: [each.name for each in scorers],
+            }
+        )
 
     @property
     def scheduler_name(self) -> str:
@@ -120,7 +139,11 @@ class Framework:
         self, state: CycleState, pod: PodInfo, snapshot: Snapshot
     ) -> PreFilterOutcome:
         """Look at the pod once; a rejection or error is in the outcome's status."""
-        return run_pre_filter_plugins(self._pre_filter, state, pod, snapshot)
+        outcome = run_pre_filter_plugins(self._pre_filter, state, pod, snapshot)
+        code = outcome.status.code
+        stopped_at = "" if code in _ALL_WERE_ASKED else outcome.status.plugin
+        self.evaluations.add(PRE_FILTER, state.skip_filter, stopped_at=stopped_at)
+        return outcome
 
     def run_filter(
         self,
@@ -144,6 +167,7 @@ class Framework:
             PluginFailed: A plugin raised or answered masks of a wrong length.
         """
         result = self._filters.run(state, pod, snapshot, node_names)
+        self.evaluations.add(FILTER, state.skip_filter, result.num_evaluated)
         if not nominated:
             return result
         return overrule_nominated(self._filters, self._pre_filter, pod, result, nominated, state)
@@ -170,6 +194,7 @@ class Framework:
             elif not status.is_success:
                 doing = f'running PreScore plugin "{plugin.name}"'
                 return failed(doing, plugin.name, status).status
+        self.evaluations.add(PRE_SCORE, state.skip_score)
         return SUCCESS
 
     def run_score(
@@ -180,6 +205,7 @@ class Framework:
         Raises:
             PluginFailed: A plugin raised, or left 0..100.
         """
+        self.evaluations.add(SCORE, state.skip_score, len(rows))
         return self._scorers.run(state, pod, snapshot, rows)
 
     def run_reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:

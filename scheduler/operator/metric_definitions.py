@@ -101,6 +101,14 @@ PLUGIN_EXECUTION_DURATION = Definition(
     ("plugin", "extension_point", "status"),
     buckets=exponential_buckets(0.00001, 1.5, 20),
 )
+PLUGIN_EVALUATIONS = Definition(
+    Kind.COUNTER,
+    "scheduler_plugin_evaluation_total",
+    "Number of attempts to schedule pods by each plugin and the extension point (available only in "
+    "PreFilter, Filter, PreScore, and Score).",  # Filter and Score: all nodes, asked or known
+    ("plugin", "extension_point", "profile"),
+    Stability.BETA,
+)
 QUEUEING_HINT_DURATION = Definition(
     Kind.HISTOGRAM,
     "scheduler_queueing_hint_execution_duration_seconds",

@@ -154,6 +154,7 @@ def _engine_families(engine: Engine) -> Iterator[Metric]:
     ):
         yield family_of(definition, (((label,), count) for label, count in counts.items()))
     yield family_of(definitions.QUEUE_INCOMING_PODS, engine.incoming_counts().items())
+    yield family_of(definitions.PLUGIN_EVALUATIONS, engine.evaluation_counts().items())
     rejected: list[tuple[Labels, float]] = [
         ((plugin, profile), count)
         for (profile, plugin), count in engine.unschedulable_counts().items()

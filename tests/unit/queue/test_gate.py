@@ -1,16 +1,19 @@
 from __future__ import annotations
 
 from scheduler.api.status import Status, error, unresolvable
-from scheduler.queue import Place
+from scheduler.queue import Place, QueueRules, SchedulingQueue
+from scheduler.queue.rules import no_gates
 from scheduler.state.pod_info import PodInfo
 from tests.unit.queue.scenario import (
     CLAIM_ADD,
     NODE_ADD,
     PROFILE,
     Gate,
+    by_priority,
     make_queue,
     pending,
     pop_names,
+    reject,
 )
 
 
@@ -60,6 +63,44 @@ def test_only_events_of_the_gating_plugin_ask_again() -> None:
     assert queue.move_on_event(CLAIM_ADD, None, None, 2.0) == 1
     queue.validate()
     assert pop_names(queue) == ["p"]
+
+
+def test_each_pod_of_a_group_that_is_woken_passes_the_gate() -> None:
+    gate = Gate()
+    queue = make_queue(pre_enqueue=gate)
+    for name in ("a", "b", "c"):
+        reject(queue, pending(name), by=("NodeResourcesFit",))
+    gate.closed.add("b")
+    assert queue.move_on_event(NODE_ADD, None, None, 60.0) == 2
+    queue.validate()
+    assert pop_names(queue) == ["a", "c"]
+    assert queue.unschedulable_counts() == {(PROFILE, "Gatekeeper"): 1}
+
+
+def test_a_group_whose_first_pod_is_gated_still_lets_the_others_in() -> None:
+    gate = Gate()
+    queue = make_queue(pre_enqueue=gate)
+    for name in ("a", "b"):
+        reject(queue, pending(name), by=("NodeResourcesFit",))
+    gate.closed.add("a")
+    assert queue.move_on_event(NODE_ADD, None, None, 60.0) == 1
+    assert pop_names(queue) == ["b"]
+
+
+def test_a_gate_that_judges_by_class_is_asked_about_one_pod_of_a_group() -> None:
+    gate = Gate()
+    rules = QueueRules(
+        by_priority,
+        gate,
+        {(PROFILE, "Fit"): [(NODE_ADD, None)]},
+        pre_enqueue_again=no_gates,
+    )
+    queue = SchedulingQueue.of(rules)
+    for name in ("a", "b", "c"):
+        reject(queue, pending(name), by=("Fit",))
+    gate.asked.clear()
+    assert queue.move_on_event(NODE_ADD, None, None, 60.0) == 3
+    assert gate.asked == ["a"]
 
 
 def test_an_opened_gate_can_reveal_another_one() -> None:
