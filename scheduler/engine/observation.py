@@ -84,8 +84,7 @@ def pending_pod_left(machine: Machine, event: PendingPodGone, now: float) -> Hap
     if pending_pod_gone(machine, event.uid, now):
         return (UNSCHEDULED_POD_DELETE,)
     drop_consultation(machine, event.uid)
-    old = machine.queue.latest(event.uid)
-    machine.queue.delete(event.uid)
+    old = machine.queue.delete(event.uid)
     machine.reported.pop(event.uid, None)
     if old is not None and old.nominated_node_name:
         _release_nomination(machine, old, now)

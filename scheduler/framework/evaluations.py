@@ -5,15 +5,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 
 #: The extension points that are counted, as in ``scheduler_plugin_evaluation_total``.
 PRE_FILTER, FILTER, PRE_SCORE, SCORE = "PreFilter", "Filter", "PreScore", "Score"
 
 
+@dataclass(slots=True)
+class _Tally:
+    """How often a point was run with these plugins left out."""
+
+    skipped: frozenset[str]
+    stopped_at: str
+    times: int = 0
+
+
 class Evaluations:
     """Counts per extension point whom it skipped; who was asked is spelled out on demand.
 
-    That costs a cycle four additions, however many plugins there are.
+    That costs a cycle four additions, however many plugins there are: pods that come one after
+    another mostly skip the same ones.
 
     Args:
         plugins: Extension point -> names of its plugins, in order.
@@ -21,7 +32,10 @@ class Evaluations:
 
     def __init__(self, plugins: Mapping[str, Sequence[str]]) -> None:
         self._plugins = plugins
-        self._counts: Counter[tuple[str, frozenset[str], str]] = Counter()
+        self._tallies: dict[str, dict[tuple[frozenset[str], str], _Tally]] = {
+            point: {} for point in plugins
+        }
+        self._latest: dict[str, _Tally] = {}
 
     def add(
         self, point: str, skipped: AbstractSet[str], times: int = 1, stopped_at: str = ""
@@ -34,15 +48,26 @@ class Evaluations:
             times: How many; nodes at Filter and Score.
             stopped_at: The plugin after which nobody was asked any more; empty if all were.
         """
-        self._counts[point, frozenset(skipped), stopped_at] += times
+        tally = self._latest.get(point)
+        if tally is None or tally.skipped != skipped or tally.stopped_at != stopped_at:
+            tally = self._latest[point] = self._tally(point, frozenset(skipped), stopped_at)
+        tally.times += times
 
     def totals(self) -> Counter[tuple[str, str]]:
         """How often each plugin was asked, by (plugin, extension point)."""
         totals: Counter[tuple[str, str]] = Counter()
-        for (point, skipped, stopped_at), times in self._counts.items():
-            for plugin in self._plugins[point]:
-                if plugin not in skipped:
-                    totals[plugin, point] += times
-                if plugin == stopped_at:
-                    break
+        for point, tallies in self._tallies.items():
+            for tally in tallies.values():
+                for plugin in self._plugins[point]:
+                    if plugin not in tally.skipped:
+                        totals[plugin, point] += tally.times
+                    if plugin == tally.stopped_at:
+                        break
         return totals
+
+    def _tally(self, point: str, skipped: frozenset[str], stopped_at: str) -> _Tally:
+        tallies = self._tallies[point]
+        known = tallies.get((skipped, stopped_at))
+        if known is None:
+            known = tallies[skipped, stopped_at] = _Tally(skipped, stopped_at)
+        return known

@@ -26,7 +26,7 @@ class FilterResult:
         rows: The feasible rows, if known already.
     """
 
-    __slots__ = ("_judge", "_rows", "_verdicts", "asked", "feasible", "overruled")
+    __slots__ = ("_judge", "_num_evaluated", "_rows", "_verdicts", "asked", "feasible", "overruled")
 
     def __init__(
         self,
@@ -42,6 +42,7 @@ class FilterResult:
         self._judge = judge
         self._verdicts: NodeVerdicts | None = None
         self._rows = rows
+        self._num_evaluated = -1
 
     @property
     def rows(self) -> Int64Array:
@@ -53,8 +54,12 @@ class FilterResult:
     @property
     def num_evaluated(self) -> int:
         """How many existing nodes were filtered."""
-        whole = len(self.asked) == self.asked.snapshot.num_rows
-        return self.asked.snapshot.num_nodes if whole else int(np.count_nonzero(self.asked.exists))
+        if self._num_evaluated < 0:
+            asked = self.asked
+            whole = len(asked) == asked.snapshot.num_rows
+            exist = asked.snapshot.num_nodes if whole else np.count_nonzero(asked.exists)
+            self._num_evaluated = int(exist)
+        return self._num_evaluated
 
     @property
     def verdicts(self) -> NodeVerdicts:

@@ -55,9 +55,6 @@ from scheduler.state.snapshot import NodeView, Snapshot
 
 DEFAULT_CLASS_CACHE_SIZE = 1024
 
-# A plain rejection lets the other PreFilter plugins run, anything worse does not.
-_ALL_WERE_ASKED = frozenset({Code.SUCCESS, Code.UNSCHEDULABLE})
-
 
 class Framework:
     """Runs the plugins of a profile; ``frameworkImpl`` of v1.36.
@@ -140,8 +137,10 @@ class Framework:
     ) -> PreFilterOutcome:
         """Look at the pod once; a rejection or error is in the outcome's status."""
         outcome = run_pre_filter_plugins(self._pre_filter, state, pod, snapshot)
-        code = outcome.status.code
-        stopped_at = "" if code in _ALL_WERE_ASKED else outcome.status.plugin
+        code, stopped_at = outcome.status.code, ""
+        if code is not Code.SUCCESS and code is not Code.UNSCHEDULABLE:
+            # A plain rejection lets the other plugins run, anything worse does not.
+            stopped_at = outcome.status.plugin
         self.evaluations.add(PRE_FILTER, state.skip_filter, stopped_at=stopped_at)
         return outcome
 

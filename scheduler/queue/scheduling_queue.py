@@ -24,7 +24,7 @@ event lets a pod skip its backoff.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from scheduler.api.events import ClusterEvent
@@ -228,14 +228,18 @@ class SchedulingQueue:
                 self._waiting.resort(queued)
         return self._waiting.place_of(info.uid)
 
-    def delete(self, uid: str) -> None:
-        """A pod is no longer pending; if it is in flight, it will not come back."""
+    def delete(self, uid: str) -> PodInfo | None:
+        """A pod is no longer pending; if it is in flight, it will not come back.
+
+        Returns the pod as last seen; None if it is not known.
+        """
         self.nominator.remove(uid)
         flight = self._in_flight.get(uid)
         if flight is not None:
             flight.is_gone = True
-        else:
-            self._waiting.remove(uid)
+            return flight.newest
+        queued = self._waiting.remove(uid)
+        return None if queued is None else queued.info
 
     # One pod's turn
 
@@ -427,12 +431,14 @@ class SchedulingQueue:
         return strongest
 
     def _consider_groups(
-        self, groups: Iterable[WaitingGroup], happened: Happened, now: float
+        self, groups: Sequence[WaitingGroup], happened: Happened, now: float
     ) -> int:
         """Move the pods that an event, no wildcard, may help; how many moved.
 
         One pod is asked about for its group, unless a hint wants to know which it is.
         """
+        if not groups:
+            return 0
         event, registrations = happened.event, self._registrations
         label, asked = event_label(event), registrations.questions_asked(event)
         moved = 0

@@ -157,8 +157,12 @@ class UnschedulablePods:
         kube-scheduler looks every 30 s, at all pods. A pod that stays is one that is gated anew.
         """
         found: list[QueuedPod] = []
+        if not self._due:
+            return found
         for deadline in sorted(each for each in self._due if each <= now):
             found += self._due.pop(deadline).values()
+        if not found:
+            return found
         again = self._deadline(now)
         for queued in found:
             self._listed[queued.uid] = self._listed[queued.uid]._replace(deadline=again)
