@@ -52,6 +52,19 @@ def test_a_gate_that_raises_keeps_the_pod_out_with_its_words(pod: PodInfo) -> No
     assert (status.code, status.message) == (Code.ERROR, 'running PreEnqueue plugin "A": stuck')
 
 
+class ClassGate(Gate):
+    pre_enqueue_per_class = True
+
+
+def test_a_gate_that_judges_by_class_is_not_asked_again_for_pods_alike(pod: PodInfo) -> None:
+    by_class = framework_of(ClassGate("A", unresolvable("shut")))
+    assert not by_class.gates_per_pod
+    assert by_class.run_pre_enqueue_again(pod).is_success
+    mixed = framework_of(ClassGate("A", unresolvable("shut")), Gate("B", unresolvable("no")))
+    assert mixed.gates_per_pod
+    assert mixed.run_pre_enqueue_again(pod).plugin == "B"
+
+
 def test_the_order_of_the_queue_is_the_queue_sort_plugins(pod: PodInfo) -> None:
     assert framework_of().sort_key(pod, 3.5) == (-7, 3.5)
 
