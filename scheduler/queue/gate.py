@@ -34,9 +34,13 @@ class Gate:
 
     def admits_too(self, queued: QueuedPod) -> bool:
         """The same for a pod of whose class another one was let in just now."""
-        if self._pre_enqueue_again is no_gates and not queued.gating_plugin:
+        if self.admits_all_alike(queued):
             return True
         return self._note(queued, self._ask(self._pre_enqueue_again, queued))
+
+    def admits_all_alike(self, queued: QueuedPod) -> bool:
+        """Whether `admits_too` is True of every pod that is gated no more than this one."""
+        return self._pre_enqueue_again is no_gates and not queued.gating_plugin
 
     def _note(self, queued: QueuedPod, status: Status) -> bool:
         if status.is_success:

@@ -98,19 +98,22 @@ class SubQueues:
         if len(pods) == 1 or not self._gate.admits(pods[0]):
             places = [self.requeue(each, strategy, label, now) for each in pods]
             return sum(place is not Place.UNSCHEDULABLE for place in places)
-        admitted = []
-        for queued in pods:
-            if self._gate.admits_too(queued):
-                admitted.append(queued)
-            else:
-                self._park(queued, label)
+        admitted = pods
+        if group.is_gated or not self._gate.admits_all_alike(pods[0]):
+            admitted = [each for each in pods if self._gate.admits_too(each)]
+            for queued in pods if len(admitted) < len(pods) else ():
+                if queued.is_gated:
+                    self._park(queued, label)
         self.unschedulable.remove_all(admitted)
         ready = admitted
         if strategy is Requeue.AFTER_BACKOFF:
-            ready = [each for each in admitted if not self.backoff.is_backing_off(each, now)]
-            for queued in admitted if len(ready) < len(admitted) else ():
-                if self.backoff.is_backing_off(queued, now):
-                    self._enter_backoff_admitted(queued, label)
+            over = self.backoff.all_over_since(now)
+            late = [each for each in admitted if each.queued_at > over]
+            waiting = [each for each in late if self.backoff.is_backing_off(each, now)]
+            for queued in waiting:
+                self._enter_backoff_admitted(queued, label)
+            if waiting:
+                ready = [each for each in admitted if each.uid not in self.backoff]
         self._enter_active_all(ready, label, now)
         return len(admitted)
 

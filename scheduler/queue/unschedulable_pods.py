@@ -127,8 +127,13 @@ class UnschedulablePods:
             for queued in pods:
                 self.remove(queued.uid)
             return
+        listed, due = self._listed, self._due
         for uid in group.pods:
-            self._forget_deadline(uid, self._listed.pop(uid).deadline)
+            deadline = listed.pop(uid).deadline
+            if deadline is not None:
+                del due[deadline][uid]
+                if not due[deadline]:
+                    del due[deadline]
         if group.is_gated:
             self._gated.difference_update(group.pods)
         self._drop(group)
