@@ -198,7 +198,10 @@ class WorkloadGone(msgspec.Struct, frozen=True, tag=True):
 
 
 class ObjectInvalid(msgspec.Struct, frozen=True, tag=True):
-    """An object could not be understood; what it said before, if anything, still holds."""
+    """An object could not be understood; what it said before, if anything, still holds.
+
+    `scheduler_name` is whose pod it is, where it is a pod that waits for a node; else empty.
+    """
 
     kind: str
     namespace: str
@@ -207,6 +210,7 @@ class ObjectInvalid(msgspec.Struct, frozen=True, tag=True):
     field: str
     value: str
     expectation: str
+    scheduler_name: str = ""
 
 
 class PreBindFinished(msgspec.Struct, frozen=True, tag=True):
@@ -229,11 +233,13 @@ class BindFailed(msgspec.Struct, frozen=True, tag=True):
     """The API server is known not to have bound the pod to the node we chose.
 
     A lost answer is neither this nor a success: the dispatcher reads the pod back first.
+    `by_extender`: it was an extender that was to bind it, and no Bind plugin.
     """
 
     uid: str
     node_name: str
     message: str
+    by_extender: bool = False
 
 
 class WaitingPodAllowed(msgspec.Struct, frozen=True, tag=True):
@@ -249,6 +255,12 @@ class WaitingPodRejected(msgspec.Struct, frozen=True, tag=True):
     uid: str
     plugin: str
     message: str
+
+
+class PodsActivated(msgspec.Struct, frozen=True, tag=True):
+    """A plugin wants these pods tried now, whatever they wait for."""
+
+    uids: tuple[str, ...]
 
 
 class ExtendersAnswered(msgspec.Struct, frozen=True, tag=True):
@@ -302,6 +314,7 @@ Event: TypeAlias = (
     | BindFailed
     | WaitingPodAllowed
     | WaitingPodRejected
+    | PodsActivated
     | ExtendersAnswered
     | ConfigurationChanged
 )

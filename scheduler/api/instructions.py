@@ -79,15 +79,23 @@ class ReadPod(msgspec.Struct, frozen=True, tag=True):
 
 
 class PatchPodStatus(msgspec.Struct, frozen=True, tag=True):
-    """Set the PodScheduled condition to False and, if given, the nominated node.
+    """Set the PodScheduled condition to False, or the nominated node, or both.
 
-    `nominated_node_name`: None leaves it alone, an empty string clears it.
+    Attributes:
+        reason: Of the condition; empty leaves the condition alone.
+        message: Of the condition.
+        nominated_node_name: None leaves it alone, an empty string clears it.
+        observed_generation: Generation of the pod that the condition is about; 0 is not written.
+        is_transition: Whether the condition is new or was not False, so that its
+            ``lastTransitionTime`` is now; else it stays.
     """
 
     pod: PodReference
-    reason: str
-    message: str
+    reason: str = ""
+    message: str = ""
     nominated_node_name: str | None = None
+    observed_generation: int = 0
+    is_transition: bool = True
 
 
 class EmitEvent(msgspec.Struct, frozen=True, tag=True):

@@ -140,7 +140,7 @@ def step_pod(
         search: Nominations and limits.
     """
     if not snapshot.num_nodes:
-        return Unschedulable(Diagnosis(0), NO_NODES_AVAILABLE)
+        return Unschedulable(Diagnosis(0), NO_NODES_AVAILABLE, nominated_node_name="")
     try:
         return _decide(framework, snapshot, pod, state, choose, search)
     except PluginFailed as failure:

@@ -47,6 +47,7 @@ _HANDLERS: Mapping[type[Any], Handler] = {
     events.BindFailed: commitments.bind_failed,
     events.WaitingPodAllowed: commitments.waiting_pod_allowed,
     events.WaitingPodRejected: commitments.waiting_pod_rejected,
+    events.PodsActivated: commitments.pods_activated,
     events.ExtendersAnswered: extenders_answered,
     events.ConfigurationChanged: configuration_changed,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from scheduler.binding import BindingPhase
 from scheduler.engine.machine import Machine
 from scheduler.state.cache import InvariantViolation
 
@@ -21,11 +22,17 @@ def check_invariants(machine: Machine) -> None:
         if machine.cache.get_pod(uid) is None and not cycle.was_deleted:
             raise InvariantViolation(f"pod {cycle.info.key} being bound", "in the cache", "absent")
     in_flight = sorted(machine.queue.in_flight())
-    accounted = sorted((*machine.bindings, *machine.consultations.uids))
+    accounted = sorted((*machine.waiting.plugins(), *machine.consultations.uids))
     if in_flight != accounted:
         raise InvariantViolation("pods in flight", accounted, in_flight)
     for problem in machine.consultations.problems():
         raise InvariantViolation("consultations", "consistent", problem)
+    for uid, cycle in machine.bindings.items():
+        is_waiting = cycle.phase is BindingPhase.WAITING_ON_PERMIT
+        if is_waiting is not (uid in machine.waiting):
+            raise InvariantViolation(f"pod {cycle.info.key} {cycle.phase.value}", "waiting", "not")
+        if not is_waiting and machine.queue.place_of(uid) is not None:
+            raise InvariantViolation(f"pod {cycle.info.key} being bound", "nowhere else", "queued")
     both = sorted(machine.unconfirmed.keys() & machine.bindings.keys())
     if both:
         raise InvariantViolation("pods bound and yet being bound", [], both)

@@ -9,6 +9,7 @@ from scheduler.api.extenders import NO_EXTENDERS, Extenders
 from scheduler.api.instructions import Instruction, PodReference, ReportProblem
 from scheduler.binding import BindingCycle, WaitingPods
 from scheduler.engine.consultations import Consultations
+from scheduler.engine.known_status import KnownStatuses
 from scheduler.engine.settings import Configure, not_configurable
 from scheduler.framework import CycleState, Framework, TimedFramework, Timings
 from scheduler.queue.scheduling_queue import SchedulingQueue
@@ -26,8 +27,7 @@ class Machine:
         consultations: Pods that wait for extenders, by UID.
         unconfirmed: Pods the API server has bound and the watch has not shown yet, by UID, with
             the time of the answer; in order of that time.
-        reported: The PodScheduled condition last written for a pending pod, by UID, so that an
-            unchanged one is not written again.
+        statuses: What the API server says of pending pods.
         configuration: Hash of the configuration in force; empty if nobody gave one.
         configure: Reads another one.
         timings: Takes durations of sampled cycles; None takes none.
@@ -47,7 +47,7 @@ class Machine:
     consultations: Consultations = field(init=False)
     waiting: WaitingPods = field(default_factory=WaitingPods)
     unconfirmed: dict[str, tuple[PodReference, float]] = field(default_factory=dict)
-    reported: dict[str, tuple[str, str]] = field(default_factory=dict)
+    statuses: KnownStatuses = field(default_factory=KnownStatuses)
     configuration: str = ""
     configure: Configure = not_configurable
     timings: Timings | None = None

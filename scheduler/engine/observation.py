@@ -30,6 +30,7 @@ from scheduler.api.instructions import EmitEvent, PodReference
 from scheduler.api.pod import Pod
 from scheduler.engine.commitments import ASSIGNED_POD_DELETE, pending_pod_gone
 from scheduler.engine.extenders import drop_consultation
+from scheduler.engine.failure import SCHEDULER_ERROR
 from scheduler.engine.machine import Machine
 from scheduler.queue.queue_events import (
     UNSCHEDULED_POD_ADD,
@@ -54,6 +55,8 @@ ASSIGNED_POD_UPDATES = tuple(
 
 def pending_pod_seen(machine: Machine, event: PendingPodSeen, now: float) -> Happened:
     """Queue a new pod, or update it where it is: queued, in flight, or being bound."""
+    if event.pod.spec.scheduler_name in machine.frameworks:
+        machine.statuses.saw(event.pod)
     info = _pod_info(machine, event.pod)
     if info is None:
         drop_consultation(machine, event.pod.metadata.uid)
@@ -85,7 +88,7 @@ def pending_pod_left(machine: Machine, event: PendingPodGone, now: float) -> Hap
         return (UNSCHEDULED_POD_DELETE,)
     drop_consultation(machine, event.uid)
     old = machine.queue.delete(event.uid)
-    machine.reported.pop(event.uid, None)
+    machine.statuses.forget(event.uid)
     if old is not None and old.nominated_node_name:
         _release_nomination(machine, old, now)
     return (UNSCHEDULED_POD_DELETE,)
@@ -99,7 +102,7 @@ def assigned_pod_seen(machine: Machine, event: AssignedPodSeen, now: float) -> H
     if info.uid not in machine.bindings:
         drop_consultation(machine, info.uid)
         machine.queue.delete(info.uid)
-        machine.reported.pop(info.uid, None)
+        machine.statuses.forget(info.uid)
     change = machine.cache.pod_seen(info)
     if change.ignored:
         return ()
@@ -174,14 +177,15 @@ def workload_gone(machine: Machine, event: WorkloadGone, _now: float) -> None:
 
 
 def object_invalid(machine: Machine, event: ObjectInvalid, _now: float) -> None:
-    """Report an object that could not be decoded; a pod's owner is told by an event."""
+    """Report an object that could not be decoded; the owner of a waiting pod is told."""
     name = f"{event.namespace}/{event.name}" if event.namespace else event.name
     text = f'{event.field}: "{event.value}" (expected {event.expectation})'
     machine.problem(f"{event.kind} {name}", text)
     if event.kind == "Pod" and event.uid:
         drop_consultation(machine, event.uid)
         machine.queue.delete(event.uid)
-        _tell_owner(machine, PodReference(event.namespace, event.name, event.uid), text)
+        reference = PodReference(event.namespace, event.name, event.uid)
+        _tell_owner(machine, reference, text, event.scheduler_name)
 
 
 def _update_waiting(machine: Machine, info: PodInfo, now: float) -> None:
@@ -208,12 +212,20 @@ def _pod_info(machine: Machine, pod: Pod) -> PodInfo | None:
     except InvalidObject as invalid:
         meta = pod.metadata
         machine.problem(f"Pod {meta.namespace}/{meta.name}", str(invalid))
-        reference = PodReference(meta.namespace, meta.name, meta.uid)
-        _tell_owner(machine, reference, str(invalid), pod.spec.scheduler_name)
+        if not pod.spec.node_name:
+            reference = PodReference(meta.namespace, meta.name, meta.uid)
+            name, generation = pod.spec.scheduler_name, meta.generation
+            _tell_owner(machine, reference, str(invalid), name, generation)
         return None
 
 
 def _tell_owner(
-    machine: Machine, pod: PodReference, text: str, scheduler_name: str = "stowage"
+    machine: Machine, pod: PodReference, text: str, scheduler_name: str, generation: int = 0
 ) -> None:
-    machine.emit(EmitEvent(pod, "Warning", "FailedScheduling", "Scheduling", text, scheduler_name))
+    """Say once why a pod of ours is not tried; one of another scheduler is not our business."""
+    if scheduler_name not in machine.frameworks:
+        return
+    change = machine.statuses.change(pod, generation, (SCHEDULER_ERROR, text), None)
+    if change is not None:
+        note = EmitEvent(pod, "Warning", "FailedScheduling", "Scheduling", text, scheduler_name)
+        machine.outbox += (note, change)

@@ -32,7 +32,7 @@ def configuration_changed(machine: Machine, event: ConfigurationChanged, now: fl
     )
     dropped = Counter(queued.scheduler_name for queued in waiting)
     for queued in waiting:
-        machine.reported.pop(queued.uid, None)
+        machine.statuses.forget(queued.uid)
     dropped.update(_drop_consultations(machine, frameworks))
     machine.frameworks = frameworks
     machine.configuration = event.hash
@@ -49,5 +49,5 @@ def _drop_consultations(machine: Machine, frameworks: Mapping[str, Framework]) -
         name = consultation.info.scheduler_name
         if name not in frameworks:
             drop_consultation(machine, consultation.queued.uid)
-            machine.reported.pop(consultation.queued.uid, None)
+            machine.statuses.forget(consultation.queued.uid)
             yield name

@@ -103,8 +103,14 @@ def plan_pre_bind(
             return PreBindPlan(failed(doing, plugin.name, problem).status)
         if status.is_success:
             working.append(plugin.name)
-        elif not status.is_skip:
+        elif status.code is Code.ERROR:
             return PreBindPlan(failed(doing, plugin.name, status).status)
+        elif not status.is_skip:
+            text = (
+                f'PreBindPreFlight {plugin.name} returned "{status.code.title}", which is '
+                "unsupported. It is supposed to return Success, Skip, or Error status"
+            )
+            return PreBindPlan(error(text, plugin=plugin.name))
     return PreBindPlan(plugins=tuple(working))
 
 
@@ -127,8 +133,8 @@ async def run_pre_bind_plugins(
 
 def run_bind_plugins(
     plugins: Sequence[BindPlugin], state: CycleState, pod: PodInfo, node_name: str
-) -> BindPod:
-    """The instruction of the first Bind plugin that takes the pod.
+) -> tuple[str, BindPod]:
+    """Name and instruction of the first Bind plugin that takes the pod.
 
     Raises:
         PluginFailed: A plugin raised, or none takes it.
@@ -139,7 +145,7 @@ def run_bind_plugins(
         except Exception as problem:
             raise failed(f'running Bind plugin "{plugin.name}"', plugin.name, problem) from problem
         if instruction is not None:
-            return instruction
+            return plugin.name, instruction
     raise PluginFailed(error("no bind plugin takes the pod"))
 
 

@@ -234,8 +234,8 @@ class Framework:
         working = [plugin for plugin in self._pre_bind if plugin.name in plugins]
         return await binding_run.run_pre_bind_plugins(working, state, pod, node_name)
 
-    def run_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> BindPod:
-        """The instruction that binds the pod.
+    def run_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> tuple[str, BindPod]:
+        """The Bind plugin that takes the pod, and the instruction that binds it.
 
         Raises:
             PluginFailed: A plugin raised, or none takes the pod.

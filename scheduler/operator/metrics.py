@@ -64,15 +64,18 @@ class Metrics(Collector):
 
     def observe_attempt(self, attempt: AttemptResult) -> None:
         """Count one scheduling attempt; a scheduled one counts once it is bound."""
+        labels = (attempt.result, attempt.scheduler_name)
+        # A pod that was scheduled and then not bound is reported once more.
+        unbound = self._binding.pop(attempt.pod.uid, None)
+        if attempt.result != SCHEDULED and unbound is not None:
+            self._attempt_seconds.observe(labels, self._monotonic() - unbound[0])
+            return
         self._algorithm_seconds.observe((), attempt.duration_s)
         if attempt.result == SCHEDULED:
             began = self._monotonic() - attempt.duration_s
             self._binding[attempt.pod.uid] = (began, attempt.scheduler_name)
-            return
-        # A pod whose binding failed is reported once more, as an error.
-        self._binding.pop(attempt.pod.uid, None)
-        labels = (attempt.result, attempt.scheduler_name)
-        self._attempt_seconds.observe(labels, attempt.duration_s)
+        else:
+            self._attempt_seconds.observe(labels, attempt.duration_s)
 
     def observe_bind(self, uid: str, status: str, duration_s: float) -> None:
         """Time the Bind extension point: the request that binds a pod, whatever became of it."""

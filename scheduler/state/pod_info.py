@@ -26,6 +26,7 @@ class PodInfo(msgspec.Struct, frozen=True, gc=False):
         creation_timestamp: When it was created, in the same form.
         terminating: Whether it has a deletion timestamp.
         nominated_node_name: Where preemption has made room for it.
+        generation: Of the object's spec.
         resource_claim_statuses: The claims made for its ``spec.resourceClaims``.
     """
 
@@ -41,6 +42,7 @@ class PodInfo(msgspec.Struct, frozen=True, gc=False):
     resource_version: str = ""
     phase: str = ""
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
+    generation: int = 0
 
     @property
     def key(self) -> str:
@@ -103,4 +105,5 @@ def make_pod_info(pod: Pod, classes: PodClasses) -> PodInfo:
         metadata.resource_version,
         intern(status.phase),
         status.resource_claim_statuses,
+        metadata.generation,
     )
