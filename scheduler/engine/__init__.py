@@ -10,8 +10,8 @@ needs to be.
 What always holds between calls (`Engine.validate`):
 
 - a pod is in one place: waiting, with the extenders, being bound, or placed;
-- a pod popped from the queue is being bound or waits for extenders, and only such pods are in
-  flight;
+- a pod popped from the queue waits at Permit or for extenders, and only such pods are in flight:
+  after Permit nothing can find a pod unschedulable any more, so no events are kept for it;
 - a pod being bound is assumed on its node in the cache;
 - what the cache keeps up incrementally equals a count from scratch.
 

@@ -68,6 +68,7 @@ def test_a_sampled_pod_is_timed_at_every_point_from_pre_filter_to_post_bind() ->
     _schedule(_timed_engine(observed, one_in=1), num_pods=1)
     points = ("PreFilter", "Filter", "PreScore", "Score", "Reserve", "Permit", "PostBind")
     expected = [(point, "Success", "default-scheduler") for point in points]
+    expected.insert(-1, ("PreBindPreFlight", "Skip", "default-scheduler"))
     assert observed.points == expected
     assert {("NodeResourcesFit", "Filter"), ("NodeResourcesFit", "Score")} <= observed.plugins
     assert ("InterPodAffinity", "PreScore") in observed.plugins
