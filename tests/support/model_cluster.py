@@ -30,7 +30,10 @@ from scheduler.api.instructions import (
     PatchPodStatus,
     PodReference,
     ReadPod,
+    RunPreBind,
+    StopPreBind,
 )
+from scheduler.api.meta import Condition
 from scheduler.api.node import Node
 from scheduler.api.pod import Pod
 from scheduler.api.resources import node_allocatable, pod_requests
@@ -53,6 +56,9 @@ class ModelCluster:
         lost_answers: How many of the coming bindings are made but answered late.
         refusals: How many of the coming bindings are refused with a conflict.
         questions: What extenders were asked and have not answered.
+        pre_binds: PreBind work that has been asked for and has not ended, by UID.
+        is_leader: Whether bindings may be written at all.
+        delivered: What the engine was told, in order, since somebody last looked.
     """
 
     pods: dict[str, Pod] = field(default_factory=dict)
@@ -66,6 +72,9 @@ class ModelCluster:
     refusals: int = 0
     questions: deque[ConsultExtenders] = field(default_factory=deque)
     conditions: dict[str, str] = field(default_factory=dict)
+    pre_binds: dict[str, RunPreBind] = field(default_factory=dict)
+    is_leader: bool = True
+    delivered: deque[Event] = field(default_factory=deque)
     revision: int = 0
 
     # What users and kubelets do
@@ -77,6 +86,10 @@ class ModelCluster:
             self.assigned_watch.append(AssignedPodSeen(pod))
         else:
             self.pending_watch.append(PendingPodSeen(pod))
+
+    def update_pod(self, pod: Pod) -> None:
+        """A user, or somebody's controller, changes a pod that exists."""
+        self.create_pod(pod)
 
     def delete_pod(self, uid: str) -> None:
         """A user deletes a pod, or it ends."""
@@ -117,7 +130,11 @@ class ModelCluster:
                 case ConsultExtenders():
                     self.questions.append(instruction)
                 case PatchPodStatus():
-                    self.conditions[instruction.pod.uid] = instruction.message
+                    self._carry_out_patch(instruction)
+                case RunPreBind():
+                    self.pre_binds[instruction.pod.uid] = instruction
+                case StopPreBind():
+                    self.pre_binds.pop(instruction.pod.uid, None)
 
     def deliver(self, engine: Engine, now: float, *, watches: str = "pending assigned") -> None:
         """Let the engine see everything these watches and the answers hold."""
@@ -127,6 +144,12 @@ class ModelCluster:
         events += self._drain(self.answers)
         if "pending" in watches:
             events += self._drain(self.pending_watch)
+        self.tell(engine, events, now)
+
+    def tell(self, engine: Engine, events: Iterable[Event], now: float) -> None:
+        """Let the engine see these events."""
+        events = list(events)
+        self.delivered += events
         self.carry_out(engine.handle(events, now))
 
     def release_late_answers(self) -> None:
@@ -175,6 +198,8 @@ class ModelCluster:
             self.answers.append(BindFailed(uid, node_name, "not found"))
         elif pod.spec.node_name:
             self.answers.append(BindFailed(uid, node_name, "already assigned"))
+        elif not self.is_leader:
+            self.answers.append(BindFailed(uid, node_name, "the lease is lost"))
         elif self.refusals:
             self.refusals -= 1
             self.answers.append(BindFailed(uid, node_name, "conflict"))
@@ -183,6 +208,21 @@ class ModelCluster:
             late = self.lost_answers > 0
             self.lost_answers -= late
             (self.late_answers if late else self.answers).append(BindSucceeded(uid, node_name))
+
+    def _carry_out_patch(self, patch: PatchPodStatus) -> None:
+        pod = self.pods.get(patch.pod.uid)
+        if pod is None or pod.spec.node_name or not self.is_leader:
+            return
+        status = pod.status
+        if patch.reason:
+            self.conditions[patch.pod.uid] = patch.message
+            condition = Condition("PodScheduled", "False", patch.reason, patch.message)
+            status = msgspec.structs.replace(status, conditions=(condition,))
+        if patch.nominated_node_name is not None:
+            nominated = patch.nominated_node_name
+            status = msgspec.structs.replace(status, nominated_node_name=nominated)
+        stored = self._store(msgspec.structs.replace(pod, status=status))
+        self.pending_watch.append(PendingPodSeen(stored))
 
     def _answer_read(self, reference: PodReference) -> None:
         pod = self.pods.get(reference.uid)

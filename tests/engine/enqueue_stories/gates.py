@@ -77,12 +77,12 @@ FEATURE_STORIES = (
         requeued=only("p"),
     ),
     EnqueueStory(
-        "a node joins that has declared another feature",
+        "a node joins, whatever it has declared",
         FEATURES,
         objects=[node()],
         pending=[pod("p", **OWN_USERS)],
         trigger=[Put(node("m", declared_features=["SomethingElse"]))],
-        requeued=NOBODY,
+        requeued=only("p"),
     ),
     EnqueueStory(
         "the node changes and declares nothing new",

@@ -97,12 +97,12 @@ NODE_AFFINITY_STORIES = (
         requeued=NOBODY,
     ),
     EnqueueStory(
-        "a node that does not match is tainted",
+        "any node's taints change, for a node may join before it is ready",
         AFFINITY,
         objects=[node(labels={"group": "a"})],
         pending=[in_group("p", "b")],
         trigger=[Put(node(labels={"group": "a"}, taints=[taint("x")]))],
-        requeued=NOBODY,
+        requeued=only("p"),
     ),
     EnqueueStory(
         "a node that does not match goes",

@@ -178,11 +178,19 @@ RESOURCE_STORIES = (
         requeued=NOBODY,
     ),
     EnqueueStory(
-        "a full node's labels and taints change",
+        "a full node's labels change",
         FIT,
         objects=[node(cpu="2")],
         pending=[pod("p", cpu="4")],
-        trigger=[Put(node(cpu="2", labels={"key": "value"}, taints=[taint("x")]))],
+        trigger=[Put(node(cpu="2", labels={"key": "value"}))],
         requeued=NOBODY,
+    ),
+    EnqueueStory(
+        "any node's taints change, for a node may join before it is ready",
+        FIT,
+        objects=[node(cpu="2", taints=[taint("x")])],
+        pending=[pod("p", cpu="4")],
+        trigger=[Put(node(cpu="2"))],
+        requeued=only("p"),
     ),
 )

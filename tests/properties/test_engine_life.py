@@ -1,0 +1,279 @@
+"""A pod's whole life, at random: engine, clock and cluster driven step by step, checked after each.
+
+Watches lag behind each other, answers are lost or late, bindings fail, plugins make pods wait and
+work, nodes and other schedulers come and go, names are used again, the lease is lost and won.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from scheduler.api.events import PreBindFinished, WaitingPodAllowed, WaitingPodRejected
+from scheduler.api.instructions import Instruction
+from scheduler.api.pod import PodSpec
+from scheduler.api.status import Code
+from scheduler.engine import Engine, Journal, replay
+from scheduler.engine.journal import Handled
+from scheduler.framework import plugin_factory
+from scheduler.plugins import in_tree_registry
+from tests.support.builders import make_node, make_pod
+from tests.support.engine_view import EngineView
+from tests.support.engines import default_engine
+from tests.support.guard import Guard
+from tests.support.model_cluster import ModelCluster
+
+NAMES = st.sampled_from([f"p{number}" for number in range(6)])
+NODES = st.sampled_from(["m", "n", "o"])
+CPUS = st.sampled_from(["100m", "600m", "1500m"])
+LABELS = st.sampled_from(["", "wait", "work", "wait work", "work", "no"])
+SCHEDULERS = st.sampled_from(["default-scheduler"] * 4 + ["somebody-else"])
+WATCHES = st.sampled_from(["pending assigned", "pending assigned", "pending", "assigned", ""])
+PRE_BIND_ENDS = st.sampled_from([Code.SUCCESS, Code.ERROR, Code.UNSCHEDULABLE])
+TROUBLES = (
+    "small node",
+    "big node",
+    "node leaves",
+    "bound elsewhere",
+    "lost answer",
+    "refusal",
+    "refusal",
+    "lease",
+)
+PROFILE: dict[str, Any] = {
+    "schedulerName": "default-scheduler",
+    "plugins": {"multiPoint": {"enabled": [{"name": "Guard"}]}},
+}
+
+
+def engine_with_guard(choose: Any, journal: Journal | None = None) -> tuple[Engine, Guard]:
+    """The default profile and the guard."""
+    guard = Guard()
+    registry = in_tree_registry().merged_with(plugin_factory(lambda: guard, name="Guard"))
+    engine = default_engine(choose, profile=PROFILE, registry=registry, journal=journal)
+    return engine, guard
+
+
+def pod_cpu(spec: PodSpec) -> object:
+    """What the pod asks for, as written."""
+    return spec.containers[0].resources.requests["cpu"]
+
+
+class EngineLife(RuleBasedStateMachine):
+    """An engine among a cluster, a view of what it should know, and a twin that replays it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.generation = 0
+        self.cluster = ModelCluster()
+        self.view = EngineView("default-scheduler")
+        self.journal = Journal()
+        self.engine, self.guard = engine_with_guard(Random(0).randrange, self.journal)
+        self.twin_choices: list[int] = []
+        self.twin, _ = engine_with_guard(lambda _ties: self.twin_choices.pop(0))
+        self.num_followed = 0
+        for name in ("m", "n"):
+            self.cluster.add_node(make_node(name, cpu="2", pods=4))
+        for number, labels in enumerate(("work", "wait", "")):
+            uid, label = f"p{number}-0", dict.fromkeys(labels.split(), "")
+            self.cluster.create_pod(make_pod(f"p{number}", uid=uid, cpu="600m", labels=label))
+        self.deliver_and_schedule("pending assigned", 4)
+
+    @rule(pods=st.lists(st.tuples(NAMES, CPUS, LABELS, SCHEDULERS), min_size=1, max_size=3))
+    def users_create_or_change_pods(self, pods: list[tuple[str, str, str, str]]) -> None:
+        for name, cpu, labels, scheduler in pods:
+            uid = self._uid_of(name)
+            if uid is None:
+                self.generation += 1
+                self._write_pod(name, f"{name}-{self.generation}", cpu, labels, scheduler)
+            elif not self.cluster.pods[uid].spec.node_name:
+                old = self.cluster.pods[uid].spec
+                self._write_pod(name, uid, str(pod_cpu(old)), labels, old.scheduler_name)
+
+    def _write_pod(self, name: str, uid: str, cpu: str, labels: str, scheduler: str) -> None:
+        named = dict.fromkeys(labels.split(), "")
+        pod = make_pod(name, uid=uid, cpu=cpu, labels=named, scheduler_name=scheduler)
+        self.cluster.create_pod(pod)
+
+    @rule(names=st.lists(NAMES, min_size=1, max_size=2))
+    def users_delete_pods(self, names: list[str]) -> None:
+        for name in names:
+            self.cluster.delete_pod(self._uid_of(name) or "")
+
+    @rule(trouble=st.sampled_from(TROUBLES), node=NODES, name=NAMES)
+    def trouble(self, trouble: str, node: str, name: str) -> None:
+        cluster = self.cluster
+        match trouble:
+            case "small node" | "big node":
+                cluster.add_node(make_node(node, cpu="1" if "small" in trouble else "2", pods=4))
+            case "node leaves":
+                cluster.remove_node(node)
+            case "bound elsewhere" if node in cluster.nodes:
+                cluster.bind_elsewhere(self._uid_of(name) or "", node)
+            case "lost answer":
+                cluster.lost_answers += 1
+            case "refusal":
+                cluster.refusals += 1
+            case "lease":
+                cluster.is_leader = not cluster.is_leader
+
+    @rule(code=PRE_BIND_ENDS, allows=st.booleans())
+    def answers_come(self, code: Code, allows: bool) -> None:
+        """Of whatever is under way: late answers, PreBind work, Permit."""
+        self.cluster.release_late_answers()
+        for uid in list(self.cluster.pre_binds)[:1]:
+            del self.cluster.pre_binds[uid]
+            self._tell(PreBindFinished(uid, code, ("no volume",) if code else (), "Guard"))
+        for waiting in self.engine.waiting_pods()[:1]:
+            uid = waiting.pod.uid
+            allowed, rejected = WaitingPodAllowed(uid, "Guard"), WaitingPodRejected(uid, "X", "no")
+            self._tell(allowed if allows else rejected)
+
+    @rule(seconds=st.sampled_from([0.0, 1.0, 3.0, 12.0, 40.0, 310.0]), watches=WATCHES)
+    def deliver(self, seconds: float, watches: str) -> None:
+        self.now += seconds
+        self.cluster.deliver(self.engine, self.now, watches=watches)
+        self._follow()
+
+    @rule(seconds=st.sampled_from([0.0, 0.25, 1.0, 3.0, 12.0]), budget=st.integers(1, 4))
+    def schedule(self, seconds: float, budget: int) -> None:
+        self.now += seconds
+        if self.cluster.is_leader:
+            self.cluster.carry_out(self.engine.schedule(self.now, budget))
+            self._follow()
+
+    @rule(watches=WATCHES, budget=st.integers(1, 4))
+    def deliver_and_schedule(self, watches: str, budget: int) -> None:
+        """What single rules seldom line up to."""
+        self.deliver(0.25, watches)
+        self.schedule(0.0, budget)
+
+    # What must hold
+
+    @invariant()
+    def every_book_agrees(self) -> None:
+        self.engine.validate()
+        bound_by_us = {uid for uid, times in self.cluster.bindings.items() if times > 1}
+        assert not bound_by_us
+
+    @invariant()
+    def every_waiting_pod_is_in_one_place(self) -> None:
+        places = self._places()
+        for uid, pod in self.view.waiting.items():
+            if uid not in self.view.placed and uid not in self.view.ended:
+                found = places.get(uid, [])
+                assert len(found) == 1, f"{pod.metadata.name} is in {found}"
+        strays = {uid: found for uid, found in places.items() if len(found) > 1}
+        assert not strays
+
+    @invariant()
+    def the_cache_equals_a_count_of_the_objects(self) -> None:
+        snapshot = self.engine._machine.cache.snapshot()
+        cpu = snapshot.resources.names.index("cpu")
+        cached = {
+            name: (
+                bool(snapshot.exists[row]),
+                int(snapshot.requested[row, cpu]),
+                sorted(pod.uid for pod in snapshot.pods_on(name)),
+            )
+            for row, name in enumerate(snapshot.node_names)
+            if name
+        }
+        assert cached == self.view.contents_of_nodes()
+
+    @invariant()
+    def plugins_hold_what_is_being_bound_and_nothing_else(self) -> None:
+        assert self.guard.held == set(self.engine._machine.bindings)
+
+    @invariant()
+    def events_are_kept_for_pods_that_wait_at_permit_only(self) -> None:
+        if not self.engine.waiting_pods():
+            assert self.engine.in_flight_event_counts() == {}
+
+    @invariant()
+    def the_journal_leads_to_the_same_state(self) -> None:
+        assert self.twin.dump() == self.engine.dump()
+
+    def teardown(self) -> None:
+        """Nothing fails any more; in the end every pod has a node, or is known to get none."""
+        cluster = self.cluster
+        cluster.lost_answers = cluster.refusals = 0
+        cluster.is_leader = True
+        for _ in range(40):
+            self.now += 21.0
+            cluster.release_late_answers()
+            for uid in list(cluster.pre_binds):
+                del cluster.pre_binds[uid]
+                self._tell(PreBindFinished(uid, Code.SUCCESS))
+            self.deliver(0.0, "pending assigned")
+            self.schedule(0.0, 20)
+            self.every_book_agrees()
+        self._check_the_end()
+        replayed: list[Engine] = []
+
+        def rebuild(choose: Any) -> Engine:
+            replayed.append(engine_with_guard(choose)[0])
+            return replayed[-1]
+
+        replay(self.journal, rebuild)
+        assert replayed[0].dump() == self.engine.dump()
+
+    def _check_the_end(self) -> None:
+        waiting = {
+            pod.metadata.uid
+            for pod in self.cluster.unbound()
+            if pod.spec.scheduler_name == "default-scheduler"
+        }
+        known = self._places()
+        assert waiting <= known.keys()
+        assert waiting <= self.cluster.conditions.keys()
+        self.deliver(0.0, "pending assigned")
+        assert self.engine.cache_counts()["assumed_pods"] == self.engine.in_flight()
+
+    def _tell(self, event: Any) -> None:
+        self.cluster.tell(self.engine, [event], self.now)
+        self._follow()
+
+    def _follow(self) -> None:
+        """Have view and twin take in what the engine was told and said since."""
+        entries = self.journal.entries[self.num_followed :]
+        self.num_followed = len(self.journal)
+        for entry in entries:
+            said: list[Instruction]
+            if isinstance(entry, Handled):
+                self.view.told(entry.events)
+                said = self.twin.handle(entry.events, entry.now)
+            else:
+                self.twin_choices = list(entry.choices)
+                said = self.twin.schedule(entry.now, entry.budget)
+            assert said == list(entry.instructions)
+            self.view.said(said, entry.now)
+
+    def _places(self) -> dict[str, list[str]]:
+        machine = self.engine._machine
+        places: dict[str, list[str]] = {}
+        for place, pods in machine.queue.contents().items():
+            for queued in pods:
+                if queued.uid not in machine.bindings:
+                    places.setdefault(queued.uid, []).append(place.value)
+        for uid in machine.bindings:
+            places.setdefault(uid, []).append("being bound")
+        for pod in machine.cache.pods():
+            if pod.uid not in machine.bindings:
+                places.setdefault(pod.uid, []).append("placed")
+        return places
+
+    def _uid_of(self, name: str) -> str | None:
+        pods = self.cluster.pods.items()
+        return next((uid for uid, pod in pods if pod.metadata.name == name), None)
+
+
+EngineLife.TestCase.settings = settings(
+    max_examples=60, stateful_step_count=50, deadline=None, database=None
+)
+TestEngineLife = EngineLife.TestCase
