@@ -105,8 +105,8 @@ class EngineLife(RuleBasedStateMachine):
         for name in names:
             self.cluster.delete_pod(self._uid_of(name) or "")
 
-    @rule(trouble=st.sampled_from(TROUBLES), node=NODES, name=NAMES)
-    def trouble(self, trouble: str, node: str, name: str) -> None:
+    @rule(trouble=st.sampled_from(TROUBLES), node=NODES)
+    def trouble(self, trouble: str, node: str) -> None:
         cluster = self.cluster
         match trouble:
             case "small node" | "big node":
@@ -114,11 +114,12 @@ class EngineLife(RuleBasedStateMachine):
             case "node leaves":
                 cluster.remove_node(node)
             case "bound elsewhere" if node in cluster.nodes:
-                cluster.bind_elsewhere(self._uid_of(name) or "", node)
+                for pod in cluster.unbound()[:1]:
+                    cluster.bind_elsewhere(pod.metadata.uid, node)
             case "lost answer":
                 cluster.lost_answers += 1
             case "refusal":
-                cluster.refusals += 1
+                cluster.refusals += 3
             case "lease":
                 cluster.is_leader = not cluster.is_leader
 
@@ -140,7 +141,7 @@ class EngineLife(RuleBasedStateMachine):
         self.cluster.deliver(self.engine, self.now, watches=watches)
         self._follow()
 
-    @rule(seconds=st.sampled_from([0.0, 0.25, 1.0, 3.0, 12.0]), budget=st.integers(1, 4))
+    @rule(seconds=st.sampled_from([0.0, 0.25, 0.5, 1.0, 1.0, 3.0]), budget=st.integers(1, 4))
     def schedule(self, seconds: float, budget: int) -> None:
         self.now += seconds
         if self.cluster.is_leader:
