@@ -27,13 +27,15 @@ from tests.support.engines import default_engine
 from tests.support.guard import Guard
 from tests.support.model_cluster import ModelCluster
 
-NAMES = st.sampled_from([f"p{number}" for number in range(6)])
-NODES = st.sampled_from(["m", "n", "o"])
-CPUS = st.sampled_from(["100m", "600m", "1500m"])
-LABELS = st.sampled_from(["", "wait", "work", "wait work", "work", "no"])
-SCHEDULERS = st.sampled_from(["default-scheduler"] * 4 + ["somebody-else"])
-WATCHES = st.sampled_from(["pending assigned", "pending assigned", "pending", "assigned", ""])
-PRE_BIND_ENDS = st.sampled_from([Code.SUCCESS, Code.ERROR, Code.UNSCHEDULABLE])
+NAMES = [f"p{number}" for number in range(6)]
+NODES = ["m", "n", "o"]
+CPUS = ["100m", "600m", "1500m"]
+LABELS = ["", "wait", "work", "wait work", "work", "no"]
+SCHEDULERS = ["default-scheduler"] * 4 + ["somebody-else"]
+WATCHES = ["pending assigned", "pending assigned", "pending", "assigned", ""]
+PRE_BIND_ENDS = [Code.SUCCESS, Code.ERROR, Code.UNSCHEDULABLE]
+PAUSES = [0.0, 0.25, 0.5, 1.0, 1.0, 3.0, 12.0]
+NUM_STEPS_AT_ONCE = 12
 TROUBLES = (
     "small node",
     "big node",
@@ -82,30 +84,55 @@ class EngineLife(RuleBasedStateMachine):
         for number, labels in enumerate(("work", "wait", "")):
             uid, label = f"p{number}-0", dict.fromkeys(labels.split(), "")
             self.cluster.create_pod(make_pod(f"p{number}", uid=uid, cpu="600m", labels=label))
-        self.deliver_and_schedule("pending assigned", 4)
+        self.deliver(0.0, "pending assigned")
+        self.schedule(0.0, 4)
 
-    @rule(pods=st.lists(st.tuples(NAMES, CPUS, LABELS, SCHEDULERS), min_size=1, max_size=3))
-    def users_create_or_change_pods(self, pods: list[tuple[str, str, str, str]]) -> None:
-        for name, cpu, labels, scheduler in pods:
-            uid = self._uid_of(name)
-            if uid is None:
-                self.generation += 1
-                self._write_pod(name, f"{name}-{self.generation}", cpu, labels, scheduler)
-            elif not self.cluster.pods[uid].spec.node_name:
-                old = self.cluster.pods[uid].spec
-                self._write_pod(name, uid, str(pod_cpu(old)), labels, old.scheduler_name)
+    @rule(seed=st.integers(0, 2**32))
+    def a_busy_minute(self, seed: int) -> None:
+        """A dozen steps in a row, so that runs are as long as lives are."""
+        rng = Random(seed)
+        for _ in range(NUM_STEPS_AT_ONCE):
+            match rng.randrange(8):
+                case 0 | 1:
+                    self.user_writes_a_pod(*map(rng.choice, (NAMES, CPUS, LABELS, SCHEDULERS)))
+                case 2:
+                    self.user_deletes_a_pod(rng.choice(NAMES))
+                case 3:
+                    self.trouble(rng.choice(TROUBLES), rng.choice(NODES))
+                case 4:
+                    self.answers_come(rng.choice(PRE_BIND_ENDS), allows=rng.random() < 0.5)
+                case 5:
+                    self.deliver(rng.choice([*PAUSES, 40.0, 310.0]), rng.choice(WATCHES))
+                case _:
+                    self.deliver(0.25, rng.choice(WATCHES))
+                    self.schedule(rng.choice(PAUSES), rng.randint(1, 4))
+            self.check_invariants_now()
+
+    @rule(
+        name=st.sampled_from(NAMES),
+        cpu=st.sampled_from(CPUS),
+        labels=st.sampled_from(LABELS),
+        scheduler=st.sampled_from(SCHEDULERS),
+    )
+    def user_writes_a_pod(self, name: str, cpu: str, labels: str, scheduler: str) -> None:
+        uid = self._uid_of(name)
+        if uid is None:
+            self.generation += 1
+            self._write_pod(name, f"{name}-{self.generation}", cpu, labels, scheduler)
+        elif not self.cluster.pods[uid].spec.node_name:
+            old = self.cluster.pods[uid].spec
+            self._write_pod(name, uid, str(pod_cpu(old)), labels, old.scheduler_name)
 
     def _write_pod(self, name: str, uid: str, cpu: str, labels: str, scheduler: str) -> None:
         named = dict.fromkeys(labels.split(), "")
         pod = make_pod(name, uid=uid, cpu=cpu, labels=named, scheduler_name=scheduler)
         self.cluster.create_pod(pod)
 
-    @rule(names=st.lists(NAMES, min_size=1, max_size=2))
-    def users_delete_pods(self, names: list[str]) -> None:
-        for name in names:
-            self.cluster.delete_pod(self._uid_of(name) or "")
+    @rule(name=st.sampled_from(NAMES))
+    def user_deletes_a_pod(self, name: str) -> None:
+        self.cluster.delete_pod(self._uid_of(name) or "")
 
-    @rule(trouble=st.sampled_from(TROUBLES), node=NODES)
+    @rule(trouble=st.sampled_from(TROUBLES), node=st.sampled_from(NODES))
     def trouble(self, trouble: str, node: str) -> None:
         cluster = self.cluster
         match trouble:
@@ -123,8 +150,8 @@ class EngineLife(RuleBasedStateMachine):
             case "lease":
                 cluster.is_leader = not cluster.is_leader
 
-    @rule(code=PRE_BIND_ENDS, allows=st.booleans())
-    def answers_come(self, code: Code, allows: bool) -> None:
+    @rule(code=st.sampled_from(PRE_BIND_ENDS), allows=st.booleans())
+    def answers_come(self, code: Code, *, allows: bool) -> None:
         """Of whatever is under way: late answers, PreBind work, Permit."""
         self.cluster.release_late_answers()
         for uid in list(self.cluster.pre_binds)[:1]:
@@ -135,24 +162,18 @@ class EngineLife(RuleBasedStateMachine):
             allowed, rejected = WaitingPodAllowed(uid, "Guard"), WaitingPodRejected(uid, "X", "no")
             self._tell(allowed if allows else rejected)
 
-    @rule(seconds=st.sampled_from([0.0, 1.0, 3.0, 12.0, 40.0, 310.0]), watches=WATCHES)
+    @rule(seconds=st.sampled_from([*PAUSES, 40.0, 310.0]), watches=st.sampled_from(WATCHES))
     def deliver(self, seconds: float, watches: str) -> None:
         self.now += seconds
         self.cluster.deliver(self.engine, self.now, watches=watches)
         self._follow()
 
-    @rule(seconds=st.sampled_from([0.0, 0.25, 0.5, 1.0, 1.0, 3.0]), budget=st.integers(1, 4))
+    @rule(seconds=st.sampled_from(PAUSES), budget=st.integers(1, 4))
     def schedule(self, seconds: float, budget: int) -> None:
         self.now += seconds
         if self.cluster.is_leader:
             self.cluster.carry_out(self.engine.schedule(self.now, budget))
             self._follow()
-
-    @rule(watches=WATCHES, budget=st.integers(1, 4))
-    def deliver_and_schedule(self, watches: str, budget: int) -> None:
-        """What single rules seldom line up to."""
-        self.deliver(0.25, watches)
-        self.schedule(0.0, budget)
 
     # What must hold
 
@@ -199,6 +220,15 @@ class EngineLife(RuleBasedStateMachine):
     @invariant()
     def the_journal_leads_to_the_same_state(self) -> None:
         assert self.twin.dump() == self.engine.dump()
+
+    def check_invariants_now(self) -> None:
+        """All of them, in the middle of a rule."""
+        self.every_book_agrees()
+        self.every_waiting_pod_is_in_one_place()
+        self.the_cache_equals_a_count_of_the_objects()
+        self.plugins_hold_what_is_being_bound_and_nothing_else()
+        self.events_are_kept_for_pods_that_wait_at_permit_only()
+        self.the_journal_leads_to_the_same_state()
 
     def teardown(self) -> None:
         """Nothing fails any more; in the end every pod has a node, or is known to get none."""
@@ -275,6 +305,6 @@ class EngineLife(RuleBasedStateMachine):
 
 
 EngineLife.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=50, deadline=None, database=None
+    max_examples=40, stateful_step_count=30, deadline=None, database=None
 )
 TestEngineLife = EngineLife.TestCase
