@@ -32,7 +32,7 @@ NODES = ["m", "n", "o"]
 CPUS = ["100m", "600m", "1500m"]
 LABELS = ["", "wait", "work", "wait work", "work", "no"]
 SCHEDULERS = ["default-scheduler"] * 4 + ["somebody-else"]
-WATCHES = ["pending assigned", "pending assigned", "pending", "assigned", ""]
+WATCHES = ["pending assigned", "pending assigned", "pending", "assigned", "assigned", ""]
 PRE_BIND_ENDS = [Code.SUCCESS, Code.ERROR, Code.UNSCHEDULABLE]
 PAUSES = [0.0, 0.25, 0.5, 1.0, 1.0, 3.0, 12.0]
 NUM_STEPS_AT_ONCE = 12
@@ -40,6 +40,8 @@ TROUBLES = (
     "small node",
     "big node",
     "node leaves",
+    "bound elsewhere",
+    "bound elsewhere",
     "bound elsewhere",
     "lost answer",
     "refusal",
@@ -141,7 +143,7 @@ class EngineLife(RuleBasedStateMachine):
             case "node leaves":
                 cluster.remove_node(node)
             case "bound elsewhere" if node in cluster.nodes:
-                for pod in cluster.unbound()[:1]:
+                for pod in cluster.unbound()[-1:]:
                     cluster.bind_elsewhere(pod.metadata.uid, node)
             case "lost answer":
                 cluster.lost_answers += 1
