@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from itertools import takewhile
 from typing import Any, TypeAlias
 
 from scheduler.api.extenders import BindingExtender
@@ -16,6 +17,7 @@ from scheduler.api.instructions import (
     RunPreBind,
 )
 from scheduler.api.status import Code, Status
+from scheduler.framework.binding_run import StagedPreBind
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.runner import Framework
 from scheduler.queue.queued_pod import QueuedPod
@@ -41,6 +43,8 @@ class BindingCycle:
             was sent that is what success looks like; before, it means the pod was deleted.
         was_deleted: Whether the pod was seen bound and then gone, all before the answer came.
         extender: Binds the pod in place of the Bind plugins; None if none does.
+        pre_binds: The PreBind plugins that have not had their turn.
+        stage: The PreBind in stages that is under way; None if none is.
     """
 
     queued: QueuedPod
@@ -52,6 +56,8 @@ class BindingCycle:
     left_pending: bool = False
     was_deleted: bool = False
     extender: BindingExtender | None = None
+    pre_binds: tuple[str, ...] = ()
+    stage: StagedPreBind | None = None
 
     @property
     def reference(self) -> PodReference:
@@ -63,11 +69,24 @@ class BindingCycle:
         plan = self.framework.plan_pre_bind(self.state, self.info, self.node_name)
         if not plan.status.is_success:
             return plan.status
-        if not plan.plugins:
+        self.pre_binds = plan.plugins
+        return self.next_pre_bind()
+
+    def next_pre_bind(self) -> Step:
+        """Run the PreBind plugins whose turn it is: all up to one in stages, or that one."""
+        self.stage = None
+        if not self.pre_binds:
             return self.bind()
         self.phase = BindingPhase.PRE_BINDING
+        first, *rest = self.pre_binds
+        self.stage = self._staged(first)
+        if self.stage is not None:
+            self.pre_binds = tuple(rest)
+            return Proceed([self.stage.writes()])
+        run = tuple(takewhile(lambda name: self._staged(name) is None, self.pre_binds))
+        self.pre_binds = self.pre_binds[len(run) :]
         name = self.framework.scheduler_name
-        return Proceed([RunPreBind(self.reference, self.node_name, name, plan.plugins)])
+        return Proceed([RunPreBind(self.reference, self.node_name, name, run)])
 
     def run_pre_bind(self, plugin: str) -> Coroutine[Any, Any, Status] | None:
         """The work of one PreBind plugin for the shell to await; None if it is not the time."""
@@ -87,6 +106,9 @@ class BindingCycle:
             )
         self.phase = BindingPhase.BINDING
         return Proceed([instruction])
+
+    def _staged(self, plugin: str) -> StagedPreBind | None:
+        return self.framework.staged_pre_bind(self.state, self.info, self.node_name, plugin)
 
     def _run_bind(self) -> BindPod:
         return self.framework.run_bind(self.state, self.info, self.node_name)

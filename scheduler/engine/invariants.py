@@ -12,6 +12,8 @@ def check_invariants(machine: Machine) -> None:
     That no node is overcommitted by our own decisions follows from Filter and from the cache
     being equal to a rebuild; what others bind can overcommit a node, so it is no invariant.
 
+    What is assumed about claims and volumes is assumed for pods on nodes, and given back with them.
+
     Raises:
         InvariantViolation: With what is wrong, naming the pods.
     """
@@ -26,6 +28,16 @@ def check_invariants(machine: Machine) -> None:
         raise InvariantViolation("pods in flight", accounted, in_flight)
     for problem in machine.consultations.problems():
         raise InvariantViolation("consultations", "consistent", problem)
+    _check_assumed_storage(machine)
+    stray = sorted(uid for uid in machine.stages.uids() if uid not in machine.bindings)
+    if stray:
+        raise InvariantViolation("pods waiting for claims", "being bound", stray)
     both = sorted(machine.unconfirmed.keys() & machine.bindings.keys())
     if both:
         raise InvariantViolation("pods bound and yet being bound", [], both)
+
+
+def _check_assumed_storage(machine: Machine) -> None:
+    for what, uid in machine.cache.assumed_storage().items():
+        if machine.cache.get_pod(uid) is None:
+            raise InvariantViolation(f"{what} assumed", "for a pod on a node", f"for pod {uid}")

@@ -10,6 +10,7 @@ from scheduler.api.instructions import Instruction, PodReference, ReportProblem
 from scheduler.binding import BindingCycle, WaitingPods
 from scheduler.engine.consultations import Consultations
 from scheduler.engine.settings import Configure, not_configurable
+from scheduler.engine.stages import Stages
 from scheduler.framework import CycleState, Framework, TimedFramework, Timings
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.state.cache import ClusterCache
@@ -24,6 +25,7 @@ class Machine:
         extenders: Who has a say besides the plugins.
         bindings: Pods that have a node and are not bound yet, by UID.
         consultations: Pods that wait for extenders, by UID.
+        stages: Pods being bound whose claims are not bound yet.
         unconfirmed: Pods the API server has bound and the watch has not shown yet, by UID, with
             the time of the answer; in order of that time.
         reported: The PodScheduled condition last written for a pending pod, by UID, so that an
@@ -46,6 +48,7 @@ class Machine:
     bindings: dict[str, BindingCycle] = field(default_factory=dict)
     consultations: Consultations = field(init=False)
     waiting: WaitingPods = field(default_factory=WaitingPods)
+    stages: Stages = field(default_factory=Stages)
     unconfirmed: dict[str, tuple[PodReference, float]] = field(default_factory=dict)
     reported: dict[str, tuple[str, str]] = field(default_factory=dict)
     configuration: str = ""
