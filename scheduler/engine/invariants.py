@@ -12,7 +12,8 @@ def check_invariants(machine: Machine) -> None:
     That no node is overcommitted by our own decisions follows from Filter and from the cache
     being equal to a rebuild; what others bind can overcommit a node, so it is no invariant.
 
-    What is assumed about claims and volumes is assumed for pods on nodes, and given back with them.
+    What is assumed about claims and volumes is assumed for pods being bound: before they are, the
+    watches have shown it, and if they are not, it has been given back.
 
     Raises:
         InvariantViolation: With what is wrong, naming the pods.
@@ -39,5 +40,5 @@ def check_invariants(machine: Machine) -> None:
 
 def _check_assumed_storage(machine: Machine) -> None:
     for what, uid in machine.cache.assumed_storage().items():
-        if machine.cache.get_pod(uid) is None:
-            raise InvariantViolation(f"{what} assumed", "for a pod on a node", f"for pod {uid}")
+        if uid not in machine.bindings:
+            raise InvariantViolation(f"{what} assumed", "for a pod being bound", f"for pod {uid}")

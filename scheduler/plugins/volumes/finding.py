@@ -39,7 +39,8 @@ class Found:
     @classmethod
     def nothing(cls, num_nodes: int) -> Found:
         """All is well everywhere."""
-        return cls(*(np.zeros(num_nodes, dtype=np.bool_) for _ in range(4)))
+        nowhere = np.zeros(num_nodes, dtype=np.bool_)
+        return cls(nowhere, nowhere.copy(), nowhere.copy(), nowhere.copy())
 
     def given(self, position: int) -> list[tuple[PersistentVolume, PersistentVolumeClaim]]:
         """The volumes to be given to claims on one of the nodes."""
