@@ -233,6 +233,7 @@ def _end_unbound(machine: Machine, cycle: BindingCycle, status: Status, now: flo
     """Undo everything since assume; requeue the pod unless it is gone."""
     uid = cycle.info.uid
     machine.bindings.pop(uid, None)
+    machine.note_error(status, cycle.framework, "assume" if cycle.stage is None else "bind")
     machine.waiting.remove(uid)
     machine.stages.end(uid)
     _end_permit_wait(machine, uid, status.code, now)

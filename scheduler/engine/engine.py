@@ -183,6 +183,10 @@ class Engine:
         """Events kept for pods in flight, by label."""
         return self._machine.queue.in_flight_event_counts()
 
+    def volume_error_counts(self) -> Mapping[str, int]:
+        """How often volumes were the reason of an error, by stage: predicate, assume, bind."""
+        return self._machine.volume_errors
+
     def pods(self) -> Iterator[PodInfo]:
         """Every pod, placed, assumed or waiting; valid until the next call of `handle`."""
         yield from self._machine.cache.pods()

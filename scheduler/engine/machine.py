@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from scheduler.api.extenders import NO_EXTENDERS, Extenders
 from scheduler.api.instructions import Instruction, PodReference, ReportProblem
+from scheduler.api.status import Code, Status
 from scheduler.binding import BindingCycle, WaitingPods
 from scheduler.engine.consultations import Consultations
 from scheduler.engine.settings import Configure, not_configurable
@@ -34,6 +36,8 @@ class Machine:
         configure: Reads another one.
         timings: Takes durations of sampled cycles; None takes none.
         permit_since: When pods began to wait at Permit, by UID.
+        volume_errors: How often volumes were the reason of an error, by stage: predicate, assume,
+            bind.
         next_start_row: Where the next search starts if it is limited by
             ``percentageOfNodesToScore``, so that all nodes have their turn.
         outbox: Instructions gathered by the call in progress.
@@ -55,6 +59,7 @@ class Machine:
     configure: Configure = not_configurable
     timings: Timings | None = None
     permit_since: dict[str, float] = field(default_factory=dict)
+    volume_errors: Counter[str] = field(default_factory=Counter)
     next_start_row: int = 0
     outbox: list[Instruction] = field(default_factory=list)
 
@@ -70,6 +75,11 @@ class Machine:
         """The profile's framework, timed where the cycle is."""
         framework = self.frameworks[scheduler_name]
         return framework if state.timings is None else TimedFramework(framework, state.timings)
+
+    def note_error(self, status: Status, framework: Framework, stage: str) -> None:
+        """Count an error at a stage if it is one of volumes."""
+        if status.code is Code.ERROR and framework.has_staged_pre_bind(status.plugin):
+            self.volume_errors[stage] += 1
 
     def emit(self, instruction: Instruction) -> None:
         """Add to the answer of the call in progress."""

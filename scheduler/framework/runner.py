@@ -204,6 +204,12 @@ class Framework:
         ]
         return await binding_run.run_pre_bind_plugins(working, state, pod, node_name)
 
+    def has_staged_pre_bind(self, plugin: str) -> bool:
+        """Whether a plugin does its PreBind in stages."""
+        return any(
+            each.name == plugin and isinstance(each, StagedPreBindPlugin) for each in self._pre_bind
+        )
+
     def staged_pre_bind(
         self, state: CycleState, pod: PodInfo, node_name: str, plugin: str
     ) -> StagedPreBind | None:

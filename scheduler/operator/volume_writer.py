@@ -2,7 +2,7 @@
 
     PATCH --- 2xx --------------------------------------------> written
       |------ refused for good (4xx) -------------------------> given up
-      |------ 429, or the server could not be reached ---> wait, PATCH again
+      |------ 429 ---------------------------------------> wait, PATCH again
       |------ 5xx, no answer, or 409 after one of them --> GET the object:
                   says what it was to say --------------------> written
                   unchanged -----------------------------> wait, PATCH again

@@ -274,6 +274,7 @@ def test_nobody_waits_longer_than_the_configuration_says() -> None:
     assert failures(story.tell()) == []
     story.now = 30.0
     assert failures(story.tell()) == [FAILED + "context deadline exceeded"]
+    assert story.engine.volume_error_counts() == {"bind": 1}
     assert story.replays()
 
 

@@ -125,6 +125,10 @@ class RoundRobinEngine:
     def unschedulable_counts(self) -> Mapping[tuple[str, str], int]:
         return {}
 
+    def volume_error_counts(self) -> Mapping[str, int]:
+        """It knows no volumes."""
+        return {}
+
     def in_flight_event_counts(self) -> Mapping[str, int]:
         return {}
 
