@@ -36,7 +36,7 @@ from scheduler.framework import (
 )
 from scheduler.plugins.volumes import hints
 from scheduler.plugins.volumes.claims import claim_not_found, claims_of, not_owner
-from scheduler.plugins.volumes.finding import find_volumes
+from scheduler.plugins.volumes.finding import Found, find_volumes
 from scheduler.plugins.volumes.pre_bind import VolumePlan, check_plan, make_plan
 from scheduler.plugins.volumes.topology import VolumeTopology
 from scheduler.plugins.volumes.zone import WAIT_FOR_FIRST_CONSUMER
@@ -73,6 +73,7 @@ class _PodClaims:
         snapshot: Of this cycle; None once Reserve is through.
         bound: Those that have their volume.
         delayed: Those that get it when the pod has its node.
+        found: What was found out about all nodes, by row; None if nobody asked about all.
         plan: What has to happen before the pod is bound; None if nothing.
     """
 
@@ -80,6 +81,7 @@ class _PodClaims:
     snapshot: Snapshot | None
     bound: list[PersistentVolumeClaim]
     delayed: list[PersistentVolumeClaim]
+    found: Found | None = None
     plan: VolumePlan | None = None
 
 
@@ -123,6 +125,8 @@ class VolumeBinding:
         del pod
         claims = state.read(_PodClaims)
         found = find_volumes(claims.bound, claims.delayed, nodes, self._topology)
+        if nodes.snapshot is claims.snapshot and isinstance(nodes.index, slice):
+            claims.found = found
         rejections = tuple(
             Rejection(reason, mask, unresolvable=True)
             for reason, mask in (
@@ -146,14 +150,17 @@ class VolumeBinding:
         if claims is None or claims.snapshot is None:
             return SUCCESS
         snapshot, claims.snapshot = claims.snapshot, None
+        found, claims.found = claims.found, None
         if not claims.delayed:
             return SUCCESS
         row = snapshot.row_of(node_name)
         if row is None:
             return error(f'no pod volumes found for node "{node_name}"')
-        node = snapshot.view(np.array([row], dtype=np.int64))
-        found = find_volumes((), claims.delayed, node, self._topology)
-        plan = make_plan(found.given(0), found.provisioned(0), node_name)
+        position = row
+        if found is None:
+            node = snapshot.view(np.array([row], dtype=np.int64))
+            position, found = 0, find_volumes((), claims.delayed, node, self._topology)
+        plan = make_plan(found.given(position), found.provisioned(position), node_name)
         plan.assume(claims.storage, pod.uid)
         claims.plan = plan
         return SUCCESS

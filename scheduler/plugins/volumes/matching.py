@@ -80,10 +80,11 @@ def fits(volume: PersistentVolume, claim: PersistentVolumeClaim, selector: Selec
 
 def _candidates(claim: PersistentVolumeClaim, storage: Storage) -> list[PersistentVolume]:
     """The volumes that may be given to a claim, best first: the one made for it, or by size."""
+    wanted = _request(claim)
     usable = [
         volume
         for volume in storage.volumes_for(claim)
-        if _capacity(volume) >= _request(claim)
+        if _capacity(volume) >= wanted
         and same_volume_mode(volume, claim)
         and same_attributes_class(volume, claim)
         and volume.metadata.deletion_timestamp is None
