@@ -19,6 +19,7 @@ from scheduler.api.instructions import BindVolumes
 from scheduler.api.status import SKIP, SUCCESS, Status, error, unresolvable
 from scheduler.api.volume import PersistentVolumeClaim
 from scheduler.api.volume_claims import (
+    WAIT_FOR_FIRST_CONSUMER,
     UsedClaim,
     claim_class,
     is_fully_bound,
@@ -39,7 +40,6 @@ from scheduler.plugins.volumes.claims import claim_not_found, claims_of, not_own
 from scheduler.plugins.volumes.finding import Found, find_volumes
 from scheduler.plugins.volumes.pre_bind import VolumePlan, check_plan, make_plan
 from scheduler.plugins.volumes.topology import VolumeTopology
-from scheduler.plugins.volumes.zone import WAIT_FOR_FIRST_CONSUMER
 from scheduler.state.pod_info import PodInfo
 from scheduler.state.snapshot import NodeView, Snapshot
 from scheduler.state.storage import Storage

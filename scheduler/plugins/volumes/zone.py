@@ -13,7 +13,7 @@ from scheduler.api.events import ActionType, ClusterEvent, EventResource, Queuei
 from scheduler.api.selectors import Operator, Requirement
 from scheduler.api.status import SKIP, Status, unresolvable
 from scheduler.api.volume import PersistentVolume, PersistentVolumeClaim, StorageClass
-from scheduler.api.volume_claims import claim_class
+from scheduler.api.volume_claims import WAIT_FOR_FIRST_CONSUMER, claim_class
 from scheduler.framework import (
     ACCEPT_ALL,
     CycleState,
@@ -37,7 +37,6 @@ from scheduler.state.pod_info import PodInfo
 from scheduler.state.snapshot import NodeView, Snapshot
 
 REASON = "node(s) had no available volume zone"
-WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
 _LABELS = (ZONE_BETA, REGION_BETA, ZONE, REGION)
 _SUCCESSOR = {ZONE_BETA: ZONE, REGION_BETA: REGION}
 _DELIMITER = "__"
