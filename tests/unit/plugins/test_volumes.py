@@ -18,6 +18,7 @@ from scheduler.api.volume import (
     PersistentVolumeClaim,
     StorageObject,
     Volume,
+    VolumeAttachment,
 )
 from scheduler.framework import CycleState, NoArgs
 from scheduler.framework.extension_points import PreFilterPlugin
@@ -200,6 +201,46 @@ def test_a_volume_that_two_pods_share_is_attached_once() -> None:
     assert list(refused(LIMITS, cluster, both)) == ["n0", "n1"]
 
 
+def test_nothing_new_fits_even_where_there_is_too_much_already() -> None:
+    cluster = MirroredCluster([make_node("n0")])
+    cluster.storage_seen(make_claim("data", volume="d"), make_volume("d"))
+    cluster.bind(make_pod("first", volumes=(DATA,)), "n0")
+    cluster.storage_seen(make_csi_node("n0", csi_example_com=0))
+    assert refused(LIMITS, cluster, make_pod("p", volumes=(DATA,))) == {}
+
+
+def test_what_is_attached_counts_once_and_is_new_for_a_pod_all_the_same() -> None:
+    cluster = MirroredCluster([make_node("n0")])
+    cluster.storage_seen(
+        make_csi_node("n0", csi_example_com=2),
+        make_claim("data", volume="d"),
+        make_claim("more", volume="e"),
+        make_volume("d"),
+        make_volume("e"),
+        make_attachment("a", "n0", "d"),
+    )
+    more = make_pod("q", volumes=(claim_volume("more"),))
+    assert refused(LIMITS, cluster, more) == {}
+    cluster.bind(make_pod("first", volumes=(DATA,)), "n0")
+    assert refused(LIMITS, cluster, more) == {}
+    cluster.storage_seen(make_attachment("b", "n0", "e"))
+    assert list(refused(LIMITS, cluster, more)) == ["n0"]
+    cluster.storage_gone(VolumeAttachment, "b")
+    assert refused(LIMITS, cluster, more) == {}
+
+
+def test_an_attachment_counts_from_when_its_volume_is_known_and_its_node_is_there() -> None:
+    cluster = MirroredCluster()
+    cluster.storage_seen(make_attachment("a", "n0", "d"), make_csi_node("n0", csi_example_com=1))
+    cluster.node_seen(make_node("n0"))
+    cluster.storage_seen(make_claim("more", volume="e"), make_volume("e"))
+    more = make_pod("q", volumes=(claim_volume("more"),))
+    assert refused(LIMITS, cluster, more) == {}
+    cluster.storage_seen(make_volume("d"))
+    assert list(refused(LIMITS, cluster, more)) == ["n0"]
+    cluster.cache.validate()
+
+
 def test_a_volume_keeps_its_place_when_its_claim_is_bound() -> None:
     cluster = MirroredCluster([make_node("n0")])
     cluster.storage_seen(
@@ -227,6 +268,20 @@ def test_a_claim_for_one_pod_is_free_again_when_that_pod_goes() -> None:
     assert list(refused(RESTRICTIONS, cluster, asking)) == ["n0", "n1"]
     cluster.pod_gone("uid-first")
     assert pre_filter(RESTRICTIONS, cluster, asking).status.is_skip
+
+
+def test_claims_of_a_pod_find_two_volumes_in_one_place() -> None:
+    cluster = MirroredCluster([make_node("n0"), make_node("n1")])
+    cluster.storage_seen(
+        make_class(provisioner="kubernetes.io/no-provisioner"),
+        make_claim("one"),
+        make_claim("two"),
+        make_volume("a", where=(HOSTNAME, ["n0"])),
+        make_volume("b", where=(HOSTNAME, ["n0"])),
+        make_volume("c", where=(HOSTNAME, ["n1"])),
+    )
+    pod = make_pod("p", volumes=(claim_volume("one"), claim_volume("two")))
+    assert list(refused(BINDING, cluster, pod)) == ["n1"]
 
 
 def test_claims_of_a_pod_get_different_volumes_the_smallest_that_fit() -> None:
