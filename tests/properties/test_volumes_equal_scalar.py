@@ -70,9 +70,9 @@ def _cluster(
 
 
 @pytest.mark.parametrize("which", PLUGINS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
-    objects=st.lists(some.objects, max_size=12),
+    objects=some.storages,
     placed=st.lists(
         st.tuples(some.pods(), st.sampled_from((*some.NODES, "elsewhere"))), max_size=4
     ),
@@ -109,7 +109,7 @@ def test_all_nodes_at_once_is_each_node_by_itself(
 
 @settings(max_examples=60, deadline=None)
 @given(
-    objects=st.lists(some.objects, max_size=8),
+    objects=some.storages,
     placed=st.lists(st.tuples(some.pods(), st.sampled_from(some.NODES)), max_size=4),
     pod=some.pods(("asking",)),
     node_name=st.sampled_from(some.NODES),

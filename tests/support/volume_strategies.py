@@ -125,6 +125,19 @@ objects: st.SearchStrategy[StorageObject] = st.one_of(
     drivers,
 )
 
+#: All of a cluster's: enough of each kind that they meet.
+storages = st.tuples(
+    st.lists(volumes, max_size=5),
+    st.lists(migrated_volumes, max_size=1),
+    st.lists(unbound_claims, max_size=3),
+    st.lists(bound_claims, max_size=3),
+    st.lists(classes, max_size=2),
+    st.lists(csi_nodes, max_size=4),
+    st.lists(capacities, max_size=2),
+    st.lists(attachments, max_size=3),
+    st.lists(drivers, max_size=1),
+).map(lambda kinds: [obj for kind in kinds for obj in kind])
+
 disks = st.one_of(
     st.builds(
         lambda name, shared: Volume(
