@@ -19,6 +19,7 @@ from scheduler.api.node import Node
 from scheduler.api.pod import Pod
 from scheduler.api.selectors import LabelSelector
 from scheduler.api.status import Code
+from scheduler.api.volume import StorageObject
 
 
 class ActionType(IntFlag):
@@ -197,6 +198,20 @@ class WorkloadGone(msgspec.Struct, frozen=True, tag=True):
     name: str
 
 
+class StorageSeen(msgspec.Struct, frozen=True, tag=True):
+    """A claim, a persistent volume or another object of storage was added or changed."""
+
+    object: StorageObject
+
+
+class StorageGone(msgspec.Struct, frozen=True, tag=True):
+    """An object of storage was deleted; `kind` is one of `StorageObject`'s."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
 class ObjectInvalid(msgspec.Struct, frozen=True, tag=True):
     """An object could not be understood; what it said before, if anything, still holds.
 
@@ -220,6 +235,22 @@ class PreBindFinished(msgspec.Struct, frozen=True, tag=True):
     code: Code
     reasons: tuple[str, ...] = ()
     plugin: str = ""
+
+
+class VolumesWritten(msgspec.Struct, frozen=True, tag=True):
+    """The shell carried out a ``BindVolumes``, or could not.
+
+    Attributes:
+        uid: Of the pod.
+        volumes: Resource version by name of the volumes that are given to their claims now.
+        claims: Resource version by ``namespace/name`` of the claims that name the node now.
+        error: Why not all were written; empty if they were.
+    """
+
+    uid: str
+    volumes: dict[str, str] = msgspec.field(default_factory=dict)
+    claims: dict[str, str] = msgspec.field(default_factory=dict)
+    error: str = ""
 
 
 class BindSucceeded(msgspec.Struct, frozen=True, tag=True):
@@ -308,8 +339,11 @@ Event: TypeAlias = (
     | NamespaceGone
     | WorkloadSeen
     | WorkloadGone
+    | StorageSeen
+    | StorageGone
     | ObjectInvalid
     | PreBindFinished
+    | VolumesWritten
     | BindSucceeded
     | BindFailed
     | WaitingPodAllowed

@@ -6,6 +6,8 @@ from typing import TypeAlias
 
 import msgspec
 
+from scheduler.api.meta import ObjectReference
+
 
 class PodReference(msgspec.Struct, frozen=True):
     """Which pod is meant; the UID tells two pods of one name apart."""
@@ -30,9 +32,55 @@ class RunPreBind(msgspec.Struct, frozen=True, tag=True):
 
 
 class StopPreBind(msgspec.Struct, frozen=True, tag=True):
-    """The pod is gone: end its PreBind plugins where they are; no answer is wanted."""
+    """The pod is gone: end what is done before binding where it is; no answer is wanted."""
 
     pod: PodReference
+
+
+class GiveVolume(msgspec.Struct, frozen=True):
+    """Give a persistent volume to a claim, unless the volume has changed since.
+
+    Attributes:
+        name: The volume.
+        uid: Its UID.
+        resource_version: The one that was looked at.
+        claim_ref: The claim, as the volume is to name it.
+        is_marked: Whether the volume is to say that no user bound it.
+    """
+
+    name: str
+    uid: str
+    resource_version: str
+    claim_ref: ObjectReference
+    is_marked: bool
+
+
+class SelectNode(msgspec.Struct, frozen=True):
+    """Ask for a claim's volume on a node, unless the claim has changed since.
+
+    Attributes:
+        namespace: Of the claim.
+        name: Of the claim.
+        uid: Its UID.
+        resource_version: The one that was looked at.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+
+
+class BindVolumes(msgspec.Struct, frozen=True, tag=True):
+    """Write what was decided about a pod's claims, then answer with ``VolumesWritten``.
+
+    Nothing is taken back if a write fails: what is written is true whoever the pod's node is.
+    """
+
+    pod: PodReference
+    node_name: str
+    volumes: tuple[GiveVolume, ...] = ()
+    claims: tuple[SelectNode, ...] = ()
 
 
 class BindPod(msgspec.Struct, frozen=True, tag=True):
@@ -179,6 +227,7 @@ class ConfigurationApplied(msgspec.Struct, frozen=True, tag=True):
 Instruction: TypeAlias = (
     RunPreBind
     | StopPreBind
+    | BindVolumes
     | BindPod
     | BindByExtender
     | ConsultExtenders

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from itertools import takewhile
 from typing import Any, TypeAlias
 
 from scheduler.api.extenders import BindingExtender
@@ -16,6 +17,7 @@ from scheduler.api.instructions import (
     RunPreBind,
 )
 from scheduler.api.status import Code, Status
+from scheduler.framework.binding_run import StagedPreBind
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.runner import Framework
 from scheduler.queue.queued_pod import QueuedPod
@@ -43,8 +45,9 @@ class BindingCycle:
         was_deleted: Whether the pod was seen bound and then gone, all before the answer came.
         extender: Binds the pod in place of the Bind plugins; None if none does.
         is_reserved: Whether there is something to give back.
-        pre_bind_plugins: The PreBind plugins that have work to do for this pod.
         bind_plugin: The Bind plugin that took the pod; empty before that.
+        pre_binds: The PreBind plugins that have not had their turn.
+        stage: The PreBind in stages that is under way; None if none is.
     """
 
     queued: QueuedPod
@@ -57,8 +60,9 @@ class BindingCycle:
     was_deleted: bool = False
     extender: BindingExtender | None = None
     is_reserved: bool = False
-    pre_bind_plugins: tuple[str, ...] = ()
     bind_plugin: str = ""
+    pre_binds: tuple[str, ...] = ()
+    stage: StagedPreBind | None = None
 
     @property
     def reference(self) -> PodReference:
@@ -84,16 +88,29 @@ class BindingCycle:
         """Find out which PreBind plugins have work to do; the beginning of the binding cycle."""
         self.phase = BindingPhase.WAITING_ON_PERMIT
         plan = self.framework.plan_pre_bind(self.state, self.info, self.node_name)
-        self.pre_bind_plugins = plan.plugins
+        self.pre_binds = plan.plugins
         return Proceed([]) if plan.status.is_success else plan.status
 
     def pre_bind(self) -> Step:
         """Permit is settled: run the PreBind plugins that have work, or bind at once."""
         self.phase = BindingPhase.PRE_BINDING
-        if not self.pre_bind_plugins:
+        return self.next_pre_bind()
+
+    def next_pre_bind(self) -> Step:
+        """Run the PreBind plugins whose turn it is: all up to one in stages, or that one."""
+        self.stage = None
+        if not self.pre_binds:
             return self.bind()
+        self.phase = BindingPhase.PRE_BINDING
+        first, *rest = self.pre_binds
+        self.stage = self._staged(first)
+        if self.stage is not None:
+            self.pre_binds = tuple(rest)
+            return Proceed([self.stage.writes()])
+        run = tuple(takewhile(lambda name: self._staged(name) is None, self.pre_binds))
+        self.pre_binds = self.pre_binds[len(run) :]
         name = self.framework.scheduler_name
-        return Proceed([RunPreBind(self.reference, self.node_name, name, self.pre_bind_plugins)])
+        return Proceed([RunPreBind(self.reference, self.node_name, name, run)])
 
     def run_pre_bind(self, plugin: str) -> Coroutine[Any, Any, Status] | None:
         """The work of one PreBind plugin for the shell to await; None if it is not the time."""
@@ -113,6 +130,9 @@ class BindingCycle:
             )
         self.phase = BindingPhase.BINDING
         return Proceed([instruction])
+
+    def _staged(self, plugin: str) -> StagedPreBind | None:
+        return self.framework.staged_pre_bind(self.state, self.info, self.node_name, plugin)
 
     def _run_bind(self) -> BindPod:
         self.bind_plugin, bind = self.framework.run_bind(self.state, self.info, self.node_name)

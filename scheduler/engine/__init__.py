@@ -19,6 +19,10 @@ A lost answer is not a failure. The dispatcher reports a binding as failed only 
 server is known not to have made it, so a pod is never forgotten while it may be bound. A pod that
 was bound and that no watch has shown is read back after a while (`ReadPod`).
 
+A pod whose claims are not bound yet waits in the machine, not in a task: what was decided about its
+volumes is an instruction (`BindVolumes`), what became of it is seen in the storage objects that the
+watches show, and the time limit is a deadline like any other. So it is in the journal too.
+
 Another configuration arrives as an event (`ConfigurationChanged`) and holds from the next cycle on:
 queue and cache stay, frameworks are new, a pod being bound ends under the framework it began with.
 As an event it is in the journal, and a replay changes configurations where the engine did.

@@ -83,6 +83,8 @@ def _go_on(machine: Machine, attempt: _Attempt, step: SchedulingStep, now: float
         machine.queue.nominator.remove(info.uid)
         start_binding(machine, cycle, now)
     else:
+        if isinstance(step, Failed):
+            machine.note_error(step.status, machine.frameworks[info.scheduler_name], "predicate")
         give_back_to_queue(machine, queued, info, _failure(step), now)
 
 

@@ -13,6 +13,7 @@ from scheduler.api.events import (
     EventResource,
     PodsActivated,
     PreBindFinished,
+    VolumesWritten,
     WaitingPodAllowed,
     WaitingPodRejected,
 )
@@ -43,7 +44,7 @@ def start_binding(machine: Machine, cycle: BindingCycle, now: float) -> None:
     _activate_pods(machine, cycle, now)
     if _advance(machine, cycle, cycle.plan, now) is None:
         return
-    if reserved.waits or cycle.pre_bind_plugins:
+    if reserved.waits or cycle.pre_binds:
         nomination = machine.statuses.nominate(cycle.reference, cycle.node_name)
         if nomination is not None:
             machine.emit(nomination)
@@ -60,7 +61,50 @@ def pre_bind_finished(machine: Machine, event: PreBindFinished, now: float) -> N
     if cycle is None or cycle.phase is not BindingPhase.PRE_BINDING:
         return
     status = Status(event.code, event.reasons, event.plugin)
-    _advance(machine, cycle, cycle.bind if status.is_success else lambda: status, now)
+    if cycle.stage is None:
+        _advance(machine, cycle, cycle.next_pre_bind if status.is_success else lambda: status, now)
+
+
+def volumes_written(machine: Machine, event: VolumesWritten, now: float) -> None:
+    """The shell wrote what was decided about a pod's claims: wait until they are bound."""
+    cycle = machine.bindings.get(event.uid)
+    if cycle is None or cycle.stage is None or event.uid in machine.stages:
+        return
+    try:
+        cycle.stage.written(event)
+    except PluginFailed as failure:
+        _end_unbound(machine, cycle, failure.status, now)
+        return
+    machine.stages.start(event.uid, now + cycle.stage.timeout_s)
+    _check_stage(machine, cycle, now)
+
+
+def storage_changed(machine: Machine, resource: EventResource, key: str, now: float) -> None:
+    """Something changed that pods being bound may wait for."""
+    for uid in machine.stages.awaiting(resource, key):
+        _check_stage(machine, machine.bindings[uid], now)
+
+
+def expire_stages(machine: Machine, now: float) -> None:
+    """Give back the pods whose claims were not bound in time."""
+    for uid in machine.stages.expired(now):
+        cycle = machine.bindings[uid]
+        if cycle.stage is not None:
+            _end_unbound(machine, cycle, cycle.stage.timed_out(), now)
+
+
+def _check_stage(machine: Machine, cycle: BindingCycle, now: float) -> None:
+    """Go on if the claims are bound, end if they never will be, else wait."""
+    uid, stage = cycle.info.uid, cycle.stage
+    if stage is None:
+        return
+    progress = stage.progress(machine.cache.snapshot())
+    if progress.status.code is Code.WAIT:
+        machine.stages.wait(uid, progress.awaited)
+        return
+    machine.stages.end(uid)
+    status = progress.status
+    _advance(machine, cycle, cycle.next_pre_bind if status.is_success else lambda: status, now)
 
 
 def waiting_pod_allowed(machine: Machine, event: WaitingPodAllowed, now: float) -> None:
@@ -175,7 +219,7 @@ def read_back_unconfirmed(machine: Machine, now: float) -> None:
 
 def next_commitment_deadline(machine: Machine) -> float | None:
     """When a waiting pod expires or an unconfirmed one is to be read back."""
-    deadlines = [machine.waiting.next_deadline()]
+    deadlines = [machine.waiting.next_deadline(), machine.stages.next_deadline()]
     if machine.unconfirmed:
         _, bound_at = next(iter(machine.unconfirmed.values()))
         deadlines.append(bound_at + CONFIRM_WITHIN_S)
@@ -229,7 +273,9 @@ def _end_unbound(machine: Machine, cycle: BindingCycle, status: Status, now: flo
     """
     uid = cycle.info.uid
     machine.bindings.pop(uid, None)
+    machine.note_error(status, cycle.framework, "assume" if cycle.stage is None else "bind")
     machine.waiting.remove(uid)
+    machine.stages.end(uid)
     _end_permit_wait(machine, uid, status.code, now)
     _tell_plugins(machine, cycle, cycle.give_back)
     machine.cache.forget_pod(uid)

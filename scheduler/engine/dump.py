@@ -43,8 +43,17 @@ def dump_machine(machine: Machine) -> dict[str, Any]:
             consultation.info.key: "with extenders" if consultation.is_out else "waiting"
             for consultation in machine.consultations
         },
+        "storage_assumed": {
+            what: _pod_key(machine, uid) for what, uid in machine.cache.assumed_storage().items()
+        },
         "unconfirmed": [reference.key for reference, _ in machine.unconfirmed.values()],
     }
+
+
+def _pod_key(machine: Machine, uid: str) -> str:
+    """``namespace/name`` of a pod on a node."""
+    pod = machine.cache.get_pod(uid)
+    return uid if pod is None else pod.key
 
 
 def _queued(queued: QueuedPod) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from scheduler.api.events import ClusterEvent, Event
 from scheduler.api.extenders import NO_EXTENDERS, Extenders
 from scheduler.api.instructions import Instruction
 from scheduler.api.status import Status
-from scheduler.engine import commitments, observation
+from scheduler.engine import commitments, observation, storage_observation
 from scheduler.engine.attempts import attempt_pod, resume_pod
 from scheduler.engine.dump import dump_machine
 from scheduler.engine.extenders import extenders_answered
@@ -41,7 +41,10 @@ _HANDLERS: Mapping[type[Any], Handler] = {
     events.NamespaceGone: observation.namespace_gone,
     events.WorkloadSeen: observation.workload_seen,
     events.WorkloadGone: observation.workload_gone,
+    events.StorageSeen: storage_observation.storage_seen,
+    events.StorageGone: storage_observation.storage_gone,
     events.ObjectInvalid: observation.object_invalid,
+    events.VolumesWritten: commitments.volumes_written,
     events.PreBindFinished: commitments.pre_bind_finished,
     events.BindSucceeded: commitments.bind_succeeded,
     events.BindFailed: commitments.bind_failed,
@@ -194,6 +197,10 @@ class Engine:
         """Events kept for pods in flight, by label."""
         return self._machine.queue.in_flight_event_counts()
 
+    def volume_error_counts(self) -> Mapping[str, int]:
+        """How often volumes were the reason of an error, by stage: predicate, assume, bind."""
+        return self._machine.volume_errors
+
     def pods(self) -> Iterator[PodInfo]:
         """Every pod, placed, assumed or waiting; valid until the next call of `handle`."""
         yield from self._machine.cache.pods()
@@ -249,6 +256,7 @@ class Engine:
     def _advance_time(self, now: float) -> None:
         self._machine.queue.flush(now)
         commitments.expire_waiting_pods(self._machine, now)
+        commitments.expire_stages(self._machine, now)
         commitments.read_back_unconfirmed(self._machine, now)
 
     def _choose(self, num_ties: int) -> int:

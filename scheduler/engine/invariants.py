@@ -13,6 +13,9 @@ def check_invariants(machine: Machine) -> None:
     That no node is overcommitted by our own decisions follows from Filter and from the cache
     being equal to a rebuild; what others bind can overcommit a node, so it is no invariant.
 
+    What is assumed about claims and volumes is assumed for pods being bound: before they are, the
+    watches have shown it, and if they are not, it has been given back.
+
     Raises:
         InvariantViolation: With what is wrong, naming the pods.
     """
@@ -33,6 +36,16 @@ def check_invariants(machine: Machine) -> None:
             raise InvariantViolation(f"pod {cycle.info.key} {cycle.phase.value}", "waiting", "not")
         if not is_waiting and machine.queue.place_of(uid) is not None:
             raise InvariantViolation(f"pod {cycle.info.key} being bound", "nowhere else", "queued")
+    _check_assumed_storage(machine)
+    stray = sorted(uid for uid in machine.stages.uids() if uid not in machine.bindings)
+    if stray:
+        raise InvariantViolation("pods waiting for claims", "being bound", stray)
     both = sorted(machine.unconfirmed.keys() & machine.bindings.keys())
     if both:
         raise InvariantViolation("pods bound and yet being bound", [], both)
+
+
+def _check_assumed_storage(machine: Machine) -> None:
+    for what, uid in machine.cache.assumed_storage().items():
+        if uid not in machine.bindings:
+            raise InvariantViolation(f"{what} assumed", "for a pod being bound", f"for pod {uid}")

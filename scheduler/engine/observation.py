@@ -28,7 +28,7 @@ from scheduler.api.events import (
 )
 from scheduler.api.instructions import EmitEvent, PodReference
 from scheduler.api.pod import Pod
-from scheduler.engine.commitments import ASSIGNED_POD_DELETE, pending_pod_gone
+from scheduler.engine.commitments import ASSIGNED_POD_DELETE, pending_pod_gone, storage_changed
 from scheduler.engine.extenders import drop_consultation
 from scheduler.engine.failure import SCHEDULER_ERROR
 from scheduler.engine.machine import Machine
@@ -139,6 +139,8 @@ def node_seen(machine: Machine, event: NodeSeen, now: float) -> Happened:
     except InvalidObject as invalid:
         machine.problem(f"Node {event.node.metadata.name}", str(invalid))
         return ()
+    if change.actions:
+        storage_changed(machine, EventResource.NODE, event.node.metadata.name, now)
     if change.actions & ActionType.ADD:
         machine.queue.move_on_event(NODE_ADD, None, event.node, now)
         return (NODE_ADD,)
@@ -152,6 +154,7 @@ def node_gone(machine: Machine, event: NodeGone, now: float) -> Happened:
     """Forget a node; its pods stay accounted for until they go."""
     node = machine.cache.node_gone(event.name)
     if node is not None:
+        storage_changed(machine, EventResource.NODE, event.name, now)
         machine.queue.move_on_event(NODE_DELETE, node, None, now)
     return (NODE_DELETE,)
 

@@ -32,6 +32,7 @@ from scheduler.framework.diagnosis import Diagnosis, diagnose_filter, diagnose_p
 from scheduler.framework.extension_points import (
     EventRegistration,
     Plugin,
+    PreBindProgress,
     PreFilterResult,
     Reads,
 )
@@ -81,6 +82,7 @@ __all__ = [
     "PluginVerdict",
     "PostFilterOutcome",
     "PreBindPlan",
+    "PreBindProgress",
     "PreFilterOutcome",
     "PreFilterResult",
     "Profile",

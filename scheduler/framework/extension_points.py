@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from scheduler.api.events import ClusterEvent, QueueingHint
-from scheduler.api.instructions import BindPod
+from scheduler.api.events import ClusterEvent, EventResource, QueueingHint, VolumesWritten
+from scheduler.api.instructions import BindPod, BindVolumes
 from scheduler.api.status import SUCCESS, Status
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.verdict import FilterVerdict, Int64Array
@@ -51,6 +51,20 @@ class PreFilterResult:
 
     status: Status = SUCCESS
     node_names: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PreBindProgress:
+    """How far a PreBind in stages has come.
+
+    Attributes:
+        status: Success ends it well, Wait goes on; anything else gives the pod back.
+        awaited: While it waits: (resource, ``namespace/name`` or name) of the objects whose
+            change is to be looked at.
+    """
+
+    status: Status
+    awaited: frozenset[tuple[EventResource, str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +215,37 @@ class PreBindPlugin(Plugin, Protocol):
 
     async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         """Do it; anything but Success gives the pod back to the queue."""
+        ...
+
+
+@runtime_checkable
+class StagedPreBindPlugin(Plugin, Protocol):
+    """A PreBind without I/O: writes that the shell makes, then waiting for what they bring about.
+
+    Everything it learns comes by events, so a journal replays it; no task waits meanwhile.
+    """
+
+    @property
+    def pre_bind_timeout_s(self) -> float:
+        """How long it may take after the writes, in seconds."""
+        ...
+
+    def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+        """Skip if there is nothing to do for this pod."""
+        ...
+
+    def pre_bind_writes(self, state: CycleState, pod: PodInfo, node_name: str) -> BindVolumes:
+        """What is to be written first."""
+        ...
+
+    def pre_bind_written(self, state: CycleState, outcome: VolumesWritten) -> None:
+        """All of it has been written."""
+        ...
+
+    def pre_bind_progress(
+        self, state: CycleState, pod: PodInfo, node_name: str, snapshot: Snapshot
+    ) -> PreBindProgress:
+        """Asked after the writes and whenever an awaited object changes."""
         ...
 
 

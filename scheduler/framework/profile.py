@@ -35,6 +35,7 @@ from scheduler.framework.extension_points import (
     QueueSortPlugin,
     ReservePlugin,
     ScorePlugin,
+    StagedPreBindPlugin,
 )
 from scheduler.framework.registry import PluginUnusable, Registry
 
@@ -69,7 +70,7 @@ _PROTOCOLS: Mapping[ExtensionPoint, Any] = {
     ExtensionPoint.SCORE: ScorePlugin,
     ExtensionPoint.RESERVE: ReservePlugin,
     ExtensionPoint.PERMIT: PermitPlugin,
-    ExtensionPoint.PRE_BIND: PreBindPlugin,
+    ExtensionPoint.PRE_BIND: PreBindPlugin | StagedPreBindPlugin,
     ExtensionPoint.BIND: BindPlugin,
     ExtensionPoint.POST_BIND: PostBindPlugin,
 }

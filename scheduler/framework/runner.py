@@ -9,7 +9,7 @@ from scheduler.api.events import ClusterEvent, QueueingHint
 from scheduler.api.instructions import BindPod
 from scheduler.api.status import SUCCESS, Code, Status
 from scheduler.framework import binding_run
-from scheduler.framework.binding_run import PermitOutcome, PreBindPlan
+from scheduler.framework.binding_run import PermitOutcome, PreBindPlan, StagedPreBind
 from scheduler.framework.class_cache import ClassCache
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
@@ -40,6 +40,7 @@ from scheduler.framework.extension_points import (
     QueueSortPlugin,
     ReservePlugin,
     ScorePlugin,
+    StagedPreBindPlugin,
 )
 from scheduler.framework.failure import failed
 from scheduler.framework.filter_result import FilterResult
@@ -88,7 +89,9 @@ class Framework:
         self._pre_score = cast("tuple[PreScorePlugin, ...]", points[ExtensionPoint.PRE_SCORE])
         self._reserve = cast("tuple[ReservePlugin, ...]", points[ExtensionPoint.RESERVE])
         self._permit = cast("tuple[PermitPlugin, ...]", points[ExtensionPoint.PERMIT])
-        self._pre_bind = cast("tuple[PreBindPlugin, ...]", points[ExtensionPoint.PRE_BIND])
+        self._pre_bind = cast(
+            "tuple[PreBindPlugin | StagedPreBindPlugin, ...]", points[ExtensionPoint.PRE_BIND]
+        )
         self._bind = cast("tuple[BindPlugin, ...]", points[ExtensionPoint.BIND])
         self._post_bind = cast("tuple[PostBindPlugin, ...]", points[ExtensionPoint.POST_BIND])
         filters = cast("tuple[FilterPlugin, ...]", points[ExtensionPoint.FILTER])
@@ -231,8 +234,27 @@ class Framework:
         self, state: CycleState, pod: PodInfo, node_name: str, plugins: Sequence[str]
     ) -> Status:
         """Do the work of these PreBind plugins; for the shell, outside the cycle."""
-        working = [plugin for plugin in self._pre_bind if plugin.name in plugins]
+        working = [
+            plugin
+            for plugin in self._pre_bind
+            if plugin.name in plugins and isinstance(plugin, PreBindPlugin)
+        ]
         return await binding_run.run_pre_bind_plugins(working, state, pod, node_name)
+
+    def has_staged_pre_bind(self, plugin: str) -> bool:
+        """Whether a plugin does its PreBind in stages."""
+        return any(
+            each.name == plugin and isinstance(each, StagedPreBindPlugin) for each in self._pre_bind
+        )
+
+    def staged_pre_bind(
+        self, state: CycleState, pod: PodInfo, node_name: str, plugin: str
+    ) -> StagedPreBind | None:
+        """The PreBind of a plugin that does it in stages; None if it is a coroutine."""
+        for each in self._pre_bind:
+            if each.name == plugin and isinstance(each, StagedPreBindPlugin):
+                return StagedPreBind(each, state, pod, node_name)
+        return None
 
     def run_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> tuple[str, BindPod]:
         """The Bind plugin that takes the pod, and the instruction that binds it.

@@ -58,6 +58,7 @@ from scheduler.operator.replica_metrics import ReplicaMetrics
 from scheduler.operator.resource_metrics import ResourceMetrics
 from scheduler.operator.serving import Content, Server, ServingOptions
 from scheduler.operator.view import View
+from scheduler.operator.volume_writer import VolumeWriter
 
 log = structlog.get_logger("scheduler.operator.app")
 
@@ -321,6 +322,7 @@ class Process:
             self._inbox,
             Writers(
                 pre_binder=PreBinder(self._engine.pre_bind, self._options.pre_bind_limit_s),
+                volumes=VolumeWriter(client, self._may_write, clock.jitter, sleep),
                 binder=binder,
                 pod_reader=PodReader(client, clock.jitter, sleep),
                 pod_status=PodStatusWriter(

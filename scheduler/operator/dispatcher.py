@@ -18,6 +18,7 @@ from scheduler.api.instructions import (
     AttemptResult,
     BindByExtender,
     BindPod,
+    BindVolumes,
     ConfigurationApplied,
     ConsultExtenders,
     EmitEvent,
@@ -40,9 +41,11 @@ from scheduler.operator.metrics import Metrics
 from scheduler.operator.pod_reader import PodReader
 from scheduler.operator.pod_status import PodStatusWriter
 from scheduler.operator.pre_binder import PreBinder
+from scheduler.operator.volume_writer import VolumeWriter
 
 MAX_BINDINGS_IN_FLIGHT = 64
 MAX_PRE_BINDS_IN_FLIGHT = 64
+MAX_VOLUME_WRITES_IN_FLIGHT = 64
 MAX_READS_IN_FLIGHT = 8
 
 log = structlog.get_logger("scheduler")
@@ -53,6 +56,7 @@ class Writers:
     """Who carries out which kind of instruction."""
 
     pre_binder: PreBinder
+    volumes: VolumeWriter
     binder: Binder
     pod_reader: PodReader
     pod_status: PodStatusWriter
@@ -75,13 +79,17 @@ class Dispatcher:
         self._pre_binds: Lane[RunPreBind] = Lane(
             "pre-binds", MAX_PRE_BINDS_IN_FLIGHT, self._run_pre_bind
         )
+        self._volume_writes: Lane[BindVolumes] = Lane(
+            "volume writes", MAX_VOLUME_WRITES_IN_FLIGHT, self._bind_volumes
+        )
         self._reads: Lane[PodReference] = Lane("reads", MAX_READS_IN_FLIGHT, self._read)
         self._carriers: dict[type[Any], Callable[[Any], None]] = {
             BindPod: self._bindings.add,
             BindByExtender: self._bind_by_extender,
             ConsultExtenders: writers.extenders.consult,
             RunPreBind: self._pre_binds.add,
-            StopPreBind: lambda instruction: writers.pre_binder.stop(instruction.pod),
+            BindVolumes: self._volume_writes.add,
+            StopPreBind: self._stop_pre_bind,
             ReadPod: lambda instruction: self._reads.add(instruction.pod),
             EmitEvent: writers.events.emit,
             PatchPodStatus: writers.pod_status.patch,
@@ -95,7 +103,8 @@ class Dispatcher:
     def num_unfinished_bindings(self) -> int:
         """Pods on their way from decided to bound."""
         by_extenders = self._writers.extenders.num_unfinished_bindings
-        return len(self._bindings) + len(self._pre_binds) + by_extenders
+        before = len(self._pre_binds) + len(self._volume_writes)
+        return len(self._bindings) + before + by_extenders
 
     def dispatch(self, instructions: Iterable[Instruction]) -> None:
         """Have everything done."""
@@ -105,6 +114,7 @@ class Dispatcher:
     async def close(self, grace_s: float) -> None:
         """Begin nothing more; what is in flight has `grace_s` to end."""
         await self._pre_binds.close(0)
+        await self._volume_writes.close(0)
         await self._reads.close(0)
         await asyncio.gather(self._bindings.close(grace_s), self._writers.extenders.close(grace_s))
         await self._writers.pod_status.close(0)
@@ -141,6 +151,18 @@ class Dispatcher:
         outcome = await self._writers.pre_binder.run(instruction)
         if outcome is not None:
             self._inbox.put(outcome)
+
+    async def _bind_volumes(self, instruction: BindVolumes) -> None:
+        outcome = await self._writers.volumes.write(instruction)
+        if outcome is None:
+            return
+        if outcome.error:
+            log.warning("volumes not bound", pod=instruction.pod.key, error=outcome.error)
+        self._inbox.put(outcome)
+
+    def _stop_pre_bind(self, instruction: StopPreBind) -> None:
+        self._writers.pre_binder.stop(instruction.pod)
+        self._writers.volumes.stop(instruction.pod)
 
     async def _read(self, pod: PodReference) -> None:
         news = await self._writers.pod_reader.read(pod)

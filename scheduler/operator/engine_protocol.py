@@ -56,6 +56,10 @@ class Engine(Protocol):
         """Events kept for pods in flight, by label."""
         ...
 
+    def volume_error_counts(self) -> Mapping[str, int]:
+        """How often volumes were the reason of an error, by stage."""
+        ...
+
     def pods(self) -> Iterator[PodInfo]:
         """Every pod, placed, assumed or waiting."""
         ...

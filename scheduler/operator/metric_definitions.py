@@ -182,6 +182,12 @@ INFLIGHT_EVENTS = Definition(
     "Number of events currently tracked in the scheduling queue.",
     ("event",),
 )
+VOLUME_STAGE_ERRORS = Definition(
+    Kind.COUNTER,
+    "scheduler_volume_scheduling_stage_error_total",
+    "Volume scheduling stage error count",
+    ("operation",),
+)
 LEADER_ELECTION_MASTER_STATUS = Definition(
     Kind.GAUGE,
     "leader_election_master_status",

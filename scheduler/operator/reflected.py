@@ -14,6 +14,8 @@ from scheduler.api.events import (
     NamespaceSeen,
     NodeGone,
     NodeSeen,
+    StorageGone,
+    StorageSeen,
     WorkloadGone,
     WorkloadSeen,
 )
@@ -21,13 +23,31 @@ from scheduler.api.meta import LabelSelector
 from scheduler.api.namespace import Namespace
 from scheduler.api.node import Node
 from scheduler.api.pod import Pod
+from scheduler.api.volume import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    StorageObject,
+    VolumeAttachment,
+)
 from scheduler.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
 
 ReflectedObject: TypeAlias = (
-    Pod | Node | Namespace | Service | ReplicationController | ReplicaSet | StatefulSet
+    Pod
+    | Node
+    | Namespace
+    | Service
+    | ReplicationController
+    | ReplicaSet
+    | StatefulSet
+    | StorageObject
 )
 
 T = TypeVar("T", bound=ReflectedObject)
+S = TypeVar("S", bound=StorageObject)
 
 
 class Identity(NamedTuple):
@@ -81,6 +101,17 @@ def _label_selector_seen(kind: str) -> Callable[[ReplicaSet | StatefulSet], Even
     return seen
 
 
+def _storage(kind: type[S], path: str) -> Reflected[S]:
+    name = kind.__name__
+    return Reflected(
+        kind=name,
+        path=path,
+        type=kind,
+        seen=StorageSeen,
+        gone=lambda identity: StorageGone(name, identity.namespace, identity.name),
+    )
+
+
 ASSIGNED_PODS = Reflected(
     kind="Pod",
     path="/api/v1/pods",
@@ -132,6 +163,16 @@ STATEFUL_SETS = Reflected(
     gone=_workload("StatefulSet"),
 )
 
+STORAGE = (
+    _storage(PersistentVolumeClaim, "/api/v1/persistentvolumeclaims"),
+    _storage(PersistentVolume, "/api/v1/persistentvolumes"),
+    _storage(StorageClass, "/apis/storage.k8s.io/v1/storageclasses"),
+    _storage(CSINode, "/apis/storage.k8s.io/v1/csinodes"),
+    _storage(CSIDriver, "/apis/storage.k8s.io/v1/csidrivers"),
+    _storage(CSIStorageCapacity, "/apis/storage.k8s.io/v1/csistoragecapacities"),
+    _storage(VolumeAttachment, "/apis/storage.k8s.io/v1/volumeattachments"),
+)
+
 ALL_REFLECTED = (
     NODES,
     ASSIGNED_PODS,
@@ -140,4 +181,5 @@ ALL_REFLECTED = (
     REPLICATION_CONTROLLERS,
     REPLICA_SETS,
     STATEFUL_SETS,
+    *STORAGE,
 )

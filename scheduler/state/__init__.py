@@ -11,10 +11,16 @@ columns and costs nothing to make; `NodeView` is some of its rows. Strings becom
 requirement or toleration is judged once per distinct value, then looked up per node. `PodIndex`
 counts pods by selector and keeps the counts right as pods come and go.
 
+Storage. Claims, volumes and what belongs to them are objects with look-ups (`storage`), claims and
+volumes with what is assumed about them (`assume_cache`). What pods and attachments take of them on
+each node is counted as they come and go (`volume_use`), what drivers say about nodes are columns
+(`csi_nodes`).
+
 Invariants.
-- Only the cache writes. What is handed out is read-only memory that stays live; whoever needs it
-  beyond the cycle remembers the generations of `node_changes` and `usage_changes` and reads the
-  rows that changed since.
+- Only the cache writes, except that Reserve and Unreserve of VolumeBinding assume and restore.
+  What is handed out is read-only memory that stays live; whoever needs it beyond the cycle
+  remembers the generations of `node_changes` and `usage_changes` and reads the rows that changed
+  since.
 - No event and no cycle costs time in proportion to nodes or pods. Exceptions are amortised: the
   first question about a label key or a selector, and arrays that grow.
 - Row numbers and codes never leave the scheduler; names do. Both are reused.

@@ -5,13 +5,19 @@ from __future__ import annotations
 from sys import intern
 
 import msgspec
+from msgspec.structs import astuple
 
 from scheduler.api.instructions import PodReference
 from scheduler.api.pod import Pod, PodResourceClaimStatus, PodSpec
+from scheduler.api.volume import Volume
 from scheduler.state.affinity_terms import AffinityTerm, TermKind
 from scheduler.state.pod_class import PodClass, PodClasses
 
 __all__ = ["AffinityTerm", "PodClass", "PodClasses", "PodInfo", "TermKind", "make_pod_info"]
+
+#: The last field; those between it and the name are sources that scheduling reads.
+_IMAGE = Volume.__struct_fields__.index("image")
+_NO_SOURCES = (None,) * (_IMAGE - 1)
 
 
 class PodInfo(msgspec.Struct, frozen=True, gc=False):
@@ -28,6 +34,8 @@ class PodInfo(msgspec.Struct, frozen=True, gc=False):
         nominated_node_name: Where preemption has made room for it.
         generation: Of the object's spec.
         resource_claim_statuses: The claims made for its ``spec.resourceClaims``.
+        volumes: Its volumes as far as scheduling reads them. They are not part of the class: the
+            pods of a StatefulSet differ in nothing but their claims.
     """
 
     uid: str
@@ -42,6 +50,7 @@ class PodInfo(msgspec.Struct, frozen=True, gc=False):
     resource_version: str = ""
     phase: str = ""
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
+    volumes: tuple[Volume, ...] = ()
     generation: int = 0
 
     @property
@@ -61,7 +70,7 @@ class PodInfo(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def spec(self) -> PodSpec:
-        """The pod's spec as its class has it: without node name and irrelevant volumes."""
+        """The pod's spec as its class has it: without node name and volumes other than images."""
         return self.pod_class.spec
 
     @property
@@ -105,5 +114,11 @@ def make_pod_info(pod: Pod, classes: PodClasses) -> PodInfo:
         metadata.resource_version,
         intern(status.phase),
         status.resource_claim_statuses,
+        tuple(filter(_is_read, spec.volumes)) if spec.volumes else (),
         metadata.generation,
     )
+
+
+def _is_read(volume: Volume) -> bool:
+    """Whether scheduling reads anything of a volume besides its image."""
+    return astuple(volume)[1:_IMAGE] != _NO_SOURCES

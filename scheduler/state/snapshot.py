@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from scheduler.api.node import Node, Taint
 from scheduler.state.arrays import BoolArray, Int32Array, Int64Array
 from scheduler.state.change_log import ChangeLog
+from scheduler.state.csi_nodes import CSINodeColumns
 from scheduler.state.image_states import ImageState
 from scheduler.state.label_columns import LabelColumn
 from scheduler.state.namespaces import Namespaces
@@ -21,6 +22,8 @@ from scheduler.state.pod_class import HostPort, PodClass
 from scheduler.state.pod_index import PodIndex
 from scheduler.state.pod_info import PodInfo
 from scheduler.state.resource_index import ResourceIndex
+from scheduler.state.storage import Storage
+from scheduler.state.volume_use import VolumeUse
 from scheduler.state.what_if import WhatIfPodIndex, placements
 from scheduler.state.workloads import Workloads
 
@@ -37,7 +40,18 @@ class ClusterState:
         last_view: What was asked for last; Filter and Score ask for the same changed rows.
     """
 
-    __slots__ = ("columns", "generation", "last_view", "namespaces", "placed", "pods", "workloads")
+    __slots__ = (
+        "columns",
+        "csi_nodes",
+        "generation",
+        "last_view",
+        "namespaces",
+        "placed",
+        "pods",
+        "storage",
+        "volume_use",
+        "workloads",
+    )
 
     def __init__(self) -> None:
         self.generation = 0
@@ -47,7 +61,14 @@ class ClusterState:
         self.namespaces = Namespaces()
         self.workloads = Workloads()
         self.pods = PodIndex(self.columns.labels, self.namespaces, self.columns.num_rows)
-        self.columns.growth_observers.append(self.pods.grow)
+        self.storage = Storage()
+        self.volume_use = VolumeUse(self.storage, self.columns.num_rows)
+        self.csi_nodes = CSINodeColumns(self.columns.num_rows)
+        self.columns.growth_observers += (
+            self.pods.grow,
+            self.volume_use.grow,
+            self.csi_nodes.grow,
+        )
 
 
 class Snapshot:
@@ -58,6 +79,9 @@ class Snapshot:
         pods: Counts of pods by selector, and the terms that pods carry.
         namespaces: Labels of namespaces.
         workloads: What Services and controllers select.
+        storage: Claims, volumes and what belongs to them; the same in what-ifs.
+        volume_use: What pods take of storage on each node.
+        csi_nodes: What CSI drivers say about nodes.
         is_what_if: Whether this is the cluster as it would be, not as it is.
     """
 
@@ -65,10 +89,13 @@ class Snapshot:
         "_columns",
         "_placed",
         "_state",
+        "csi_nodes",
         "generation",
         "is_what_if",
         "namespaces",
         "pods",
+        "storage",
+        "volume_use",
         "workloads",
     )
 
@@ -80,6 +107,9 @@ class Snapshot:
         self.pods: PodIndex | WhatIfPodIndex = state.pods
         self.namespaces: Namespaces = state.namespaces
         self.workloads: Workloads = state.workloads
+        self.storage: Storage = state.storage
+        self.volume_use: VolumeUse = state.volume_use
+        self.csi_nodes: CSINodeColumns = state.csi_nodes
         self.is_what_if = False
 
     @property
@@ -269,4 +299,5 @@ class Snapshot:
         changed._columns = placements(self._columns, removed, added)
         changed._placed = self._placed.with_changes(removed, added)
         changed.pods = WhatIfPodIndex(self.pods, self.namespaces, removed, added)
+        changed.volume_use = self.volume_use.with_changes(removed, added)
         return changed

@@ -2,8 +2,8 @@
 
 PATHs are recorded files or folders of them; without one the copies beside this module are taken.
 "agreeing" counts attempts that agree in every field; "but for" counts those left out of it because
-they depend on what does not exist yet: preemption (all but its message and outcome is compared all
-the same) and volumes (not compared). Exit code 1 if anything differs.
+they depend on preemption, which does not exist yet (all but its message and outcome is compared all
+the same). Exit code 1 if anything differs.
 """
 
 from __future__ import annotations

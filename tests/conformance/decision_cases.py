@@ -14,7 +14,17 @@ from scheduler.api.config import ConfigError, KubeSchedulerProfile
 from scheduler.api.meta import LabelSelector
 from scheduler.api.namespace import Namespace
 from scheduler.api.strict_decoding import decode_struct
-from scheduler.framework import Framework, Registry, build_profile
+from scheduler.api.volume import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    StorageObject,
+    VolumeAttachment,
+)
+from scheduler.framework import CycleState, Framework, Registry, build_profile
 from scheduler.plugins import in_tree_registry
 from scheduler.state import ClusterCache, PodInfo, make_pod_info
 
@@ -23,21 +33,18 @@ Record = Mapping[str, Any]
 _LABEL_SELECTING = ("ReplicaSet", "StatefulSet")
 _SELECTING = ("Service", "ReplicationController", *_LABEL_SELECTING)
 _TERMINAL = ("Succeeded", "Failed")
-#: Volumes of a pod that the volume plugins look at.
-_TYING_VOLUMES = (
-    "persistentVolumeClaim",
-    "ephemeral",
-    "gcePersistentDisk",
-    "awsElasticBlockStore",
-    "rbd",
-    "iscsi",
-    "azureDisk",
-    "azureFile",
-    "cinder",
-    "vsphereVolume",
-    "portworxVolume",
-    "csi",
-)
+_STORAGE: Mapping[str, type[StorageObject]] = {
+    kind.__name__: kind
+    for kind in (
+        PersistentVolume,
+        PersistentVolumeClaim,
+        StorageClass,
+        CSINode,
+        CSIDriver,
+        CSIStorageCapacity,
+        VolumeAttachment,
+    )
+}
 
 
 @dataclass
@@ -65,8 +72,13 @@ class Cluster:
         nominated = self.nominations.get(key, "")
         return msgspec.structs.replace(self.pending[key], nominated_node_name=nominated)
 
-    def place(self, key: str, node_name: str) -> None:
-        """Assume a pending pod on a node; its nomination is dropped."""
+    def place(self, key: str, node_name: str, framework: Framework) -> None:
+        """Assume a pending pod on a node and reserve its volumes; its nomination is dropped."""
+        pod, state = self.pending[key], CycleState()
+        framework.run_pre_filter(state, pod, self.cache.snapshot())
+        reserved = framework.run_reserve(state, pod, node_name)
+        if not reserved.is_success:
+            raise AssertionError(f"{key}: {reserved}")
         self.cache.assume_pod(self.pending[key], node_name)
         self.nominations.pop(key, None)
 
@@ -74,11 +86,6 @@ class Cluster:
         """Delete pods that are on nodes, or were placed on one in this case."""
         for key in keys:
             self.cache.pod_gone(self.objects[key]["metadata"].get("uid", key))
-
-    def uses_tying_volumes(self, key: str) -> bool:
-        """Whether the volume plugins have something to say about a pod."""
-        volumes = self.objects[key]["spec"].get("volumes") or ()
-        return any(source in volume for volume in volumes for source in _TYING_VOLUMES)
 
 
 def build_cluster(case: Record) -> Cluster:
@@ -131,10 +138,18 @@ def _add_workload(cluster: Cluster, item: Record) -> None:
 
 
 def _ignore(cluster: Cluster, item: Record) -> None:
-    """Storage objects and budgets belong to plugins that bring their own comparison."""
+    """Budgets belong to preemption."""
 
 
-_ADD = {"Node": _add_node, "Namespace": _add_namespace} | dict.fromkeys(_SELECTING, _add_workload)
+def _add_storage(cluster: Cluster, item: Record) -> None:
+    cluster.cache.storage_seen(convert_object(_STORAGE[item["kind"]], item))
+
+
+_ADD = (
+    {"Node": _add_node, "Namespace": _add_namespace}
+    | dict.fromkeys(_SELECTING, _add_workload)
+    | dict.fromkeys(_STORAGE, _add_storage)
+)
 
 
 def _add_pod(cluster: Cluster, item: Record, pending: set[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from scheduler.framework import Framework
 from tests.conformance.attempts import Answer, attempt
 from tests.conformance.decision_cases import (
     Cluster,
@@ -89,15 +90,12 @@ def judge_case(row: Record) -> Iterator[tuple[list[Difference], str]]:
     for want in attempts:
         key, left = want["pod"], ""
         where = f"{key} attempt {want['attempt']}"
-        if cluster.uses_tying_volumes(key):
-            yield [], "volumes"
-        else:
-            got = attempt(framework, cluster, key)
-            differences = list(_compare(want, got))
-            if _waits_for_preemption(want):
-                left = "preemption"
-            yield [Difference(case["id"], where, *each) for each in differences], left
-        _follow(cluster, case, want)
+        got = attempt(framework, cluster, key)
+        differences = list(_compare(want, got))
+        if _waits_for_preemption(want):
+            left = "preemption"
+        yield [Difference(case["id"], where, *each) for each in differences], left
+        _follow(cluster, case, want, framework)
 
 
 def _compare(want: Record, got: Answer) -> Iterator[tuple[str, object, object]]:
@@ -144,11 +142,11 @@ def _waits_for_preemption(want: Record) -> bool:
     return bool(want["preemption"]["code"] != "Error")
 
 
-def _follow(cluster: Cluster, case: Record, want: Record) -> None:
+def _follow(cluster: Cluster, case: Record, want: Record, framework: Framework) -> None:
     """Bring the cluster to where kube-scheduler left it after an attempt."""
     key = want["pod"]
     if want["outcome"] == "Scheduled":
-        cluster.place(key, want["chosen"])
+        cluster.place(key, want["chosen"], framework)
         return
     preemption = want.get("preemption", {})
     if preemption.get("code") == "Success":

@@ -26,6 +26,10 @@ SAMPLES = {
     "sequence": 20,
     "spread": 20,
     "taints": 15,
+    "volume-binding": 8,
+    "volume-limits": 8,
+    "volume-restrictions": 8,
+    "volume-zone": 4,
 }
 
 

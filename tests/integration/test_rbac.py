@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +35,15 @@ from tests.integration.deployed import (
     the,
 )
 from tests.integration.test_kubectl import kubectl_for
+from tests.integration.volume_objects import (
+    HOSTNAME,
+    LOCAL,
+    MADE,
+    VolumeController,
+    claim,
+    using,
+    volume,
+)
 
 pytestmark = needs_kubectl
 
@@ -161,6 +171,26 @@ async def _create_pods(api: ApiClient) -> None:
     await api.create(PODS, picky)
 
 
+async def _create_pods_with_claims(story: Story) -> None:
+    """A volume to give away, a claim to send to a node, and the answers to both lost."""
+    for resource in ("persistentvolumes", "persistentvolumeclaims"):
+        lost = FaultRule("PATCH", f"/{resource}/data-[a-z]+$", is_applied=True, is_dropped=True)
+        story.cluster.faults.add(lost)
+    await story.api.patch(f"{NODES}/n1", {"metadata": {"labels": {HOSTNAME: "n1"}}}, MERGE)
+    volumes = VolumeController(story.api)
+    await volumes.add_classes()
+    await volumes.add_volume(volume("data-volume", "n1"))
+    for class_name in (LOCAL, MADE):
+        await volumes.add_claim(claim(f"data-{class_name}", class_name))
+        uses = using(f"data-{class_name}")
+        await story.api.create(PODS, pod(class_name, schedulerName="stowage", volumes=uses))
+    await volumes.claim_of_volume("data-volume")
+    await volumes.bind(f"data-{LOCAL}", "data-volume")
+    await volumes.provision(f"data-{MADE}")
+    for class_name in (LOCAL, MADE):
+        await _eventually(partial(_is_bound, story.api, class_name))
+
+
 async def _work_is_done(api: ApiClient) -> None:
     """One pod gets its node, the other is told why not; the Lease is held."""
     await _eventually(lambda: _is_bound(api, "placed"))
@@ -210,6 +240,7 @@ async def _whole_story(folder: Path) -> list[Request]:
         await _create_pods(story.api)
         await _work_is_done(story.api)
         await _failure_repeats(story.api)
+        await _create_pods_with_claims(story)
         assert await _metrics_status(story.url) == 200
     return requests
 

@@ -128,6 +128,10 @@ class RoundRobinEngine:
     def evaluation_counts(self) -> Mapping[tuple[str, str, str], int]:
         return {("RoundRobin", "Filter", self._scheduler_name): len(self.seen)}
 
+    def volume_error_counts(self) -> Mapping[str, int]:
+        """It knows no volumes."""
+        return {}
+
     def in_flight_event_counts(self) -> Mapping[str, int]:
         return {}
 

@@ -16,6 +16,7 @@ from scheduler.operator.metrics import Metrics
 from scheduler.operator.pod_reader import PodReader
 from scheduler.operator.pod_status import PodStatusWriter
 from scheduler.operator.pre_binder import PreBinder
+from scheduler.operator.volume_writer import VolumeWriter
 from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
 
 
@@ -28,6 +29,7 @@ def make_dispatcher(
     clock = EventClock(time.monotonic, time.timestamp, time.nanoseconds)
     writers = Writers(
         pre_binder=PreBinder(engine.pre_bind, 60.0),
+        volumes=VolumeWriter(client, lambda: True, no_jitter, time.sleep),
         binder=binder,
         pod_reader=PodReader(client, no_jitter, time.sleep),
         pod_status=PodStatusWriter(client, lambda: True, time.timestamp, no_jitter, time.sleep),

@@ -12,11 +12,12 @@ import random
 import time
 import tracemalloc
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 import msgspec
 
 from scheduler.api.config import DEFAULT_SCHEDULER_NAME, load_configuration
-from scheduler.api.decode import convert_object
+from scheduler.api.decode import KINDS, convert_object
 from scheduler.api.events import (
     AssignedPodSeen,
     BindSucceeded,
@@ -24,13 +25,21 @@ from scheduler.api.events import (
     NodeSeen,
     PendingPodGone,
     PendingPodSeen,
+    StorageSeen,
 )
 from scheduler.api.instructions import BindPod
 from scheduler.api.meta import ObjectMeta
 from scheduler.api.namespace import Namespace
 from scheduler.api.node import Node
 from scheduler.api.pod import Pod
-from scheduler.cli.bench.workloads import NAMESPACE, bench_node, pending_pod, running_pod
+from scheduler.api.volume import StorageObject
+from scheduler.cli.bench.workloads import (
+    NAMESPACE,
+    bench_node,
+    pending_pod,
+    running_pod,
+    storage_of,
+)
 from scheduler.cli.profiles import make_frameworks
 from scheduler.engine import Engine, make_engine
 
@@ -72,6 +81,7 @@ def measure_core(workload: str, num_nodes: int, num_pods: int) -> CoreResult:
     """Schedule `num_pods` pods of `workload` on `num_nodes` nodes that run as many pods."""
     engine = _engine()
     engine.handle(_nodes(num_nodes), 0.0)
+    engine.handle(_storage(workload, num_nodes, WARM_UP_PODS + num_pods), 0.0)
     engine.handle(_running_pods(workload, num_nodes), 0.0)
     gc.collect()
     gc.freeze()
@@ -120,6 +130,12 @@ def _engine() -> Engine:
 
 def _nodes(num_nodes: int) -> Iterable[NodeSeen]:
     return (NodeSeen(convert_object(Node, bench_node(index))) for index in range(num_nodes))
+
+
+def _storage(workload: str, num_nodes: int, num_pods: int) -> Iterable[StorageSeen]:
+    for obj in storage_of(workload, num_nodes, num_nodes, num_pods):
+        kind = cast("type[StorageObject]", KINDS[obj["kind"]])
+        yield StorageSeen(convert_object(kind, obj))
 
 
 def _running_pods(workload: str, num_nodes: int) -> Iterable[AssignedPodSeen]:
