@@ -18,6 +18,8 @@ from scheduler.api.events import (
     NodeSeen,
     PendingPodGone,
     PendingPodSeen,
+    StorageGone,
+    StorageSeen,
 )
 from scheduler.api.instructions import BindPod
 from scheduler.api.meta import ApiStruct
@@ -25,6 +27,7 @@ from scheduler.api.namespace import Namespace
 from scheduler.api.node import Node
 from scheduler.api.pod import Pod
 from scheduler.engine import Engine, make_engine
+from scheduler.engine.storage_observation import RESOURCES
 from scheduler.framework import Framework, build_profile
 from scheduler.plugins import in_tree_registry
 from tests.engine.enqueue_stories import STORIES
@@ -48,7 +51,8 @@ def engine_with(plugins: Iterable[str]) -> Engine:
 
 def event_of(happening: Put | Delete) -> Event:
     """What the watches make of it."""
-    seen, obj = isinstance(happening, Put), happening.obj
+    obj: Any = happening.obj
+    seen = isinstance(happening, Put)
     match obj:
         case Pod():
             return _pod_event(obj, seen=seen)
@@ -56,6 +60,9 @@ def event_of(happening: Put | Delete) -> Event:
             return NodeSeen(obj) if seen else NodeGone(obj.metadata.name)
         case Namespace():
             return NamespaceSeen(obj)
+        case _ if type(obj) in RESOURCES:
+            meta, kind = obj.metadata, type(obj).__name__
+            return StorageSeen(obj) if seen else StorageGone(kind, meta.namespace, meta.name)
     raise TypeError(f"no watch shows a {type(obj).__name__}")
 
 

@@ -11,6 +11,12 @@ from tests.engine.enqueue_stories.ports import PORT_STORIES
 from tests.engine.enqueue_stories.resources import RESOURCE_STORIES
 from tests.engine.enqueue_stories.several_plugins import SEVERAL_PLUGINS_STORIES
 from tests.engine.enqueue_stories.taints import CORDON_STORIES, TAINT_STORIES
+from tests.engine.enqueue_stories.volumes import (
+    BINDING_STORIES,
+    LIMIT_STORIES,
+    RESTRICTION_STORIES,
+    ZONE_STORIES,
+)
 
 STORIES = (
     *TAINT_STORIES,
@@ -26,4 +32,8 @@ STORIES = (
     *FEATURE_STORIES,
     *CLAIM_STORIES,
     *SEVERAL_PLUGINS_STORIES,
+    *BINDING_STORIES,
+    *ZONE_STORIES,
+    *RESTRICTION_STORIES,
+    *LIMIT_STORIES,
 )
