@@ -44,13 +44,16 @@ def give_back_to_queue(
         machine.reported.pop(info.uid, None)
         machine.problem(f"Pod {info.key}", f"not tried again, no profile: {failure.message}")
         return
-    machine.queue.add_unschedulable(
+    place = machine.queue.add_unschedulable(
         queued,
         now,
         rejected_by=set(failure.rejected_by),
         is_error=failure.is_error,
         pending=set(failure.pending),
     )
+    if failure.nominated_node_name is not None and place is not None:
+        # Known here before the watch shows it: the next pod must not take the place.
+        machine.queue.nominator.nominate(queued.info, failure.nominated_node_name)
     report_failure(machine, info, failure)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scheduler.engine.machine import Machine
+from scheduler.engine.preemptions import preemption_problems
 from scheduler.state.cache import InvariantViolation
 
 
@@ -26,6 +27,8 @@ def check_invariants(machine: Machine) -> None:
         raise InvariantViolation("pods in flight", accounted, in_flight)
     for problem in machine.consultations.problems():
         raise InvariantViolation("consultations", "consistent", problem)
+    for problem in preemption_problems(machine):
+        raise InvariantViolation("preemptions", "consistent", problem)
     both = sorted(machine.unconfirmed.keys() & machine.bindings.keys())
     if both:
         raise InvariantViolation("pods bound and yet being bound", [], both)

@@ -28,7 +28,12 @@ slower; `scalar` asks such plugins).
 from scheduler.framework.adapted_plugin import AdaptedPlugin, plugin_factory
 from scheduler.framework.binding_run import PermitOutcome, PreBindPlan
 from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.diagnosis import Diagnosis, diagnose_filter, diagnose_pre_filter
+from scheduler.framework.diagnosis import (
+    Diagnosis,
+    diagnose_filter,
+    diagnose_pre_filter,
+    fit_error_message,
+)
 from scheduler.framework.extension_points import (
     EventRegistration,
     Plugin,
@@ -39,8 +44,16 @@ from scheduler.framework.failure import PluginFailed
 from scheduler.framework.filter_result import FilterResult
 from scheduler.framework.handle import Handle, WaitingPod
 from scheduler.framework.node_verdicts import NodeVerdicts, PluginVerdict
+from scheduler.framework.nominated import NO_NOMINATIONS, Nominations
 from scheduler.framework.post_filter_run import PostFilterOutcome
 from scheduler.framework.pre_filter_run import PreFilterOutcome
+from scheduler.framework.preemption import (
+    Candidate,
+    DryRun,
+    Preemption,
+    ReviewedVictims,
+    VictimReview,
+)
 from scheduler.framework.profile import (
     ExtensionPoint,
     Profile,
@@ -59,9 +72,12 @@ from scheduler.framework.verdict import ACCEPT_ALL, FilterVerdict, Rejection
 
 __all__ = [
     "ACCEPT_ALL",
+    "NO_NOMINATIONS",
     "AdaptedPlugin",
+    "Candidate",
     "CycleState",
     "Diagnosis",
+    "DryRun",
     "DurationObserver",
     "EventRegistration",
     "ExtensionPoint",
@@ -72,6 +88,7 @@ __all__ = [
     "NoArgs",
     "NodeInfo",
     "NodeVerdicts",
+    "Nominations",
     "PermitOutcome",
     "Plugin",
     "PluginFactory",
@@ -83,13 +100,16 @@ __all__ = [
     "PreBindPlan",
     "PreFilterOutcome",
     "PreFilterResult",
+    "Preemption",
     "Profile",
     "Reads",
     "Registry",
     "Rejection",
+    "ReviewedVictims",
     "ScoreResult",
     "TimedFramework",
     "Timings",
+    "VictimReview",
     "WaitingPod",
     "absent_plugins",
     "build_profile",
@@ -97,5 +117,6 @@ __all__ = [
     "default_plugins",
     "diagnose_filter",
     "diagnose_pre_filter",
+    "fit_error_message",
     "plugin_factory",
 ]

@@ -28,6 +28,7 @@ from scheduler.api.events import ActionType
 from scheduler.api.meta import LabelSelector
 from scheduler.api.namespace import Namespace
 from scheduler.api.node import Node
+from scheduler.api.policy import PodDisruptionBudget
 from scheduler.state.changes import (
     NOTHING_CHANGED,
     NodeChange,
@@ -190,6 +191,15 @@ class ClusterCache:
     def workload_gone(self, kind: str, namespace: str, name: str) -> bool:
         """Forget a Service or controller; returns whether it was known."""
         return self._changed(self._state.workloads.gone(kind, namespace, name))
+
+    def budget_seen(self, budget: PodDisruptionBudget) -> None:
+        """Take in a pod disruption budget, new or changed."""
+        self._state.budgets.seen(budget)
+        self._state.generation += 1
+
+    def budget_gone(self, namespace: str, name: str) -> bool:
+        """Forget a pod disruption budget; returns whether it was known."""
+        return self._changed(self._state.budgets.gone(namespace, name))
 
     def pods(self) -> Iterator[PodInfo]:
         """All pods that are on a node, or assumed to be."""

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from sys import intern
 
 import msgspec
 
 from scheduler.api.instructions import PodReference
+from scheduler.api.meta import Condition
 from scheduler.api.pod import Pod, PodResourceClaimStatus, PodSpec
 from scheduler.state.affinity_terms import AffinityTerm, TermKind
 from scheduler.state.pod_class import PodClass, PodClasses
 
 __all__ = ["AffinityTerm", "PodClass", "PodClasses", "PodInfo", "TermKind", "make_pod_info"]
+
+
+#: The condition that says why a pod goes, and its reason where a scheduler wants it gone.
+DISRUPTION_TARGET = "DisruptionTarget"
+PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler"
 
 
 class PodInfo(msgspec.Struct, frozen=True, gc=False):
@@ -27,6 +34,7 @@ class PodInfo(msgspec.Struct, frozen=True, gc=False):
         terminating: Whether it has a deletion timestamp.
         nominated_node_name: Where preemption has made room for it.
         resource_claim_statuses: The claims made for its ``spec.resourceClaims``.
+        is_leaving_for_preemption: Whether it is terminating because a scheduler preempted it.
     """
 
     uid: str
@@ -41,6 +49,7 @@ class PodInfo(msgspec.Struct, frozen=True, gc=False):
     resource_version: str = ""
     phase: str = ""
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
+    is_leaving_for_preemption: bool = False
 
     @property
     def key(self) -> str:
@@ -89,6 +98,7 @@ def make_pod_info(pod: Pod, classes: PodClasses) -> PodInfo:
         InvalidObject: A field that scheduling reads cannot be understood; it names the field.
     """
     metadata, spec, status = pod.metadata, pod.spec, pod.status
+    terminating = metadata.deletion_timestamp is not None
     pod_class = classes.class_of(pod)
     return PodInfo(
         metadata.uid,
@@ -98,9 +108,18 @@ def make_pod_info(pod: Pod, classes: PodClasses) -> PodInfo:
         pod_class,
         status.start_time,
         metadata.creation_timestamp,
-        metadata.deletion_timestamp is not None,
+        terminating,
         status.nominated_node_name,
         metadata.resource_version,
         intern(status.phase),
         status.resource_claim_statuses,
+        terminating and _is_preempted(status.conditions),
     )
+
+
+def _is_preempted(conditions: Sequence[Condition]) -> bool:
+    """``podTerminatingByPreemption`` of v1.36, but for the deletion timestamp."""
+    for condition in conditions:
+        if condition.type == DISRUPTION_TARGET:
+            return condition.status == "True" and condition.reason == PREEMPTION_BY_SCHEDULER
+    return False

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from scheduler.api.node import Node, Taint
 from scheduler.state.arrays import BoolArray, Int32Array, Int64Array
 from scheduler.state.change_log import ChangeLog
+from scheduler.state.disruption_budgets import DisruptionBudgets
 from scheduler.state.image_states import ImageState
 from scheduler.state.label_columns import LabelColumn
 from scheduler.state.namespaces import Namespaces
@@ -20,6 +21,7 @@ from scheduler.state.placed_pods import PlacedPods
 from scheduler.state.pod_class import HostPort, PodClass
 from scheduler.state.pod_index import PodIndex
 from scheduler.state.pod_info import PodInfo
+from scheduler.state.ranked_pods import PodSort, RankedPods, RankedRows
 from scheduler.state.resource_index import ResourceIndex
 from scheduler.state.what_if import WhatIfPodIndex, placements
 from scheduler.state.workloads import Workloads
@@ -37,7 +39,17 @@ class ClusterState:
         last_view: What was asked for last; Filter and Score ask for the same changed rows.
     """
 
-    __slots__ = ("columns", "generation", "last_view", "namespaces", "placed", "pods", "workloads")
+    __slots__ = (
+        "budgets",
+        "columns",
+        "generation",
+        "last_view",
+        "namespaces",
+        "placed",
+        "pods",
+        "ranked",
+        "workloads",
+    )
 
     def __init__(self) -> None:
         self.generation = 0
@@ -46,6 +58,8 @@ class ClusterState:
         self.placed = PlacedPods()
         self.namespaces = Namespaces()
         self.workloads = Workloads()
+        self.budgets = DisruptionBudgets()
+        self.ranked = RankedPods(self.placed, self.columns.resources)
         self.pods = PodIndex(self.columns.labels, self.namespaces, self.columns.num_rows)
         self.columns.growth_observers.append(self.pods.grow)
 
@@ -58,6 +72,7 @@ class Snapshot:
         pods: Counts of pods by selector, and the terms that pods carry.
         namespaces: Labels of namespaces.
         workloads: What Services and controllers select.
+        budgets: The pod disruption budgets.
         is_what_if: Whether this is the cluster as it would be, not as it is.
     """
 
@@ -65,6 +80,7 @@ class Snapshot:
         "_columns",
         "_placed",
         "_state",
+        "budgets",
         "generation",
         "is_what_if",
         "namespaces",
@@ -80,6 +96,7 @@ class Snapshot:
         self.pods: PodIndex | WhatIfPodIndex = state.pods
         self.namespaces: Namespaces = state.namespaces
         self.workloads: Workloads = state.workloads
+        self.budgets: DisruptionBudgets = state.budgets
         self.is_what_if = False
 
     @property
@@ -222,6 +239,24 @@ class Snapshot:
         """``bool[rows]``: where one of these host ports collides with one in use."""
         return self._columns.host_ports.in_conflict(ports, rows)
 
+    def colliding_ports(self, ports: Iterable[HostPort]) -> dict[HostPort, Int32Array]:
+        """The host ports in use that collide with one of `ports`, with ``int32[rows]`` users."""
+        return self._columns.host_ports.colliding(ports)
+
+    def ranked_pods(self, rows: Int64Array) -> RankedRows:
+        """The pods on some rows in order of importance; not for a what-if snapshot."""
+        return self._state.ranked.of(rows, self.num_rows)
+
+    @property
+    def pod_sorts(self) -> Sequence[PodSort | None]:
+        """``code -> sort of pod``, as far as `ranked_pods` has met them."""
+        return self._state.ranked.sorts.values
+
+    def requests_by_sort(self) -> Int64Array:
+        """``int64[sorts + 1, resources + 3]``; see `RankedPods.requests`."""
+        self._columns.widen()
+        return self._state.ranked.requests()
+
     def get_pod(self, uid: str) -> PodInfo | None:
         """The pod with this UID, if it is on a node."""
         return self._placed.get(uid)
@@ -252,6 +287,15 @@ class Snapshot:
                 raise KeyError(node_name)
             added.append((pod.on_node(node_name), row))
         return self._what_if([], added)
+
+    def with_changes(
+        self, removed: Iterable[PodInfo], added: Iterable[PodInfo], row: int
+    ) -> Snapshot:
+        """The cluster as it would be with other pods on one row."""
+        name = self.node_names[row]
+        return self._what_if(
+            [(pod, row) for pod in removed], [(pod.on_node(name), row) for pod in added]
+        )
 
     def _placed_pod(self, uid: str) -> tuple[PodInfo, int]:
         pod = self._placed.get(uid)

@@ -13,9 +13,11 @@ from scheduler.api import Node, Pod, convert_object
 from scheduler.api.config import ConfigError, KubeSchedulerProfile
 from scheduler.api.meta import LabelSelector
 from scheduler.api.namespace import Namespace
+from scheduler.api.policy import PodDisruptionBudget
 from scheduler.api.strict_decoding import decode_struct
 from scheduler.framework import Framework, Registry, build_profile
 from scheduler.plugins import in_tree_registry
+from scheduler.queue.nominator import Nominator
 from scheduler.state import ClusterCache, PodInfo, make_pod_info
 
 Record = Mapping[str, Any]
@@ -56,9 +58,12 @@ class Cluster:
     objects: dict[str, Record] = field(default_factory=dict)
     nominations: dict[str, str] = field(default_factory=dict)
 
-    def nominated(self) -> list[tuple[PodInfo, str]]:
+    def nominated(self) -> Nominator:
         """All nominations as the cycle wants them."""
-        return [(self.pending[key], node) for key, node in self.nominations.items() if node]
+        nominator = Nominator()
+        for key, node in self.nominations.items():
+            nominator.nominate(self.pending[key], node)
+        return nominator
 
     def pod(self, key: str) -> PodInfo:
         """A pending pod with its present nomination."""
@@ -107,7 +112,12 @@ def build_framework(case: Record, class_cache_size: int = 1024) -> Framework:
 @cache
 def _framework(config: bytes, class_cache_size: int) -> Framework:
     errors: list[ConfigError] = []
-    profile = decode_struct(msgspec.json.decode(config), KubeSchedulerProfile, "", errors)
+    settings = msgspec.json.decode(config)
+    if not any(each["name"] == "DefaultPreemption" for each in settings.get("pluginConfig", ())):
+        # All nodes are candidates in the records.
+        all_nodes = {"name": "DefaultPreemption", "args": {"minCandidateNodesPercentage": 100}}
+        settings["pluginConfig"] = [*settings.get("pluginConfig", ()), all_nodes]
+    profile = decode_struct(settings, KubeSchedulerProfile, "", errors)
     if errors:
         raise ValueError("; ".join(map(str, errors)))
     return Framework(build_profile(profile, registry()), class_cache_size=class_cache_size)
@@ -130,11 +140,19 @@ def _add_workload(cluster: Cluster, item: Record) -> None:
     cluster.cache.workload_seen(item["kind"], metadata["namespace"], metadata["name"], wanted)
 
 
+def _add_budget(cluster: Cluster, item: Record) -> None:
+    cluster.cache.budget_seen(convert_object(PodDisruptionBudget, item))
+
+
 def _ignore(cluster: Cluster, item: Record) -> None:
-    """Storage objects and budgets belong to plugins that bring their own comparison."""
+    """Storage objects belong to plugins that bring their own comparison."""
 
 
-_ADD = {"Node": _add_node, "Namespace": _add_namespace} | dict.fromkeys(_SELECTING, _add_workload)
+_ADD = {
+    "Node": _add_node,
+    "Namespace": _add_namespace,
+    "PodDisruptionBudget": _add_budget,
+} | dict.fromkeys(_SELECTING, _add_workload)
 
 
 def _add_pod(cluster: Cluster, item: Record, pending: set[str]) -> None:

@@ -28,8 +28,8 @@ _FIELDS = (
     "unschedulablePlugins",
     "preFilterMessage",
     "filterMessage",
+    "message",
 )
-_PREEMPTION = "DefaultPreemption"
 _PER_NODE = ("nodes", "scores")
 
 
@@ -94,17 +94,12 @@ def judge_case(row: Record) -> Iterator[tuple[list[Difference], str]]:
         else:
             got = attempt(framework, cluster, key)
             differences = list(_compare(want, got))
-            if _waits_for_preemption(want):
-                left = "preemption"
             yield [Difference(case["id"], where, *each) for each in differences], left
         _follow(cluster, case, want)
 
 
 def _compare(want: Record, got: Answer) -> Iterator[tuple[str, object, object]]:
-    fields = list(_FIELDS)
-    if not _waits_for_preemption(want):
-        fields.append("message")
-    for name in fields:
+    for name in _FIELDS:
         expected = _without_missing(name, want.get(name))
         if expected == got.get(name):
             continue
@@ -112,6 +107,8 @@ def _compare(want: Record, got: Answer) -> Iterator[tuple[str, object, object]]:
             yield from _entries(name, expected, got[name])
         else:
             yield name, expected, got.get(name)
+    if "preemption" in want:
+        yield from _entries("preemption", want["preemption"], got.get("preemption", {}))
     if "preFilter" in want:
         expected = dict(want["preFilter"])
         expected["skippedPlugins"] = _present(expected.get("skippedPlugins", []))
@@ -135,13 +132,6 @@ def _without_missing(name: str, expected: object) -> object:
 
 def _present(plugins: list[str]) -> list[str]:
     return [plugin for plugin in plugins if plugin in registry()]
-
-
-def _waits_for_preemption(want: Record) -> bool:
-    """Whether the complete message depends on preemption, and there is none."""
-    if _PREEMPTION in registry() or "preemption" not in want:
-        return False
-    return bool(want["preemption"]["code"] != "Error")
 
 
 def _follow(cluster: Cluster, case: Record, want: Record) -> None:

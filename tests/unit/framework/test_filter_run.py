@@ -76,7 +76,7 @@ def test_the_diagnosis_counts_each_node_for_its_first_refusal(
     diagnosis = diagnose_filter(PreFilterOutcome(), result, snapshot.num_nodes)
     assert diagnosis.reason_counts == {"by A": 2, "by B": 2}
     assert diagnosis.unschedulable_plugins == {"A", "B"}
-    assert _names(cluster, np.flatnonzero(diagnosis.resolvable())) == ["n0", "n1"]
+    assert _names(cluster, np.flatnonzero(diagnosis.resolvable(snapshot))) == ["n0", "n1"]
 
 
 def test_only_the_nodes_named_by_pre_filter_are_asked(
