@@ -57,7 +57,6 @@ from scheduler.framework.preemption import (
 from scheduler.framework.profile import (
     ExtensionPoint,
     Profile,
-    absent_plugins,
     build_profile,
     default_plugins,
 )
@@ -111,7 +110,6 @@ __all__ = [
     "Timings",
     "VictimReview",
     "WaitingPod",
-    "absent_plugins",
     "build_profile",
     "default_normalize_score",
     "default_plugins",

@@ -10,7 +10,7 @@ import msgspec
 import structlog
 from cachetools import LRUCache
 
-from scheduler.api.instructions import PatchPodStatus
+from scheduler.api.instructions import ClearNomination, PatchPodStatus
 from scheduler.operator.api_client import LOST_ANSWER_ERRORS, ApiClient
 from scheduler.operator.api_error import ApiError
 from scheduler.operator.backoff import Backoff, Jitter, Sleep, is_worth_retrying
@@ -56,6 +56,10 @@ class PodStatusWriter:
         if uid not in self._queued:
             self._queued.add(uid)
             self._lane.add(uid)
+
+    def clear_nomination(self, instruction: ClearNomination) -> None:
+        """Have the nominated node removed soon, and the condition left as it is."""
+        self.patch(PatchPodStatus(instruction.pod, "", "", nominated_node_name=""))
 
     def forget(self, uid: str) -> None:
         """Drop what waits for a pod that was bound or is gone."""
@@ -123,6 +127,8 @@ class PodStatusWriter:
 def status_patch(instruction: PatchPodStatus, transition_time: str | None) -> bytes:
     """The strategic merge patch; conditions merge by type, so others stay untouched.
 
+    Without a reason the condition stays as it is.
+
     `transition_time` None keeps the condition's lastTransitionTime.
     """
     condition: dict[str, Any] = {
@@ -133,7 +139,7 @@ def status_patch(instruction: PatchPodStatus, transition_time: str | None) -> by
     }
     if transition_time is not None:
         condition["lastTransitionTime"] = transition_time
-    status: dict[str, Any] = {"conditions": [condition]}
+    status: dict[str, Any] = {"conditions": [condition]} if instruction.reason else {}
     if instruction.nominated_node_name is not None:
         # A strategic merge patch deletes a field by null.
         status["nominatedNodeName"] = instruction.nominated_node_name or None
@@ -141,7 +147,11 @@ def status_patch(instruction: PatchPodStatus, transition_time: str | None) -> by
 
 
 def _merged(waiting: PatchPodStatus | None, latest: PatchPodStatus) -> PatchPodStatus:
-    """The later one, keeping an earlier nomination it does not touch."""
-    if waiting is None or latest.nominated_node_name is not None:
+    """The later one, keeping what it does not touch of the earlier one."""
+    if waiting is None:
+        return latest
+    if not latest.reason:
+        return msgspec.structs.replace(waiting, nominated_node_name=latest.nominated_node_name)
+    if latest.nominated_node_name is not None:
         return latest
     return msgspec.structs.replace(latest, nominated_node_name=waiting.nominated_node_name)

@@ -9,6 +9,8 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 from scheduler.api.events import (
     AssignedPodGone,
     AssignedPodSeen,
+    DisruptionBudgetGone,
+    DisruptionBudgetSeen,
     Event,
     NamespaceGone,
     NamespaceSeen,
@@ -21,10 +23,18 @@ from scheduler.api.meta import LabelSelector
 from scheduler.api.namespace import Namespace
 from scheduler.api.node import Node
 from scheduler.api.pod import Pod
+from scheduler.api.policy import PodDisruptionBudget
 from scheduler.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
 
 ReflectedObject: TypeAlias = (
-    Pod | Node | Namespace | Service | ReplicationController | ReplicaSet | StatefulSet
+    Pod
+    | Node
+    | Namespace
+    | Service
+    | ReplicationController
+    | ReplicaSet
+    | StatefulSet
+    | PodDisruptionBudget
 )
 
 T = TypeVar("T", bound=ReflectedObject)
@@ -131,6 +141,13 @@ STATEFUL_SETS = Reflected(
     seen=_label_selector_seen("StatefulSet"),
     gone=_workload("StatefulSet"),
 )
+DISRUPTION_BUDGETS = Reflected(
+    kind="PodDisruptionBudget",
+    path="/apis/policy/v1/poddisruptionbudgets",
+    type=PodDisruptionBudget,
+    seen=DisruptionBudgetSeen,
+    gone=lambda identity: DisruptionBudgetGone(identity.namespace, identity.name),
+)
 
 ALL_REFLECTED = (
     NODES,
@@ -140,4 +157,5 @@ ALL_REFLECTED = (
     REPLICATION_CONTROLLERS,
     REPLICA_SETS,
     STATEFUL_SETS,
+    DISRUPTION_BUDGETS,
 )
