@@ -16,6 +16,8 @@ NAMESPACE = "default"
 NUM_ZONES = 10
 #: How many nodes `stowage bench core` measures with.
 CORE_SIZES = (500, 1_000, 5_000, 15_000)
+#: A workload of `stowage bench core` only, which needs nodes that are full.
+PREEMPTION = "preemption"
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
 
