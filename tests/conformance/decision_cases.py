@@ -51,12 +51,15 @@ class Cluster:
         pending: The pods still to be scheduled, by ``namespace/name``.
         objects: Their objects.
         nominations: Where room is being made, by pod.
+        forgotten_ports: Nodes whose pods still have a host port of a pod that was evicted.
+            kube-scheduler takes such a port for free: its cache keeps the ports of a node as a set.
     """
 
     cache: ClusterCache = field(default_factory=ClusterCache)
     pending: dict[str, PodInfo] = field(default_factory=dict)
     objects: dict[str, Record] = field(default_factory=dict)
     nominations: dict[str, str] = field(default_factory=dict)
+    forgotten_ports: set[str] = field(default_factory=set)
 
     def nominated(self) -> Nominator:
         """All nominations as the cycle wants them."""
@@ -78,7 +81,16 @@ class Cluster:
     def evict(self, keys: Iterable[str]) -> None:
         """Delete pods that are on nodes, or were placed on one in this case."""
         for key in keys:
-            self.cache.pod_gone(self.objects[key]["metadata"].get("uid", key))
+            gone = self.cache.pod_gone(self.objects[key]["metadata"].get("uid", key))
+            if gone is not None and gone.pod_class.host_ports:
+                left = self.cache.pods_on(gone.node_name)
+                ports = {port for other in left for port in other.pod_class.host_ports}
+                if ports.intersection(gone.pod_class.host_ports):
+                    self.forgotten_ports.add(gone.node_name)
+
+    def misses_ports(self, key: str) -> bool:
+        """Whether kube-scheduler may put a pod beside another one with the same host port."""
+        return bool(self.forgotten_ports and self.pending[key].pod_class.host_ports)
 
     def uses_tying_volumes(self, key: str) -> bool:
         """Whether the volume plugins have something to say about a pod."""
