@@ -12,7 +12,7 @@ makes it taken. A decision equal to kube-scheduler's needs the same; the live co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from functools import cached_property, partial
 
 import numpy as np
@@ -113,6 +113,14 @@ class RowWhatIf:
             pods = self.ranked.pods[position]
             off = [pods[slot] for slot in np.flatnonzero(self._removed[position]).tolist()]
         return self.snapshot.with_changes(off, added, row)
+
+    def pods_left(self, position: int) -> list[PodInfo]:
+        """The pods on a row that are not taken off."""
+        pods = self.ranked.pods[position]
+        if self._removed is None:
+            return list(pods)
+        removed = self._removed[position].tolist()
+        return [pod for pod, is_off in zip(pods, removed, strict=False) if not is_off]
 
     def removed_values(
         self, positions: Int64Array, question: Hashable, ask: PodValue
@@ -260,6 +268,12 @@ class RowChanges:
         return self.sum(
             ("carrying", which, term), lambda pod_class, _: pod_class.terms[which].count(term)
         )
+
+    def pods(self, place: int) -> Collection[PodInfo]:
+        """The pods on one node of the view, with those that came and without those that left."""
+        view = self._view
+        left = view.what_if.pods_left(int(view.positions[place]))
+        return left if view.added is None else [*left, *view.added[place]]
 
     def terms_added(self, which: TermKind) -> set[AffinityTerm]:
         """The (anti)affinity terms of pods that came."""

@@ -220,7 +220,6 @@ async def _room_is_made(api: ApiClient) -> None:
     """A pod that matters takes the place of one that does not."""
     await api.create(PRIORITY_CLASSES, {"metadata": {"name": "high"}, "value": 1000})
     whole_node = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "4"}}}]
-    await api.create(NODES, node("n2"))
     humble = pod("humble", schedulerName="stowage", containers=whole_node)
     humble["spec"]["terminationGracePeriodSeconds"] = 0
     await api.create(PODS, humble)
