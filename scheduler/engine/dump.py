@@ -9,7 +9,7 @@ from scheduler.queue.queued_pod import QueuedPod
 
 
 def dump_machine(machine: Machine) -> dict[str, Any]:
-    """Nodes with their pods, pods by queue, bindings under way; costs a pass over everything."""
+    """Nodes with their pods, pods by queue, what is under way; costs a pass over everything."""
     snapshot = machine.cache.snapshot()
     return {
         "nodes": {
@@ -43,6 +43,15 @@ def dump_machine(machine: Machine) -> dict[str, Any]:
             consultation.info.key: "with extenders" if consultation.is_out else "waiting"
             for consultation in machine.consultations
         },
+        "preemptions": [
+            {
+                "preemptor": under_way.preemptor.key,
+                "node": under_way.node_name,
+                "awaited": sorted(under_way.awaited),
+                "last": under_way.last.key,
+            }
+            for under_way in machine.preemptions.values()
+        ],
         "unconfirmed": [reference.key for reference, _ in machine.unconfirmed.values()],
     }
 

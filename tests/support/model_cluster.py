@@ -18,6 +18,7 @@ from scheduler.api.events import (
     BindFailed,
     BindSucceeded,
     Event,
+    EvictionFinished,
     NodeGone,
     NodeSeen,
     PendingPodGone,
@@ -25,12 +26,15 @@ from scheduler.api.events import (
 )
 from scheduler.api.instructions import (
     BindPod,
+    ClearNomination,
     ConsultExtenders,
+    EvictPod,
     Instruction,
     PatchPodStatus,
     PodReference,
     ReadPod,
 )
+from scheduler.api.meta import Condition
 from scheduler.api.node import Node
 from scheduler.api.pod import Pod
 from scheduler.api.resources import node_allocatable, pod_requests
@@ -52,6 +56,8 @@ class ModelCluster:
         answers: Undelivered outcomes of instructions.
         lost_answers: How many of the coming bindings are made but answered late.
         refusals: How many of the coming bindings are refused with a conflict.
+        failing_evictions: How many of the coming evictions are refused.
+        terminating: Pods that the kubelet has been told to end, by UID.
         questions: What extenders were asked and have not answered.
     """
 
@@ -64,6 +70,8 @@ class ModelCluster:
     late_answers: deque[Event] = field(default_factory=deque)
     lost_answers: int = 0
     refusals: int = 0
+    failing_evictions: int = 0
+    terminating: set[str] = field(default_factory=set)
     questions: deque[ConsultExtenders] = field(default_factory=deque)
     conditions: dict[str, str] = field(default_factory=dict)
     revision: int = 0
@@ -88,6 +96,12 @@ class ModelCluster:
             self.assigned_watch.append(AssignedPodGone(namespace, name, uid))
         else:
             self.pending_watch.append(PendingPodGone(namespace, name, uid))
+
+    def end_terminating(self) -> None:
+        """The kubelets have ended the pods that were to end."""
+        for uid in sorted(self.terminating):
+            self.delete_pod(uid)
+        self.terminating.clear()
 
     def add_node(self, node: Node) -> None:
         """A node joins or changes."""
@@ -116,8 +130,14 @@ class ModelCluster:
                     self._answer_read(instruction.pod)
                 case ConsultExtenders():
                     self.questions.append(instruction)
+                case EvictPod():
+                    self._carry_out_eviction(instruction)
+                case ClearNomination():
+                    self._nominate(instruction.pod.uid, "")
                 case PatchPodStatus():
                     self.conditions[instruction.pod.uid] = instruction.message
+                    if instruction.nominated_node_name is not None:
+                        self._nominate(instruction.pod.uid, instruction.nominated_node_name)
 
     def deliver(self, engine: Engine, now: float, *, watches: str = "pending assigned") -> None:
         """Let the engine see everything these watches and the answers hold."""
@@ -183,6 +203,35 @@ class ModelCluster:
             late = self.lost_answers > 0
             self.lost_answers -= late
             (self.late_answers if late else self.answers).append(BindSucceeded(uid, node_name))
+
+    def _carry_out_eviction(self, instruction: EvictPod) -> None:
+        victim, preemptor_uid = instruction.victim, instruction.preemptor.uid
+        pod = self.pods.get(victim.uid)
+        if self.failing_evictions:
+            self.failing_evictions -= 1
+            self.answers.append(EvictionFinished(preemptor_uid, victim, error="refused"))
+            return
+        self.answers.append(EvictionFinished(preemptor_uid, victim, was_deleted=pod is not None))
+        if pod is None:
+            return
+        if not pod.spec.node_name:
+            self.delete_pod(victim.uid)
+            return
+        condition = Condition("DisruptionTarget", "True", "PreemptionByScheduler")
+        metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp="2026-01-02T00:00:00Z")
+        status = msgspec.structs.replace(pod.status, conditions=(condition,))
+        pod = self._store(msgspec.structs.replace(pod, metadata=metadata, status=status))
+        self.terminating.add(victim.uid)
+        self.assigned_watch.append(AssignedPodSeen(pod))
+
+    def _nominate(self, uid: str, node_name: str) -> None:
+        pod = self.pods.get(uid)
+        if pod is None or pod.spec.node_name:
+            return
+        status = msgspec.structs.replace(pod.status, nominated_node_name=node_name)
+        self.pending_watch.append(
+            PendingPodSeen(self._store(msgspec.structs.replace(pod, status=status)))
+        )
 
     def _answer_read(self, reference: PodReference) -> None:
         pod = self.pods.get(reference.uid)
