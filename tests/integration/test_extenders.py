@@ -109,7 +109,7 @@ class Cluster:
             }
             await self._api.post(NODES, node)
 
-    async def add_pod(self, name: str, spec: Json | None = None, **limits: str) -> None:
+    async def add_pod(self, name: str, spec: Json | None = None, /, **limits: str) -> None:
         resources = {"requests": limits, "limits": limits}
         container = {"name": "c", "image": "registry.k8s.io/pause:3.10", "resources": resources}
         pod = {
