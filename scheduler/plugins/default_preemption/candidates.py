@@ -46,7 +46,8 @@ def find_candidates(dry_run: DryRun, snapshot: Snapshot, rows: Int64Array, wante
     search = Search()
     num_clean = start = 0
     while start < len(rows):
-        missing = max(wanted - search.num_found, _LEAST_NODES_AT_ONCE)
+        # Where few nodes will do, more and more are looked at together.
+        missing = max(wanted - search.num_found, start, _LEAST_NODES_AT_ONCE)
         chunk = rows[start : start + missing]
         start += len(chunk)
         found = select_victims(dry_run.on(snapshot, chunk), dry_run.pod.priority)
