@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from scheduler.api.instructions import EmitEvent, PatchPodStatus
 from scheduler.engine.machine import Machine
 from scheduler.queue.queued_pod import QueuedPod
@@ -44,6 +46,7 @@ def give_back_to_queue(
         machine.reported.pop(info.uid, None)
         machine.problem(f"Pod {info.key}", f"not tried again, no profile: {failure.message}")
         return
+    nominated_before = machine.queue.nominator.node_of(info.uid)
     place = machine.queue.add_unschedulable(
         queued,
         now,
@@ -54,6 +57,9 @@ def give_back_to_queue(
     if failure.nominated_node_name is not None and place is not None:
         # Known here before the watch shows it: the next pod must not take the place.
         machine.queue.nominator.nominate(queued.info, failure.nominated_node_name)
+    if nominated_before is not None:
+        # Written or about to be, whether or not the watch has shown it.
+        info = replace(info, nominated_node_name=nominated_before)
     report_failure(machine, info, failure)
 
 

@@ -7,6 +7,7 @@ is asked of pods is asked once per sort and looked up per pod.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -114,6 +115,13 @@ class RankedPods:
             self._requests[code] = 0
             self._note_requests(code, pod.pod_class)
         return code
+
+    def outdated(self) -> Iterator[int]:
+        """Rows whose order is not that of their pods though nobody noted a change; none."""
+        for row, pods in enumerate(self._columns.pods):
+            is_known = row not in self._pods.reordered
+            if is_known and list(pods) != sorted(self._pods.on_row(row), key=_rank_of):
+                yield row
 
     def _rank(self, row: int) -> None:
         columns = self._columns

@@ -186,9 +186,8 @@ class RowLocalView(NodeView):
         self.positions = positions
         self.added = added
         used = what_if.used[positions]
-        for place, pods in enumerate(added or ()):
-            for pod in pods:
-                _add_usage(used[place], pod, what_if.snapshot)
+        if added is not None:
+            _add_usage(used, added, what_if.snapshot)
         self._used = used
         self.changes = RowChanges(self)
 
@@ -305,8 +304,19 @@ def _usage(snapshot: Snapshot, rows: Int64Array) -> Int64Array:
     return np.concatenate(parts, axis=1)
 
 
-def _add_usage(used: Int64Array, pod: PodInfo, snapshot: Snapshot) -> None:
-    for column, amount in snapshot.resources.request_items(pod.pod_class):
-        if column < len(used) - 3:  # nobody asks for a resource that is new since
-            used[column] += amount
-    used[-3:] += (pod.pod_class.nonzero_cpu_milli, pod.pod_class.nonzero_memory_bytes, 1)
+def _add_usage(used: Int64Array, added: Sequence[Sequence[PodInfo]], snapshot: Snapshot) -> None:
+    """Add to ``used[nodes]`` what the pods added to each node take."""
+    codes: dict[PodClass, int] = {}
+    places, classes = [], []
+    for place, pods in enumerate(added):
+        for pod in pods:
+            places.append(place)
+            classes.append(codes.setdefault(pod.pod_class, len(codes)))
+    table = np.zeros((len(codes), used.shape[1]), dtype=np.int64)
+    for pod_class, code in codes.items():
+        for column, amount in snapshot.resources.request_items(pod_class):
+            if column < used.shape[1] - 3:  # nobody asks for a resource that is new since
+                table[code, column] = amount
+        table[code, -3:] = (pod_class.nonzero_cpu_milli, pod_class.nonzero_memory_bytes, 1)
+    if places:
+        np.add.at(used, places, table[classes])

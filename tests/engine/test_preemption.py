@@ -295,6 +295,21 @@ def test_a_pod_nobody_can_make_room_for_says_so_and_loses_its_nomination(world: 
     )
 
 
+def test_a_nomination_of_no_use_is_cleared_even_if_the_watch_never_showed_it(world: World) -> None:
+    world.nodes("n0")
+    world.running("a", "n0")
+    world.running("b", "n0")
+    world.pending("p")
+    (eviction,) = of_type(EvictPod, world.schedule())
+    world.gone(eviction.victim.name)
+    world.evicted(eviction)
+    for name in ("c", "d"):
+        world.running(name, "n0", cpu="2", priority=HIGHER)
+    world.gone("a" if eviction.victim.name == "b" else "b")
+    (patch,) = of_type(PatchPodStatus, world.schedule(after_s=20))
+    assert patch.nominated_node_name == ""
+
+
 def test_victims_that_a_budget_protects_are_spared_where_others_will_do(world: World) -> None:
     world.nodes("n0", "n1")
     world.running("guarded", "n0", cpu="2", labels={"app": "db"}, priority=LOW)
