@@ -11,6 +11,10 @@ scores that need no normalising are kept merged, so that the second pod of a cla
 array operations. Reasons for rejections are not kept but worked out when somebody asks, which is
 only after no node was found.
 
+How room is made: PostFilter plugins get a `DryRun`, which filters many nodes at once, each as it
+would be without some of its own pods (`preemption`, `row_filter`), and leave a `Preemption`.
+Nominated pods are counted in the same way (`nominated`).
+
 Invariants:
     - Cached and uncached answers are equal (a property test holds them to it).
     - What-if snapshots never touch the cache.
