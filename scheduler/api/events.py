@@ -14,9 +14,11 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from scheduler.api.instructions import PodReference, VictimsOnNode
 from scheduler.api.namespace import Namespace
 from scheduler.api.node import Node
 from scheduler.api.pod import Pod
+from scheduler.api.policy import PodDisruptionBudget
 from scheduler.api.selectors import LabelSelector
 from scheduler.api.status import Code
 from scheduler.api.volume import StorageObject
@@ -212,6 +214,19 @@ class StorageGone(msgspec.Struct, frozen=True, tag=True):
     name: str
 
 
+class DisruptionBudgetSeen(msgspec.Struct, frozen=True, tag=True):
+    """A PodDisruptionBudget was added or changed."""
+
+    budget: PodDisruptionBudget
+
+
+class DisruptionBudgetGone(msgspec.Struct, frozen=True, tag=True):
+    """A PodDisruptionBudget was deleted."""
+
+    namespace: str
+    name: str
+
+
 class ObjectInvalid(msgspec.Struct, frozen=True, tag=True):
     """An object could not be understood; what it said before, if anything, still holds.
 
@@ -316,6 +331,38 @@ class ExtendersAnswered(msgspec.Struct, frozen=True, tag=True):
     error: str = ""
 
 
+class VictimsReviewed(msgspec.Struct, frozen=True, tag=True):
+    """The extenders said which preemptions for a pod they leave, or one of them failed.
+
+    Attributes:
+        uid: Of the preemptor.
+        number: Of the consultation; an answer to an earlier one is of no use.
+        candidates: By node name, what is left; the victims may be others than asked about.
+        error: Why there is no answer; empty if there is one.
+    """
+
+    uid: str
+    number: int
+    candidates: dict[str, VictimsOnNode] = msgspec.field(default_factory=dict)
+    error: str = ""
+
+
+class EvictionFinished(msgspec.Struct, frozen=True, tag=True):
+    """A victim is being deleted, was gone already, or could not be evicted.
+
+    Attributes:
+        preemptor_uid: Whom it was to make room for.
+        victim: The pod.
+        was_deleted: Whether it was this eviction that deleted it.
+        error: Why it is still there; empty if it is not.
+    """
+
+    preemptor_uid: str
+    victim: PodReference
+    was_deleted: bool = False
+    error: str = ""
+
+
 class ConfigurationChanged(msgspec.Struct, frozen=True, tag=True):
     """From the next cycle on another configuration holds; the shell has found it valid.
 
@@ -341,6 +388,8 @@ Event: TypeAlias = (
     | WorkloadGone
     | StorageSeen
     | StorageGone
+    | DisruptionBudgetSeen
+    | DisruptionBudgetGone
     | ObjectInvalid
     | PreBindFinished
     | VolumesWritten
@@ -350,5 +399,7 @@ Event: TypeAlias = (
     | WaitingPodRejected
     | PodsActivated
     | ExtendersAnswered
+    | VictimsReviewed
+    | EvictionFinished
     | ConfigurationChanged
 )

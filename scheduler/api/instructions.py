@@ -116,6 +116,69 @@ class ConsultExtenders(msgspec.Struct, frozen=True, tag=True):
     extenders: tuple[int, ...]
 
 
+class VictimsOnNode(msgspec.Struct, frozen=True):
+    """What a preemption would do on a node: pods to be evicted, most important first.
+
+    `num_violations` is how many of them a disruption budget does not allow to be evicted.
+    """
+
+    pods: tuple[PodReference, ...]
+    num_violations: int = 0
+
+
+class ConsultOnVictims(msgspec.Struct, frozen=True, tag=True):
+    """Ask extenders which of these preemptions to leave, then answer with ``VictimsReviewed``.
+
+    `candidates` are by node name; `extenders` and `number` are as in ``ConsultExtenders``.
+    """
+
+    pod: PodReference
+    number: int
+    candidates: dict[str, VictimsOnNode]
+    extenders: tuple[int, ...]
+
+
+class EvictPod(msgspec.Struct, frozen=True, tag=True):
+    """Give a victim the DisruptionTarget condition, delete it, answer with ``EvictionFinished``.
+
+    `scheduler_name` is the preemptor's profile.
+    """
+
+    victim: PodReference
+    preemptor: PodReference
+    scheduler_name: str
+
+
+class ClearNomination(msgspec.Struct, frozen=True, tag=True):
+    """Remove the nominated node from a pod's status: a more important pod has taken it."""
+
+    pod: PodReference
+
+
+class PreemptionAttempted(msgspec.Struct, frozen=True, tag=True):
+    """Preemption was tried for a pod; for the metrics and the log.
+
+    Attributes:
+        pod: The preemptor.
+        node_name: Where it makes room; empty if nowhere.
+        num_victims: How many pods have to go there, those on their way out included; 0 if nobody
+            is evicted for it.
+    """
+
+    pod: PodReference
+    node_name: str = ""
+    num_victims: int = 0
+
+
+class PreemptionFinished(msgspec.Struct, frozen=True, tag=True):
+    """All victims of a pod are on their way out, or one could not be evicted (`is_error`)."""
+
+    pod: PodReference
+    node_name: str
+    is_error: bool
+    duration_s: float
+
+
 class ReadPod(msgspec.Struct, frozen=True, tag=True):
     """Read a pod back whose binding the watch has not confirmed.
 
@@ -147,7 +210,10 @@ class PatchPodStatus(msgspec.Struct, frozen=True, tag=True):
 
 
 class EmitEvent(msgspec.Struct, frozen=True, tag=True):
-    """Record an events.k8s.io/v1 Event about a pod; `event_type` is Normal or Warning."""
+    """Record an events.k8s.io/v1 Event about a pod; `event_type` is Normal or Warning.
+
+    `related` is another pod that has to do with it.
+    """
 
     pod: PodReference
     event_type: str
@@ -155,6 +221,7 @@ class EmitEvent(msgspec.Struct, frozen=True, tag=True):
     action: str
     note: str
     scheduler_name: str
+    related: PodReference | None = None
 
 
 class AttemptResult(msgspec.Struct, frozen=True, tag=True):
@@ -231,6 +298,11 @@ Instruction: TypeAlias = (
     | BindPod
     | BindByExtender
     | ConsultExtenders
+    | ConsultOnVictims
+    | EvictPod
+    | ClearNomination
+    | PreemptionAttempted
+    | PreemptionFinished
     | ReadPod
     | PatchPodStatus
     | EmitEvent

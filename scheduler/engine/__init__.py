@@ -13,6 +13,7 @@ What always holds between calls (`Engine.validate`):
 - a pod popped from the queue waits at Permit or for extenders, and only such pods are in flight:
   after Permit nothing can find a pod unschedulable any more, so no events are kept for it;
 - a pod being bound is assumed on its node in the cache;
+- evictions under way wait for an answer;
 - what the cache keeps up incrementally equals a count from scratch.
 
 A lost answer is not a failure. The dispatcher reports a binding as failed only when the API
@@ -26,6 +27,10 @@ watches show, and the time limit is a deadline like any other. So it is in the j
 Another configuration arrives as an event (`ConfigurationChanged`) and holds from the next cycle on:
 queue and cache stay, frameworks are new, a pod being bound ends under the framework it began with.
 As an event it is in the journal, and a replay changes configurations where the engine did.
+
+Preemption is decided in the cycle and carried out here (`preemptions`): victims are evicted by
+instruction, the last one last, and the pod they go for is gated meanwhile. Nothing of that has to
+survive the process: the nomination and the victims' condition are in the API server.
 
 Rejected: an expiry of assumed pods (it frees room that is taken), a task per pod (its state could
 not be replayed), and callbacks into the shell (an instruction can be tested by equality).

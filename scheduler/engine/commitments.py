@@ -200,6 +200,21 @@ def pending_pod_gone(machine: Machine, uid: str, now: float) -> bool:
     return True
 
 
+def cancel_unbound(machine: Machine, uid: str, now: float) -> bool:
+    """Give a pod back to the queue whose place a preemptor takes; False if it is too late.
+
+    It is too late once the Binding is sent, and for a pod that is bound: those have to be deleted.
+    Nobody's event will help the pod more than time, so it is tried again after its backoff.
+    """
+    cycle = machine.bindings.get(uid)
+    if cycle is None or cycle.phase is BindingPhase.BINDING:
+        return False
+    if cycle.phase is BindingPhase.PRE_BINDING:
+        machine.emit(StopPreBind(cycle.reference))
+    _end_unbound(machine, cycle, unschedulable("preempted"), now)
+    return True
+
+
 def read_back_unconfirmed(machine: Machine, now: float) -> None:
     """Ask for the pods that were bound a while ago and that the watch has not shown.
 

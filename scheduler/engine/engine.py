@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -15,10 +16,11 @@ from scheduler.api.status import Status
 from scheduler.engine import commitments, observation, storage_observation
 from scheduler.engine.attempts import attempt_pod, resume_pod
 from scheduler.engine.dump import dump_machine
-from scheduler.engine.extenders import extenders_answered
+from scheduler.engine.extenders import extenders_answered, victims_reviewed
 from scheduler.engine.invariants import check_invariants
 from scheduler.engine.journal import Handled, Journal, Scheduled
 from scheduler.engine.machine import Machine
+from scheduler.engine.preemptions import eviction_finished, is_preempting
 from scheduler.engine.reconfiguration import configuration_changed
 from scheduler.engine.settings import Configure
 from scheduler.framework import Framework, Timings, WaitingPod
@@ -43,6 +45,8 @@ _HANDLERS: Mapping[type[Any], Handler] = {
     events.WorkloadGone: observation.workload_gone,
     events.StorageSeen: storage_observation.storage_seen,
     events.StorageGone: storage_observation.storage_gone,
+    events.DisruptionBudgetSeen: observation.disruption_budget_seen,
+    events.DisruptionBudgetGone: observation.disruption_budget_gone,
     events.ObjectInvalid: observation.object_invalid,
     events.VolumesWritten: commitments.volumes_written,
     events.PreBindFinished: commitments.pre_bind_finished,
@@ -52,6 +56,8 @@ _HANDLERS: Mapping[type[Any], Handler] = {
     events.WaitingPodRejected: commitments.waiting_pod_rejected,
     events.PodsActivated: commitments.pods_activated,
     events.ExtendersAnswered: extenders_answered,
+    events.VictimsReviewed: victims_reviewed,
+    events.EvictionFinished: eviction_finished,
     events.ConfigurationChanged: configuration_changed,
 }
 
@@ -83,6 +89,8 @@ class Engine:
         extenders: Extenders = NO_EXTENDERS,
     ) -> None:
         self._machine = Machine(frameworks, ClusterCache(), queue, self._choose, timer, extenders)
+        for framework in frameworks.values():
+            framework.gate_by(partial(is_preempting, self._machine))
         self._choose_index = choose
         self._choices: list[int] = []
         self.journal = journal

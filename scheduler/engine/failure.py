@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from scheduler.api.instructions import EmitEvent
 from scheduler.engine.machine import Machine
 from scheduler.queue.queued_pod import QueuedPod
@@ -45,6 +47,7 @@ def give_back_to_queue(
         machine.statuses.forget(info.uid)
         machine.problem(f"Pod {info.key}", f"not tried again, no profile: {failure.message}")
         return
+    nominated_before = machine.queue.nominator.node_of(info.uid)
     place = machine.queue.add_unschedulable(
         queued,
         now,
@@ -55,8 +58,12 @@ def give_back_to_queue(
     if place is None:
         machine.statuses.forget(info.uid)
         return
-    machine.queue.nominator.nominate(queued.info, failure.nominated_node_name)
-    report_failure(machine, queued.info, failure)
+    info = queued.info
+    machine.queue.nominator.nominate(info, failure.nominated_node_name)
+    if nominated_before is not None:
+        # Written or about to be, whether or not the watch has shown it.
+        info = replace(info, nominated_node_name=nominated_before)
+    report_failure(machine, info, failure)
 
 
 def report_failure(machine: Machine, info: PodInfo, failure: Failure) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from scheduler.api.extenders import NO_EXTENDERS, Extenders
 from scheduler.api.instructions import Instruction, PodReference, ReportProblem
@@ -17,6 +18,9 @@ from scheduler.engine.stages import Stages
 from scheduler.framework import CycleState, Framework, TimedFramework, Timings
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.state.cache import ClusterCache
+
+if TYPE_CHECKING:
+    from scheduler.engine.preemptions import PreemptionUnderWay
 
 
 @dataclass(slots=True)
@@ -40,6 +44,7 @@ class Machine:
             bind.
         next_start_row: Where the next search starts if it is limited by
             ``percentageOfNodesToScore``, so that all nodes have their turn.
+        preemptions: Evictions under way, by the UID of the pod they make room for.
         outbox: Instructions gathered by the call in progress.
     """
 
@@ -61,6 +66,7 @@ class Machine:
     permit_since: dict[str, float] = field(default_factory=dict)
     volume_errors: Counter[str] = field(default_factory=Counter)
     next_start_row: int = 0
+    preemptions: dict[str, PreemptionUnderWay] = field(default_factory=dict)
     outbox: list[Instruction] = field(default_factory=list)
 
     def __post_init__(self) -> None:

@@ -15,6 +15,8 @@ from scheduler.api.events import (
     AssignedPodGone,
     AssignedPodSeen,
     ClusterEvent,
+    DisruptionBudgetGone,
+    DisruptionBudgetSeen,
     EventResource,
     NamespaceGone,
     NamespaceSeen,
@@ -177,6 +179,16 @@ def workload_seen(machine: Machine, event: WorkloadSeen, _now: float) -> None:
 def workload_gone(machine: Machine, event: WorkloadGone, _now: float) -> None:
     """A Service, controller or set is gone."""
     machine.cache.workload_gone(event.kind, event.namespace, event.name)
+
+
+def disruption_budget_seen(machine: Machine, event: DisruptionBudgetSeen, _now: float) -> None:
+    """A budget says which victims cost more than others."""
+    machine.cache.budget_seen(event.budget)
+
+
+def disruption_budget_gone(machine: Machine, event: DisruptionBudgetGone, _now: float) -> None:
+    """A budget is gone."""
+    machine.cache.budget_gone(event.namespace, event.name)
 
 
 def object_invalid(machine: Machine, event: ObjectInvalid, _now: float) -> None:

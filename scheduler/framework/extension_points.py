@@ -107,6 +107,15 @@ class PreEnqueuePlugin(Plugin, Protocol):
 
 
 @runtime_checkable
+class PreemptionGate(Plugin, Protocol):
+    """Keeps preemptors out of the queue while their victims are being evicted."""
+
+    def gate_by(self, is_preempting: Callable[[str], bool]) -> None:
+        """Take the engine's word, by UID, on who has evictions under way."""
+        ...
+
+
+@runtime_checkable
 class QueueSortPlugin(Plugin, Protocol):
     """Orders the active queue; a key instead of Less, so a heap needs no callbacks."""
 
@@ -126,7 +135,23 @@ class PreFilterPlugin(Plugin, Protocol):
 
 @runtime_checkable
 class FilterPlugin(Plugin, Protocol):
-    """Refuses nodes."""
+    """Refuses nodes.
+
+    Preemption and nominated pods are judged by row-local views: many nodes at once, each shown as
+    it would be if pods came to it or left it and no other node changed (`RowLocalView`). Such a
+    view answers `requested`, `nonzero_requested`, `num_pods` and `ports_in_conflict` for each
+    node's own what-if; its `snapshot` is the cluster without any change. A plugin that reads
+    anything else of pods, of its node or of others, corrects it by ``nodes.changes``, which is
+    None for all other views: ``changes.sum(question, ask)`` is how much more of something each
+    node itself has, ``changes.count_matching`` and ``changes.count_carrying`` count like the
+    pod index. PreFilter is not run again: its state is of the cluster without any change, as is
+    what it skips. (These stand for ``AddPod`` and ``RemovePod`` of ``PreFilterExtensions``.)
+
+    A plugin that does so says ``row_local = True``; one with ``Reads.NODE`` need not. Any other
+    is asked about one node at a time, each in a what-if snapshot of the whole cluster with its
+    PreFilter run on it before: the same answer, but slow, so no plugin of this project may do
+    without it.
+    """
 
     @property
     def filter_reads(self) -> Reads:
@@ -140,7 +165,11 @@ class FilterPlugin(Plugin, Protocol):
 
 @runtime_checkable
 class PostFilterPlugin(Plugin, Protocol):
-    """Called when no node was feasible; may make room and nominate a node."""
+    """Called when no node was feasible; may make room and nominate a node.
+
+    It finds a `DryRun` in the cycle's state, and leaves a `Preemption` there for the engine, which
+    evicts the victims.
+    """
 
     def post_filter(
         self, state: CycleState, pod: PodInfo, snapshot: Snapshot, diagnosis: Any

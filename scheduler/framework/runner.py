@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from scheduler.api.events import ClusterEvent, QueueingHint
@@ -34,6 +34,7 @@ from scheduler.framework.extension_points import (
     PostBindPlugin,
     PostFilterPlugin,
     PreBindPlugin,
+    PreemptionGate,
     PreEnqueuePlugin,
     PreFilterPlugin,
     PreScorePlugin,
@@ -45,10 +46,12 @@ from scheduler.framework.extension_points import (
 from scheduler.framework.failure import failed
 from scheduler.framework.filter_result import FilterResult
 from scheduler.framework.filter_run import FilterRun
-from scheduler.framework.nominated import Nominations, overrule_nominated
+from scheduler.framework.nominated import NO_NOMINATIONS, Nominations, overrule_nominated
 from scheduler.framework.post_filter_run import PostFilterOutcome, run_post_filter_plugins
 from scheduler.framework.pre_filter_run import PreFilterOutcome, run_pre_filter_plugins
+from scheduler.framework.preemption import DryRun, VictimReview
 from scheduler.framework.profile import ExtensionPoint, Profile
+from scheduler.framework.row_filter import RowFilter
 from scheduler.framework.score_run import ScoreResult, ScoreRun
 from scheduler.framework.verdict import Int64Array
 from scheduler.state.pod_info import PodInfo
@@ -153,7 +156,7 @@ class Framework:
         pod: PodInfo,
         snapshot: Snapshot,
         node_names: frozenset[str] | None = None,
-        nominated: Nominations = (),
+        nominated: Nominations = NO_NOMINATIONS,
     ) -> FilterResult:
         """Judge all nodes, or those of `node_names`.
 
@@ -170,15 +173,42 @@ class Framework:
         """
         result = self._filters.run(state, pod, snapshot, node_names)
         self.evaluations.add(FILTER, state.skip_filter, result.num_evaluated)
-        if not nominated:
+        if not len(nominated):
             return result
-        return overrule_nominated(self._filters, self._pre_filter, pod, result, nominated, state)
+        return overrule_nominated(self._row_filter(state, pod), pod, result, nominated)
+
+    def prepare_post_filter(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        nominated: Nominations,
+        choose: Callable[[int], int],
+        review: VictimReview | None = None,
+    ) -> None:
+        """Leave in `state` what a plugin needs that makes room by taking pods away.
+
+        Args:
+            state: After PreFilter.
+            pod: The pod.
+            nominated: All nominations in the cluster.
+            choose: Gives an index below its argument.
+            review: What extenders left of the candidates, if they have been asked.
+        """
+        state.write(DryRun(self._row_filter(state, pod), pod, nominated, choose))
+        if review is not None:
+            state.write(review)
 
     def run_post_filter(
         self, state: CycleState, pod: PodInfo, snapshot: Snapshot, diagnosis: Diagnosis
     ) -> PostFilterOutcome:
         """Try to make room for a pod that fits nowhere."""
         return run_post_filter_plugins(self._post_filter, state, pod, snapshot, diagnosis)
+
+    def gate_by(self, is_preempting: Callable[[str], bool]) -> None:
+        """Tell the plugins that gate preemptors whom evictions are under way for."""
+        for plugin in self.profile.instances.values():
+            if isinstance(plugin, PreemptionGate):
+                plugin.gate_by(is_preempting)
 
     def run_pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
         """Prepare scoring of the feasible `nodes`; anything but success ends the cycle."""
@@ -263,6 +293,9 @@ class Framework:
             PluginFailed: A plugin raised, or none takes the pod.
         """
         return binding_run.run_bind_plugins(self._bind, state, pod, node_name)
+
+    def _row_filter(self, state: CycleState, pod: PodInfo) -> RowFilter:
+        return RowFilter(self._filters.active(state).all, state, pod)
 
     def run_post_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
         """Tell the plugins that the pod was bound.

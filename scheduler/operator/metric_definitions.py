@@ -144,6 +144,19 @@ PREEMPTION_ATTEMPTS = Definition(
     "Total preemption attempts in the cluster till now",
     stability=Stability.STABLE,
 )
+PREEMPTION_GOROUTINES_DURATION = Definition(
+    Kind.HISTOGRAM,
+    "scheduler_preemption_goroutines_duration_seconds",
+    "Duration in seconds for running goroutines for the preemption.",
+    ("result",),
+    buckets=exponential_buckets(0.01, 2, 20),
+)
+PREEMPTION_GOROUTINES_EXECUTION = Definition(
+    Kind.COUNTER,
+    "scheduler_preemption_goroutines_execution_total",
+    "Number of preemption goroutines executed.",
+    ("result",),
+)
 PENDING_PODS = Definition(
     Kind.GAUGE,
     "scheduler_pending_pods",

@@ -12,7 +12,12 @@ from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, 
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from scheduler.api.instructions import AttemptResult, PodBound
+from scheduler.api.instructions import (
+    AttemptResult,
+    PodBound,
+    PreemptionAttempted,
+    PreemptionFinished,
+)
 from scheduler.operator import metric_definitions as definitions
 from scheduler.operator.engine_protocol import Engine
 from scheduler.operator.metric_families import CounterVec, HistogramVec, Labels, family_of
@@ -49,6 +54,7 @@ class Metrics(Collector):
         self._permit_seconds = HistogramVec(definitions.PERMIT_WAIT_DURATION)
         self._preemption_victims = HistogramVec(definitions.PREEMPTION_VICTIMS)
         self._preemption_attempts = CounterVec(definitions.PREEMPTION_ATTEMPTS)
+        self._preemption_seconds = HistogramVec(definitions.PREEMPTION_GOROUTINES_DURATION)
         self._requests = CounterVec(definitions.REST_CLIENT_REQUESTS, (host,))
         self._request_seconds = HistogramVec(definitions.REST_CLIENT_REQUEST_DURATION, (host,))
         self._binding: dict[str, tuple[float, str]] = {}
@@ -81,6 +87,17 @@ class Metrics(Collector):
         """Time the Bind extension point: the request that binds a pod, whatever became of it."""
         _, profile = self._binding.get(uid, (0.0, ""))
         self._point_seconds.observe((BIND, status, profile), duration_s)
+
+    def observe_preemption(self, attempted: PreemptionAttempted) -> None:
+        """Count an attempt to make room for a pod, and the victims it takes."""
+        self._preemption_attempts.add(())
+        if attempted.num_victims:
+            self._preemption_victims.observe((), attempted.num_victims)
+
+    def observe_preemption_finished(self, finished: PreemptionFinished) -> None:
+        """Time the evictions for a pod, from the first to the answer to the last."""
+        result = "error" if finished.is_error else "success"
+        self._preemption_seconds.observe((result,), finished.duration_s)
 
     def observe_bound(self, bound: PodBound) -> None:
         """Count a pod that reached its node."""
@@ -127,6 +144,8 @@ class Metrics(Collector):
         """Make the families; called by the registry."""
         # Every attempt is timed, so their number need not be counted besides.
         yield family_of(definitions.SCHEDULE_ATTEMPTS, self._attempt_seconds.counts())
+        finished = self._preemption_seconds.counts()
+        yield family_of(definitions.PREEMPTION_GOROUTINES_EXECUTION, finished)
         for vec in (
             self._attempt_seconds,
             self._algorithm_seconds,
@@ -139,6 +158,7 @@ class Metrics(Collector):
             self._permit_seconds,
             self._preemption_victims,
             self._preemption_attempts,
+            self._preemption_seconds,
             self._requests,
             self._request_seconds,
         ):

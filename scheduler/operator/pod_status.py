@@ -11,7 +11,7 @@ import structlog
 from cachetools import LRUCache
 from msgspec.structs import replace
 
-from scheduler.api.instructions import PatchPodStatus
+from scheduler.api.instructions import ClearNomination, PatchPodStatus
 from scheduler.operator.api_client import LOST_ANSWER_ERRORS, ApiClient
 from scheduler.operator.api_error import ApiError
 from scheduler.operator.backoff import Backoff, Jitter, Sleep, is_worth_retrying
@@ -61,6 +61,10 @@ class PodStatusWriter:
         if uid not in self._queued:
             self._queued.add(uid)
             self._lane.add(uid)
+
+    def clear_nomination(self, instruction: ClearNomination) -> None:
+        """Have the nominated node removed soon, and the condition left as it is."""
+        self.patch(PatchPodStatus(instruction.pod, "", "", nominated_node_name=""))
 
     def forget(self, uid: str) -> None:
         """Drop what waits for a pod that was bound or is gone."""
@@ -127,6 +131,8 @@ class PodStatusWriter:
 
 def status_patch(instruction: PatchPodStatus, transition_time: str | None) -> bytes:
     """The strategic merge patch; conditions merge by type, so others stay untouched.
+
+    Without a reason the condition stays as it is.
 
     `transition_time` None keeps the condition's lastTransitionTime.
     """

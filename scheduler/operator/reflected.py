@@ -9,6 +9,8 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 from scheduler.api.events import (
     AssignedPodGone,
     AssignedPodSeen,
+    DisruptionBudgetGone,
+    DisruptionBudgetSeen,
     Event,
     NamespaceGone,
     NamespaceSeen,
@@ -23,6 +25,7 @@ from scheduler.api.meta import LabelSelector
 from scheduler.api.namespace import Namespace
 from scheduler.api.node import Node
 from scheduler.api.pod import Pod
+from scheduler.api.policy import PodDisruptionBudget
 from scheduler.api.volume import (
     CSIDriver,
     CSINode,
@@ -44,6 +47,7 @@ ReflectedObject: TypeAlias = (
     | ReplicaSet
     | StatefulSet
     | StorageObject
+    | PodDisruptionBudget
 )
 
 T = TypeVar("T", bound=ReflectedObject)
@@ -162,6 +166,13 @@ STATEFUL_SETS = Reflected(
     seen=_label_selector_seen("StatefulSet"),
     gone=_workload("StatefulSet"),
 )
+DISRUPTION_BUDGETS = Reflected(
+    kind="PodDisruptionBudget",
+    path="/apis/policy/v1/poddisruptionbudgets",
+    type=PodDisruptionBudget,
+    seen=DisruptionBudgetSeen,
+    gone=lambda identity: DisruptionBudgetGone(identity.namespace, identity.name),
+)
 
 STORAGE = (
     _storage(PersistentVolumeClaim, "/api/v1/persistentvolumeclaims"),
@@ -182,4 +193,5 @@ ALL_REFLECTED = (
     REPLICA_SETS,
     STATEFUL_SETS,
     *STORAGE,
+    DISRUPTION_BUDGETS,
 )

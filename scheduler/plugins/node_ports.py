@@ -30,6 +30,7 @@ class NodePorts:
 
     name = "NodePorts"
     filter_reads = Reads.USAGE
+    row_local = True
 
     def __init__(self, args: NoArgs) -> None:
         del args

@@ -9,7 +9,9 @@ the columns equal to the objects. `make_pod_info` reduces a pod to its identity 
 `PodClass`, which all pods of one template share. `Snapshot` is a read-only face of the live
 columns and costs nothing to make; `NodeView` is some of its rows. Strings become codes: a
 requirement or toleration is judged once per distinct value, then looked up per node. `PodIndex`
-counts pods by selector and keeps the counts right as pods come and go.
+counts pods by selector and keeps the counts right as pods come and go. What would be is asked in
+two ways: a what-if `Snapshot` is one cluster with some pods more or less, a `RowWhatIf` as many
+clusters as it has rows, each changed in one of them.
 
 Storage. Claims, volumes and what belongs to them are objects with look-ups (`storage`), claims and
 volumes with what is assumed about them (`assume_cache`). What pods and attachments take of them on

@@ -28,6 +28,7 @@ from scheduler.api.events import ActionType
 from scheduler.api.meta import LabelSelector
 from scheduler.api.namespace import Namespace
 from scheduler.api.node import Node
+from scheduler.api.policy import PodDisruptionBudget
 from scheduler.api.volume import StorageObject
 from scheduler.state.changes import (
     NOTHING_CHANGED,
@@ -206,6 +207,15 @@ class ClusterCache:
     def assumed_storage(self) -> dict[str, str]:
         """What is taken for changed before the API server shows it -> UID of the pod it is for."""
         return self._storage.assumed()
+
+    def budget_seen(self, budget: PodDisruptionBudget) -> None:
+        """Take in a pod disruption budget, new or changed."""
+        self._state.budgets.seen(budget)
+        self._state.generation += 1
+
+    def budget_gone(self, namespace: str, name: str) -> bool:
+        """Forget a pod disruption budget; returns whether it was known."""
+        return self._changed(self._state.budgets.gone(namespace, name))
 
     def pods(self) -> Iterator[PodInfo]:
         """All pods that are on a node, or assumed to be."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from sys import intern
 
 import msgspec
 from msgspec.structs import astuple
 
 from scheduler.api.instructions import PodReference
+from scheduler.api.meta import Condition
 from scheduler.api.pod import Pod, PodResourceClaimStatus, PodSpec
 from scheduler.api.volume import Volume
 from scheduler.state.affinity_terms import AffinityTerm, TermKind
@@ -18,6 +20,11 @@ __all__ = ["AffinityTerm", "PodClass", "PodClasses", "PodInfo", "TermKind", "mak
 #: The last field; those between it and the name are sources that scheduling reads.
 _IMAGE = Volume.__struct_fields__.index("image")
 _NO_SOURCES = (None,) * (_IMAGE - 1)
+
+
+#: The condition that says why a pod goes, and its reason where a scheduler wants it gone.
+DISRUPTION_TARGET = "DisruptionTarget"
+PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler"
 
 
 class PodInfo(msgspec.Struct, frozen=True, gc=False):
@@ -34,6 +41,7 @@ class PodInfo(msgspec.Struct, frozen=True, gc=False):
         nominated_node_name: Where preemption has made room for it.
         generation: Of the object's spec.
         resource_claim_statuses: The claims made for its ``spec.resourceClaims``.
+        is_leaving_for_preemption: Whether it is terminating because a scheduler preempted it.
         volumes: Its volumes as far as scheduling reads them. They are not part of the class: the
             pods of a StatefulSet differ in nothing but their claims.
     """
@@ -50,6 +58,7 @@ class PodInfo(msgspec.Struct, frozen=True, gc=False):
     resource_version: str = ""
     phase: str = ""
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
+    is_leaving_for_preemption: bool = False
     volumes: tuple[Volume, ...] = ()
     generation: int = 0
 
@@ -100,6 +109,7 @@ def make_pod_info(pod: Pod, classes: PodClasses) -> PodInfo:
         InvalidObject: A field that scheduling reads cannot be understood; it names the field.
     """
     metadata, spec, status = pod.metadata, pod.spec, pod.status
+    terminating = metadata.deletion_timestamp is not None
     pod_class = classes.class_of(pod)
     return PodInfo(
         metadata.uid,
@@ -109,11 +119,12 @@ def make_pod_info(pod: Pod, classes: PodClasses) -> PodInfo:
         pod_class,
         status.start_time,
         metadata.creation_timestamp,
-        metadata.deletion_timestamp is not None,
+        terminating,
         status.nominated_node_name,
         metadata.resource_version,
         intern(status.phase),
         status.resource_claim_statuses,
+        terminating and _is_preempted(status.conditions),
         tuple(filter(_is_read, spec.volumes)) if spec.volumes else (),
         metadata.generation,
     )
@@ -122,3 +133,11 @@ def make_pod_info(pod: Pod, classes: PodClasses) -> PodInfo:
 def _is_read(volume: Volume) -> bool:
     """Whether scheduling reads anything of a volume besides its image."""
     return astuple(volume)[1:_IMAGE] != _NO_SOURCES
+
+
+def _is_preempted(conditions: Sequence[Condition]) -> bool:
+    """``podTerminatingByPreemption`` of v1.36, but for the deletion timestamp."""
+    for condition in conditions:
+        if condition.type == DISRUPTION_TARGET:
+            return condition.status == "True" and condition.reason == PREEMPTION_BY_SCHEDULER
+    return False

@@ -12,6 +12,7 @@ from scheduler.api.node import Node, Taint
 from scheduler.state.arrays import BoolArray, Int32Array, Int64Array
 from scheduler.state.change_log import ChangeLog
 from scheduler.state.csi_nodes import CSINodeColumns
+from scheduler.state.disruption_budgets import DisruptionBudgets
 from scheduler.state.image_states import ImageState
 from scheduler.state.label_columns import LabelColumn
 from scheduler.state.namespaces import Namespaces
@@ -21,6 +22,7 @@ from scheduler.state.placed_pods import PlacedPods
 from scheduler.state.pod_class import HostPort, PodClass
 from scheduler.state.pod_index import PodIndex
 from scheduler.state.pod_info import PodInfo
+from scheduler.state.ranked_pods import PodSort, RankedPods, RankedRows
 from scheduler.state.resource_index import ResourceIndex
 from scheduler.state.storage import Storage
 from scheduler.state.volume_use import VolumeUse
@@ -41,6 +43,7 @@ class ClusterState:
     """
 
     __slots__ = (
+        "budgets",
         "columns",
         "csi_nodes",
         "generation",
@@ -48,6 +51,7 @@ class ClusterState:
         "namespaces",
         "placed",
         "pods",
+        "ranked",
         "storage",
         "volume_use",
         "workloads",
@@ -60,6 +64,8 @@ class ClusterState:
         self.placed = PlacedPods()
         self.namespaces = Namespaces()
         self.workloads = Workloads()
+        self.budgets = DisruptionBudgets()
+        self.ranked = RankedPods(self.placed, self.columns.resources)
         self.pods = PodIndex(self.columns.labels, self.namespaces, self.columns.num_rows)
         self.storage = Storage()
         self.volume_use = VolumeUse(self.storage, self.columns.num_rows)
@@ -79,6 +85,7 @@ class Snapshot:
         pods: Counts of pods by selector, and the terms that pods carry.
         namespaces: Labels of namespaces.
         workloads: What Services and controllers select.
+        budgets: The pod disruption budgets.
         storage: Claims, volumes and what belongs to them; the same in what-ifs.
         volume_use: What pods take of storage on each node.
         csi_nodes: What CSI drivers say about nodes.
@@ -89,6 +96,7 @@ class Snapshot:
         "_columns",
         "_placed",
         "_state",
+        "budgets",
         "csi_nodes",
         "generation",
         "is_what_if",
@@ -107,6 +115,7 @@ class Snapshot:
         self.pods: PodIndex | WhatIfPodIndex = state.pods
         self.namespaces: Namespaces = state.namespaces
         self.workloads: Workloads = state.workloads
+        self.budgets: DisruptionBudgets = state.budgets
         self.storage: Storage = state.storage
         self.volume_use: VolumeUse = state.volume_use
         self.csi_nodes: CSINodeColumns = state.csi_nodes
@@ -252,6 +261,24 @@ class Snapshot:
         """``bool[rows]``: where one of these host ports collides with one in use."""
         return self._columns.host_ports.in_conflict(ports, rows)
 
+    def colliding_ports(self, ports: Iterable[HostPort]) -> dict[HostPort, Int32Array]:
+        """The host ports in use that collide with one of `ports`, with ``int32[rows]`` users."""
+        return self._columns.host_ports.colliding(ports)
+
+    def ranked_pods(self, rows: Int64Array) -> RankedRows:
+        """The pods on some rows in order of importance; not for a what-if snapshot."""
+        return self._state.ranked.of(rows, self.num_rows)
+
+    @property
+    def pod_sorts(self) -> Sequence[PodSort | None]:
+        """``code -> sort of pod``, as far as `ranked_pods` has met them."""
+        return self._state.ranked.sorts.values
+
+    def requests_by_sort(self) -> Int64Array:
+        """``int64[sorts + 1, resources + 3]``; see `RankedPods.requests`."""
+        self._columns.widen()
+        return self._state.ranked.requests()
+
     def get_pod(self, uid: str) -> PodInfo | None:
         """The pod with this UID, if it is on a node."""
         return self._placed.get(uid)
@@ -282,6 +309,15 @@ class Snapshot:
                 raise KeyError(node_name)
             added.append((pod.on_node(node_name), row))
         return self._what_if([], added)
+
+    def with_changes(
+        self, removed: Iterable[PodInfo], added: Iterable[PodInfo], row: int
+    ) -> Snapshot:
+        """The cluster as it would be with other pods on one row."""
+        name = self.node_names[row]
+        return self._what_if(
+            [(pod, row) for pod in removed], [(pod.on_node(name), row) for pod in added]
+        )
 
     def _placed_pod(self, uid: str) -> tuple[PodInfo, int]:
         pod = self._placed.get(uid)

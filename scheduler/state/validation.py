@@ -36,6 +36,7 @@ def validate_state(state: ClusterState) -> None:
     expect("number of nodes", sum(node is not None for node in columns.nodes), columns.num_nodes)
     placed_by_row = sum(len(state.placed.on_row(row)) for row in range(columns.num_rows))
     expect("pods by row", len(state.placed), placed_by_row)
+    expect("rows whose pods are ranked wrongly", [], list(state.ranked.outdated()))
     for column in columns.labels.built().values():
         _check_label_column(columns, column)
     _check_images(columns)

@@ -13,6 +13,7 @@ from scheduler.api import Node, Pod, convert_object
 from scheduler.api.config import ConfigError, KubeSchedulerProfile
 from scheduler.api.meta import LabelSelector
 from scheduler.api.namespace import Namespace
+from scheduler.api.policy import PodDisruptionBudget
 from scheduler.api.strict_decoding import decode_struct
 from scheduler.api.volume import (
     CSIDriver,
@@ -26,6 +27,7 @@ from scheduler.api.volume import (
 )
 from scheduler.framework import CycleState, Framework, Registry, build_profile
 from scheduler.plugins import in_tree_registry
+from scheduler.queue.nominator import Nominator
 from scheduler.state import ClusterCache, PodInfo, make_pod_info
 
 Record = Mapping[str, Any]
@@ -56,16 +58,22 @@ class Cluster:
         pending: The pods still to be scheduled, by ``namespace/name``.
         objects: Their objects.
         nominations: Where room is being made, by pod.
+        forgotten_ports: Nodes whose pods still have a host port of a pod that was evicted.
+            kube-scheduler takes such a port for free: its cache keeps the ports of a node as a set.
     """
 
     cache: ClusterCache = field(default_factory=ClusterCache)
     pending: dict[str, PodInfo] = field(default_factory=dict)
     objects: dict[str, Record] = field(default_factory=dict)
     nominations: dict[str, str] = field(default_factory=dict)
+    forgotten_ports: set[str] = field(default_factory=set)
 
-    def nominated(self) -> list[tuple[PodInfo, str]]:
+    def nominated(self) -> Nominator:
         """All nominations as the cycle wants them."""
-        return [(self.pending[key], node) for key, node in self.nominations.items() if node]
+        nominator = Nominator()
+        for key, node in self.nominations.items():
+            nominator.nominate(self.pending[key], node)
+        return nominator
 
     def pod(self, key: str) -> PodInfo:
         """A pending pod with its present nomination."""
@@ -85,7 +93,16 @@ class Cluster:
     def evict(self, keys: Iterable[str]) -> None:
         """Delete pods that are on nodes, or were placed on one in this case."""
         for key in keys:
-            self.cache.pod_gone(self.objects[key]["metadata"].get("uid", key))
+            gone = self.cache.pod_gone(self.objects[key]["metadata"].get("uid", key))
+            if gone is not None and gone.pod_class.host_ports:
+                left = self.cache.pods_on(gone.node_name)
+                ports = {port for other in left for port in other.pod_class.host_ports}
+                if ports.intersection(gone.pod_class.host_ports):
+                    self.forgotten_ports.add(gone.node_name)
+
+    def misses_ports(self, key: str) -> bool:
+        """Whether kube-scheduler may put a pod beside another one with the same host port."""
+        return bool(self.forgotten_ports and self.pending[key].pod_class.host_ports)
 
 
 def build_cluster(case: Record) -> Cluster:
@@ -114,7 +131,12 @@ def build_framework(case: Record, class_cache_size: int = 1024) -> Framework:
 @cache
 def _framework(config: bytes, class_cache_size: int) -> Framework:
     errors: list[ConfigError] = []
-    profile = decode_struct(msgspec.json.decode(config), KubeSchedulerProfile, "", errors)
+    settings = msgspec.json.decode(config)
+    if not any(each["name"] == "DefaultPreemption" for each in settings.get("pluginConfig", ())):
+        # All nodes are candidates in the records.
+        all_nodes = {"name": "DefaultPreemption", "args": {"minCandidateNodesPercentage": 100}}
+        settings["pluginConfig"] = [*settings.get("pluginConfig", ()), all_nodes]
+    profile = decode_struct(settings, KubeSchedulerProfile, "", errors)
     if errors:
         raise ValueError("; ".join(map(str, errors)))
     return Framework(build_profile(profile, registry()), class_cache_size=class_cache_size)
@@ -137,8 +159,12 @@ def _add_workload(cluster: Cluster, item: Record) -> None:
     cluster.cache.workload_seen(item["kind"], metadata["namespace"], metadata["name"], wanted)
 
 
+def _add_budget(cluster: Cluster, item: Record) -> None:
+    cluster.cache.budget_seen(convert_object(PodDisruptionBudget, item))
+
+
 def _ignore(cluster: Cluster, item: Record) -> None:
-    """Budgets belong to preemption."""
+    """Kinds that decide nothing."""
 
 
 def _add_storage(cluster: Cluster, item: Record) -> None:
@@ -146,7 +172,7 @@ def _add_storage(cluster: Cluster, item: Record) -> None:
 
 
 _ADD = (
-    {"Node": _add_node, "Namespace": _add_namespace}
+    {"Node": _add_node, "Namespace": _add_namespace, "PodDisruptionBudget": _add_budget}
     | dict.fromkeys(_SELECTING, _add_workload)
     | dict.fromkeys(_STORAGE, _add_storage)
 )

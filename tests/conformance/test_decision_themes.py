@@ -21,6 +21,7 @@ SAMPLES = {
     "node-affinity": 15,
     "node-name": 3,
     "node-ports": 5,
+    "preemption": 10,
     "resources": 15,
     "scheduling-gates": 2,
     "sequence": 20,

@@ -51,6 +51,7 @@ Json = dict[str, Any]
 
 NAMESPACE = "stowage-system"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
+PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/stowage"
 TOKEN = "administrator"
 SERVICE_ACCOUNT_TOKEN = "service-account"
@@ -232,7 +233,7 @@ async def _failure_repeats(api: ApiClient) -> None:
 
 
 async def _whole_story(folder: Path) -> list[Request]:
-    """Everything the scheduler asks for, in a life with a lost answer and a repeated failure."""
+    """Everything the scheduler asks for, in a life with trouble and a preemption."""
     requests: list[Request] = []
     async with _told(kustomized(), folder, requests) as story:
         lost_answer = FaultRule("POST", "/binding$", times=1, is_applied=True, is_dropped=True)
@@ -241,8 +242,22 @@ async def _whole_story(folder: Path) -> list[Request]:
         await _work_is_done(story.api)
         await _failure_repeats(story.api)
         await _create_pods_with_claims(story)
+        await _room_is_made(story.api)
         assert await _metrics_status(story.url) == 200
     return requests
+
+
+async def _room_is_made(api: ApiClient) -> None:
+    """A pod that matters takes the place of one that does not."""
+    await api.create(PRIORITY_CLASSES, {"metadata": {"name": "high"}, "value": 1000})
+    whole_node = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "4"}}}]
+    humble = pod("humble", schedulerName="stowage", containers=whole_node)
+    humble["spec"]["terminationGracePeriodSeconds"] = 0
+    await api.create(PODS, humble)
+    await _eventually(lambda: _is_bound(api, "humble"))
+    urgent = pod("urgent", schedulerName="stowage", containers=whole_node)
+    await api.create(PODS, {**urgent, "spec": {**urgent["spec"], "priorityClassName": "high"}})
+    await _eventually(lambda: _is_bound(api, "urgent"))
 
 
 @pytest.fixture(scope="module")

@@ -82,7 +82,7 @@ def _decide(framework: Framework, snapshot: Snapshot, pod: PodInfo) -> dict[str,
         return {
             "message": result.message,
             "plugins": result.unschedulable_plugins,
-            "resolvable": result.diagnosis.resolvable().nonzero()[0].tolist(),
+            "resolvable": result.diagnosis.resolvable(snapshot).nonzero()[0].tolist(),
         }
     assert isinstance(result, Scheduled)
     feasible = result.feasible

@@ -18,6 +18,7 @@ from scheduler.api.events import (
     BindFailed,
     BindSucceeded,
     Event,
+    EvictionFinished,
     NodeGone,
     NodeSeen,
     PendingPodGone,
@@ -25,7 +26,9 @@ from scheduler.api.events import (
 )
 from scheduler.api.instructions import (
     BindPod,
+    ClearNomination,
     ConsultExtenders,
+    EvictPod,
     Instruction,
     PatchPodStatus,
     PodReference,
@@ -55,6 +58,8 @@ class ModelCluster:
         answers: Undelivered outcomes of instructions.
         lost_answers: How many of the coming bindings are made but answered late.
         refusals: How many of the coming bindings are refused with a conflict.
+        failing_evictions: How many of the coming evictions are refused.
+        terminating: Pods that the kubelet has been told to end, by UID.
         questions: What extenders were asked and have not answered.
         pre_binds: PreBind work that has been asked for and has not ended, by UID.
         is_leader: Whether bindings may be written at all.
@@ -70,6 +75,8 @@ class ModelCluster:
     late_answers: deque[Event] = field(default_factory=deque)
     lost_answers: int = 0
     refusals: int = 0
+    failing_evictions: int = 0
+    terminating: set[str] = field(default_factory=set)
     questions: deque[ConsultExtenders] = field(default_factory=deque)
     conditions: dict[str, str] = field(default_factory=dict)
     pre_binds: dict[str, RunPreBind] = field(default_factory=dict)
@@ -102,6 +109,12 @@ class ModelCluster:
         else:
             self.pending_watch.append(PendingPodGone(namespace, name, uid))
 
+    def end_terminating(self) -> None:
+        """The kubelets have ended the pods that were to end."""
+        for uid in sorted(self.terminating):
+            self.delete_pod(uid)
+        self.terminating.clear()
+
     def add_node(self, node: Node) -> None:
         """A node joins or changes."""
         self.nodes[node.metadata.name] = node
@@ -129,6 +142,10 @@ class ModelCluster:
                     self._answer_read(instruction.pod)
                 case ConsultExtenders():
                     self.questions.append(instruction)
+                case EvictPod():
+                    self._carry_out_eviction(instruction)
+                case ClearNomination():
+                    self._nominate(instruction.pod.uid, "")
                 case PatchPodStatus():
                     self._carry_out_patch(instruction)
                 case RunPreBind():
@@ -223,6 +240,35 @@ class ModelCluster:
             status = msgspec.structs.replace(status, nominated_node_name=nominated)
         stored = self._store(msgspec.structs.replace(pod, status=status))
         self.pending_watch.append(PendingPodSeen(stored))
+
+    def _nominate(self, uid: str, node_name: str) -> None:
+        pod = self.pods.get(uid)
+        if pod is None or pod.spec.node_name:
+            return
+        status = msgspec.structs.replace(pod.status, nominated_node_name=node_name)
+        self.pending_watch.append(
+            PendingPodSeen(self._store(msgspec.structs.replace(pod, status=status)))
+        )
+
+    def _carry_out_eviction(self, instruction: EvictPod) -> None:
+        victim, preemptor_uid = instruction.victim, instruction.preemptor.uid
+        pod = self.pods.get(victim.uid)
+        if self.failing_evictions:
+            self.failing_evictions -= 1
+            self.answers.append(EvictionFinished(preemptor_uid, victim, error="refused"))
+            return
+        self.answers.append(EvictionFinished(preemptor_uid, victim, was_deleted=pod is not None))
+        if pod is None:
+            return
+        if not pod.spec.node_name:
+            self.delete_pod(victim.uid)
+            return
+        condition = Condition("DisruptionTarget", "True", "PreemptionByScheduler")
+        metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp="2026-01-02T00:00:00Z")
+        status = msgspec.structs.replace(pod.status, conditions=(condition,))
+        pod = self._store(msgspec.structs.replace(pod, metadata=metadata, status=status))
+        self.terminating.add(victim.uid)
+        self.assigned_watch.append(AssignedPodSeen(pod))
 
     def _answer_read(self, reference: PodReference) -> None:
         pod = self.pods.get(reference.uid)

@@ -9,6 +9,7 @@ from scheduler.operator import Engine
 from scheduler.operator.binder import Binder
 from scheduler.operator.dispatcher import Dispatcher, Writers
 from scheduler.operator.event_recorder import EventClock, EventRecorder
+from scheduler.operator.evictor import Evictor
 from scheduler.operator.extender_desk import ExtenderDesk
 from scheduler.operator.extender_objects import ExtenderObjects
 from scheduler.operator.inbox import Inbox
@@ -33,6 +34,7 @@ def make_dispatcher(
         binder=binder,
         pod_reader=PodReader(client, no_jitter, time.sleep),
         pod_status=PodStatusWriter(client, lambda: True, time.timestamp, no_jitter, time.sleep),
+        evictor=Evictor(client, time.timestamp, no_jitter, time.sleep),
         events=EventRecorder(client, "host", clock, no_jitter, time.sleep),
         extenders=ExtenderDesk(NO_EXTENDERS, inbox, objects, binder, lambda: True),
         configuration_applied=lambda _applied: None,

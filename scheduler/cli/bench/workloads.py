@@ -20,6 +20,8 @@ CSI_VOLUMES = "csi-volumes"
 """Basic pods, each with a bound claim of its own, on nodes with a limit for volumes."""
 #: How many nodes `stowage bench core` measures with.
 CORE_SIZES = (500, 1_000, 5_000, 15_000)
+#: A workload of `stowage bench core` only, which needs nodes that are full.
+PREEMPTION = "preemption"
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
 

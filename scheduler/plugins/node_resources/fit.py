@@ -52,6 +52,7 @@ class NodeResourcesFit:
 
     name = "NodeResourcesFit"
     filter_reads = Reads.USAGE
+    row_local = True
     score_reads = Reads.USAGE
 
     def __init__(self, args: NodeResourcesFitArgs) -> None:

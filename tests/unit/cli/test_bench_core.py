@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from scheduler.cli.bench.core import measure_core, measure_memory
+from scheduler.cli.bench.preemption import measure_preemption
 from scheduler.cli.bench.requeue_storm import measure_storms
 from scheduler.cli.bench.workloads import WORKLOADS
 from scheduler.cli.main import app
@@ -16,6 +17,13 @@ from scheduler.cli.main import app
 def test_every_pod_of_every_workload_finds_a_node(workload: str) -> None:
     result = measure_core(workload, num_nodes=100, num_pods=20)
     assert (result.workload, result.nodes, result.pods) == (workload, 100, 20)
+    assert result.unscheduled == 0
+    assert 0 < result.cycle_median_us <= result.pod_median_us <= result.pod_p99_us
+
+
+def test_every_pod_of_the_preemption_workload_finds_its_place() -> None:
+    result = measure_preemption(num_nodes=100, num_pods=20)
+    assert (result.workload, result.nodes, result.pods) == ("preemption", 100, 20)
     assert result.unscheduled == 0
     assert 0 < result.cycle_median_us <= result.pod_median_us <= result.pod_p99_us
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from scheduler.api.instructions import PatchPodStatus, PodReference
+from scheduler.api.instructions import ClearNomination, PatchPodStatus, PodReference
 from scheduler.operator.api_error import ApiError
 from scheduler.operator.pod_status import PodStatusWriter
 from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
@@ -194,3 +194,21 @@ async def test_a_binding_of_a_pod_without_a_patch_need_not_wait() -> None:
     client = FakeApiClient()
     await asyncio.wait_for(_writer(client).give_way("u1"), 5.0)
     assert client.requests == []
+
+
+async def test_clearing_a_nomination_leaves_the_condition_alone() -> None:
+    client = FakeApiClient()
+    _writer(client).clear_nomination(ClearNomination(POD))
+    await _settle()
+    assert _status(client) == [{"nominatedNodeName": None}]
+
+
+async def test_a_nomination_cleared_before_it_was_written_is_not_written() -> None:
+    client = FakeApiClient()
+    writer = _writer(client)
+    writer.patch(NOMINATED)
+    writer.clear_nomination(ClearNomination(POD))
+    await _settle()
+    (status,) = _status(client)
+    assert status["nominatedNodeName"] is None
+    assert status["conditions"][0]["message"] == NOMINATED.message
