@@ -174,8 +174,8 @@ async def _create_pods(api: ApiClient) -> None:
 
 async def _create_pods_with_claims(story: Story) -> None:
     """A volume to give away, a claim to send to a node, and the answers to both lost."""
-    for resource in ("persistentvolumes", "persistentvolumeclaims"):
-        lost = FaultRule("PATCH", f"/{resource}/data-[a-z]+$", is_applied=True, is_dropped=True)
+    for path in ("/persistentvolumes/data-volume$", f"/persistentvolumeclaims/data-{MADE}$"):
+        lost = FaultRule("PATCH", path, is_applied=True, is_dropped=True)
         story.cluster.faults.add(lost)
     await story.api.patch(f"{NODES}/n1", {"metadata": {"labels": {HOSTNAME: "n1"}}}, MERGE)
     volumes = VolumeController(story.api)
