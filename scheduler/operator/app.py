@@ -7,19 +7,20 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 import uvloop
 
 from scheduler.api.extenders import NO_EXTENDERS, Extenders
-from scheduler.operator import clock, collector
+from scheduler.operator import collector
 from scheduler.operator.api_client import ApiClient
 from scheduler.operator.binder import Binder
 from scheduler.operator.cache_comparer import CacheComparer
+from scheduler.operator.clock import Clock, timer
 from scheduler.operator.config_map_events import ConfigMapEvents
 from scheduler.operator.config_map_watch import ConfigMapWatch
 from scheduler.operator.configuration_metrics import ConfigurationMetrics
@@ -141,30 +142,64 @@ async def run(options: RunOptions) -> int:
         return await process.run(cleanup)
 
 
+class PodWatch(Protocol):
+    """Who watches our pending pods."""
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        ...
+
+    def select(self, scheduler_names: Collection[str]) -> None:
+        """Watch for the pods of these profiles from now on."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a process finds outside of itself; a simulation gives it a world of its own.
+
+    Attributes:
+        clock: Time and randomness.
+        watch_pending_pods: Makes the watch on pending pods, as `PendingPodWatch` is made.
+    """
+
+    clock: Clock = field(default_factory=Clock)
+    watch_pending_pods: Callable[..., PodWatch] = PendingPodWatch
+
+
 class Process:
     """All parts of a running scheduler."""
 
-    def __init__(self, options: RunOptions, connection: Connection) -> None:
+    def __init__(
+        self,
+        options: RunOptions,
+        connection: Connection,
+        surroundings: Surroundings = Surroundings(),
+    ) -> None:
         self._options = options
+        self._clock = surroundings.clock
         self._connection = connection
         self._stop = options.stop or asyncio.Event()
         self._is_settled = False
         self._inbox = Inbox()
-        self._metrics = Metrics(clock.monotonic, connection.host)
+        self._metrics = Metrics(self._clock.monotonic, connection.host)
         self._client = ApiClient(connection, self._metrics.observe_request)
         self._elector = self._make_elector()
         self._gated_client = GatedClient(
-            connection, self._may_write, _bucket(options), self._metrics.observe_request
+            connection,
+            self._may_write,
+            _bucket(options, self._clock),
+            self._metrics.observe_request,
         )
         self._objects = ExtenderObjects(
-            self._client, clock.jitter, asyncio.sleep, options.extenders
+            self._client, self._clock.jitter, asyncio.sleep, options.extenders
         )
         self._reflectors: list[Reflector[Any]] = [
             Reflector(
                 kind,
                 self._client,
                 self._inbox,
-                clock.jitter,
+                self._clock.jitter,
                 asyncio.sleep,
                 self._raw_reader(kind),
             )
@@ -174,15 +209,15 @@ class Process:
         self._pending_pods = PendingPods(self._inbox, options.scheduler_names, self._objects.pods)
         self._engine = options.engine_factory(
             EngineParts(
-                clock.choose, clock.timer, clock.monotonic(), self._inbox.put, self._metrics
+                self._clock.choose, timer, self._clock.monotonic(), self._inbox.put, self._metrics
             )
         )
-        self._pending_pod_watch = PendingPodWatch(
+        self._pending_pod_watch = surroundings.watch_pending_pods(
             connection,
             self._pending_pods,
             options.scheduler_names,
             self._take_signals,
-            clock.jitter,
+            self._clock.jitter,
             asyncio.sleep,
         )
         self._configuration = LiveConfiguration(
@@ -200,7 +235,7 @@ class Process:
             self._inbox,
             self._dispatcher,
             self._may_schedule,
-            clock.monotonic,
+            self._clock.monotonic,
             options.loop,
         )
 
@@ -215,7 +250,9 @@ class Process:
         """Start, go on until told to end, and end in order; the exit code."""
         self._take_signals()
         if self._options.serving is not None:
-            access = DelegatedAccess(self._client, self._options.serving.access, clock.monotonic)
+            access = DelegatedAccess(
+                self._client, self._options.serving.access, self._clock.monotonic
+            )
             server = Server(self._options.serving, self._content(), access)
             await server.start()
             cleanup.push_async_callback(server.stop)
@@ -263,7 +300,7 @@ class Process:
             options.reference,
             self._event_clock,
             self._may_write,
-            clock.jitter,
+            self._clock.jitter,
             asyncio.sleep,
         )
         self._configuration.follow(options, author)
@@ -272,7 +309,7 @@ class Process:
             options.reference,
             self._configuration,
             self._take_signals,
-            clock.jitter,
+            self._clock.jitter,
             asyncio.sleep,
         )
         try:
@@ -310,29 +347,33 @@ class Process:
     def _make_elector(self) -> LeaderElector | None:
         if self._options.leader_election is None:
             return None
-        times = ElectionClock(clock.monotonic, clock.rfc3339_micro, asyncio.sleep, clock.jitter)
+        times = ElectionClock(
+            self._clock.monotonic, self._clock.timestamp_micro, asyncio.sleep, self._clock.jitter
+        )
         return LeaderElector(self._client, self._options.leader_election, times)
 
     def _make_dispatcher(self) -> Dispatcher:
         client, sleep = self._gated_client, asyncio.sleep
-        self._event_clock = EventClock(clock.monotonic, clock.rfc3339_micro, clock.unix_nanoseconds)
+        self._event_clock = EventClock(
+            self._clock.monotonic, self._clock.timestamp_micro, self._clock.unix_nanoseconds
+        )
         self._events = EventRecorder(
             client,
             socket.gethostname(),
             self._event_clock,
-            clock.jitter,
+            self._clock.jitter,
             sleep,
         )
-        binder = Binder(client, self._may_write, clock.jitter, sleep)
+        binder = Binder(client, self._may_write, self._clock.jitter, sleep)
         return Dispatcher(
             self._inbox,
             Writers(
                 pre_binder=PreBinder(self._engine.pre_bind, self._options.pre_bind_limit_s),
                 volumes=VolumeWriter(client, self._may_write, clock.jitter, sleep),
                 binder=binder,
-                pod_reader=PodReader(client, clock.jitter, sleep),
+                pod_reader=PodReader(client, self._clock.jitter, sleep),
                 pod_status=PodStatusWriter(
-                    client, self._may_write, clock.rfc3339, clock.jitter, sleep
+                    client, self._may_write, self._clock.timestamp, self._clock.jitter, sleep
                 ),
                 evictor=Evictor(client, clock.rfc3339, clock.jitter, sleep),
                 events=self._events,
@@ -396,7 +437,7 @@ class Process:
             os._exit(EXIT_FAILED)
 
 
-def _bucket(options: RunOptions) -> TokenBucket | None:
+def _bucket(options: RunOptions, clock: Clock) -> TokenBucket | None:
     if options.kube_api_qps <= 0:
         return None
     return TokenBucket(options.kube_api_qps, options.kube_api_burst, clock.monotonic, asyncio.sleep)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 monotonic = time.monotonic
@@ -34,3 +36,24 @@ def rfc3339_micro() -> str:
 def unix_nanoseconds() -> int:
     """The present time, for names that have to be unique."""
     return time.time_ns()
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Time and randomness as a process sees them; a simulation gives it others.
+
+    Attributes:
+        monotonic: Seconds that never jump; the `now` of the engine.
+        timestamp: The present time in whole seconds, as in ``metav1.Time``.
+        timestamp_micro: The present time with microseconds, as in ``metav1.MicroTime``.
+        unix_nanoseconds: The present time, for names that have to be unique.
+        jitter: A number in 0..1.
+        choose: An index below n.
+    """
+
+    monotonic: Callable[[], float] = monotonic
+    timestamp: Callable[[], str] = rfc3339
+    timestamp_micro: Callable[[], str] = rfc3339_micro
+    unix_nanoseconds: Callable[[], int] = unix_nanoseconds
+    jitter: Callable[[], float] = jitter
+    choose: Callable[[int], int] = choose
