@@ -1,0 +1,55 @@
+"""``python -m tests.simulation``: many seeds, or one to look at."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+
+from rich.console import Console
+
+from tests.simulation.run import Outcome, simulate
+
+
+def main() -> int:
+    """Run seeds; 1 if one of them failed."""
+    arguments = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
+    arguments.add_argument("--seeds", default="0:100", help="one, or FROM:TO without the last")
+    arguments.add_argument("--processes", type=int, default=os.cpu_count())
+    arguments.add_argument("--trace", action="store_true", help="print what happened")
+    options = arguments.parse_args()
+    first, _, last = options.seeds.partition(":")
+    seeds = range(int(first), int(last) if last else int(first) + 1)
+    console = Console(highlight=False, soft_wrap=True)
+    started = time.monotonic()
+    faults: Counter[str] = Counter()
+    failed: list[int] = []
+    num_bound = 0
+    with ProcessPoolExecutor(options.processes) as pool:
+        for outcome in pool.map(simulate, seeds, chunksize=4):
+            faults += outcome.faults
+            num_bound += outcome.num_bound
+            if outcome.violations:
+                failed.append(outcome.seed)
+            if outcome.violations or options.trace:
+                _show(console, outcome, options.trace)
+    console.print(
+        f"{len(seeds)} seeds in {time.monotonic() - started:.0f} s: {num_bound} pods bound, "
+        f"{sum(faults.values())} faults, {len(failed)} seeds failed"
+    )
+    console.print(", ".join(f"{name} {count}" for name, count in sorted(faults.items())))
+    return int(bool(failed))
+
+
+def _show(console: Console, outcome: Outcome, with_trace: bool) -> None:
+    console.print(f"seed {outcome.seed}:")
+    for line in outcome.violations:
+        console.print(f"  {line}")
+    for line in sorted(outcome.trace) if with_trace else ():
+        console.print(f"    {line}")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

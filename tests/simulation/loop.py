@@ -1,0 +1,137 @@
+"""An event loop whose clock jumps, and whose processes can be stopped and killed."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections import defaultdict
+from collections.abc import Callable, Coroutine
+from contextvars import Context, ContextVar, copy_context
+from typing import Any
+from weakref import WeakKeyDictionary
+
+#: Which simulated process a callback belongs to; the world itself has no name.
+PROCESS: ContextVar[str] = ContextVar("process", default="")
+
+
+class NothingLeftToDo(Exception):  # noqa: N818 - it names the finding
+    """Everything waits, and for nothing that will ever happen."""
+
+
+class VirtualLoop(asyncio.BaseEventLoop):
+    """Runs callbacks in their order; when there are none, it is later at once.
+
+    Callbacks of a stopped process are kept until it goes on, as with SIGSTOP; those of a killed one
+    are never run, not even to clean up, as with SIGKILL.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._now = 0.0
+        self._stopped: dict[str, list[asyncio.Handle]] = {}
+        self._killed: defaultdict[str, list[Any]] = defaultdict(list)
+        self._process_of: WeakKeyDictionary[asyncio.Task[Any], str] = WeakKeyDictionary()
+
+    def create_task(
+        self,
+        coro: Coroutine[Any, Any, Any],
+        *,
+        name: object = None,
+        context: Context | None = None,
+    ) -> asyncio.Task[Any]:
+        """Make a task of the process that asks, or of the context's."""
+        task = super().create_task(coro, name=name, context=context)
+        self._process_of[task] = PROCESS.get() if context is None else context[PROCESS]
+        return task
+
+    def time(self) -> float:
+        """Virtual seconds since the beginning."""
+        return self._now
+
+    def start_process(self, name: str, main: Callable[[], Any]) -> asyncio.Task[Any]:
+        """Run a coroutine function as a process; all that it starts belongs to the process."""
+        context = copy_context()
+        context.run(PROCESS.set, name)
+        task: asyncio.Task[Any] = self.create_task(main(), name=name, context=context)
+        return task
+
+    def stop_process(self, name: str) -> None:
+        """SIGSTOP."""
+        self._stopped.setdefault(name, [])
+
+    def continue_process(self, name: str) -> None:
+        """SIGCONT."""
+        self._ready.extend(self._stopped.pop(name, ()))  # type: ignore[attr-defined]
+
+    def kill_process(self, name: str) -> None:
+        """SIGKILL."""
+        self._killed[name].extend(self._stopped.pop(name, ()))
+        # Kept, or their coroutines would be closed and clean up after all.
+        self._killed[name].extend(
+            task for task, process in self._process_of.items() if process == name
+        )
+
+    def end_processes(self) -> None:
+        """Let stopped and killed ones go on, to be cancelled like the others."""
+        for handles in self._stopped.values():
+            self._ready.extend(handles)  # type: ignore[attr-defined]
+        for handles in self._killed.values():
+            self._ready.extend(each for each in handles if isinstance(each, asyncio.Handle))  # type: ignore[attr-defined]
+        self._stopped.clear()
+        self._killed.clear()
+
+    def call_outside(self, delay_s: float, callback: Callable[..., object], *args: object) -> None:
+        """Have the world do something later, whatever becomes of the process that asks."""
+        self.call_later(delay_s, callback, *args, context=_WORLD)
+
+    def _run_once(self) -> None:
+        ready = self._ready  # type: ignore[attr-defined]
+        if not ready:
+            self._jump()
+        for _ in range(len(ready)):
+            handle = ready.popleft()
+            if not handle.cancelled():
+                self._run_handle(handle)
+
+    def _run_handle(self, handle: asyncio.Handle) -> None:
+        process = handle._context.get(PROCESS, "")  # type: ignore[attr-defined]
+        if process in self._killed:
+            self._killed[process].append(handle)
+        elif process in self._stopped:
+            self._stopped[process].append(handle)
+        else:
+            handle._run()
+
+    def _jump(self) -> None:
+        """Make it the time of the next timer, and ready what is due then."""
+        timers = self._scheduled  # type: ignore[attr-defined]
+        while timers and timers[0].cancelled():
+            self._drop_timer()
+        if not timers:
+            raise NothingLeftToDo
+        self._now = max(self._now, timers[0].when())
+        while timers and timers[0].when() <= self._now:
+            handle = self._drop_timer()
+            if not handle.cancelled():
+                self._ready.append(handle)  # type: ignore[attr-defined]
+
+    def _drop_timer(self) -> asyncio.TimerHandle:
+        handle: asyncio.TimerHandle = heapq.heappop(self._scheduled)  # type: ignore[attr-defined]
+        handle._scheduled = False  # type: ignore[attr-defined]
+        return handle
+
+    def remove_signal_handler(self, _sig: int) -> bool:
+        """There are no signals here."""
+        return False
+
+    def _timer_handle_cancelled(self, _handle: asyncio.TimerHandle) -> None:
+        return
+
+    def _write_to_self(self) -> None:
+        return
+
+    def _process_events(self, _events: object) -> None:
+        return
+
+
+_WORLD: Context = copy_context()
