@@ -93,7 +93,9 @@ class Plan:
 
     def _run_pod(self, key: tuple[str, str], uid: str) -> None:
         pod = self._server.collection(PODS).get(key)
-        if pod is not None and pod["metadata"]["uid"] == uid:
+        if pod is None or pod["metadata"]["uid"] != uid:
+            return
+        if pod["status"]["phase"] == "Pending":
             self._server.update(PODS, key, status={"phase": "Running"})
 
     def _create_pod(self) -> None:
