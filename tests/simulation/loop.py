@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections import defaultdict
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextvars import Context, ContextVar, copy_context
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -31,18 +31,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._stopped: dict[str, list[asyncio.Handle]] = {}
         self._killed: defaultdict[str, list[Any]] = defaultdict(list)
         self._process_of: WeakKeyDictionary[asyncio.Task[Any], str] = WeakKeyDictionary()
-
-    def create_task(
-        self,
-        coro: Coroutine[Any, Any, Any],
-        *,
-        name: object = None,
-        context: Context | None = None,
-    ) -> asyncio.Task[Any]:
-        """Make a task of the process that asks, or of the context's."""
-        task = super().create_task(coro, name=name, context=context)
-        self._process_of[task] = PROCESS.get() if context is None else context[PROCESS]
-        return task
+        self.set_task_factory(self._make_task)
 
     def time(self) -> float:
         """Virtual seconds since the beginning."""
@@ -83,6 +72,14 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def call_outside(self, delay_s: float, callback: Callable[..., object], *args: object) -> None:
         """Have the world do something later, whatever becomes of the process that asks."""
         self.call_later(delay_s, callback, *args, context=_WORLD)
+
+    def _make_task(
+        self, _loop: object, coro: Any, context: Context | None = None
+    ) -> asyncio.Task[Any]:
+        """A task of the process that asks, or of the context's."""
+        task: asyncio.Task[Any] = asyncio.Task(coro, loop=self, context=context)
+        self._process_of[task] = PROCESS.get() if context is None else context[PROCESS]
+        return task
 
     def _run_once(self) -> None:
         ready = self._ready  # type: ignore[attr-defined]

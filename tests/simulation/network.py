@@ -1,4 +1,4 @@
-"""What lies between a process and the server: delays, losses, cuts; a session of aiohttp's shape."""
+"""What lies between a process and the server: delays, losses, cuts; a session like aiohttp's."""
 
 from __future__ import annotations
 
