@@ -319,7 +319,7 @@ class Process:
 
     async def _take_part(self, elector: LeaderElector) -> None:
         await elector.acquire()
-        self._view.refresh()
+        self._view.refresh(elector.lease_version)
         await elector.renew()
 
     def _may_write(self) -> bool:
@@ -353,7 +353,8 @@ class Process:
         return LeaderElector(self._client, self._options.leader_election, times)
 
     def _make_dispatcher(self) -> Dispatcher:
-        client, sleep = self._gated_client, asyncio.sleep
+        client, sleep, jitter = self._gated_client, asyncio.sleep, self._clock.jitter
+        timestamp = self._clock.timestamp
         self._event_clock = EventClock(
             self._clock.monotonic, self._clock.timestamp_micro, self._clock.unix_nanoseconds
         )
@@ -361,21 +362,19 @@ class Process:
             client,
             socket.gethostname(),
             self._event_clock,
-            self._clock.jitter,
+            jitter,
             sleep,
         )
-        binder = Binder(client, self._may_write, self._clock.jitter, sleep)
+        binder = Binder(client, self._may_write, jitter, sleep)
         return Dispatcher(
             self._inbox,
             Writers(
                 pre_binder=PreBinder(self._engine.pre_bind, self._options.pre_bind_limit_s),
-                volumes=VolumeWriter(client, self._may_write, clock.jitter, sleep),
+                volumes=VolumeWriter(client, self._may_write, jitter, sleep),
                 binder=binder,
-                pod_reader=PodReader(client, self._clock.jitter, sleep),
-                pod_status=PodStatusWriter(
-                    client, self._may_write, self._clock.timestamp, self._clock.jitter, sleep
-                ),
-                evictor=Evictor(client, clock.rfc3339, clock.jitter, sleep),
+                pod_reader=PodReader(client, jitter, sleep),
+                pod_status=PodStatusWriter(client, self._may_write, timestamp, jitter, sleep),
+                evictor=Evictor(client, timestamp, jitter, sleep),
                 events=self._events,
                 configuration_applied=self._configuration.applied,
                 extenders=ExtenderDesk(

@@ -21,6 +21,7 @@ import structlog
 from scheduler.operator.api_client import LOST_ANSWER_ERRORS, ApiClient
 from scheduler.operator.api_error import ApiError
 from scheduler.operator.backoff import Jitter, Sleep
+from scheduler.operator.reflector import as_number
 
 log = structlog.get_logger("scheduler.operator.leader_election")
 
@@ -99,6 +100,11 @@ class LeaderElector:
     def lease_name(self) -> str:
         """Of the Lease."""
         return self._options.lease_name
+
+    @property
+    def lease_version(self) -> int:
+        """The resource version of the Lease as last read or written; 0 before."""
+        return as_number(self._lease.get("metadata", {}).get("resourceVersion", ""))
 
     @property
     def has_run_out(self) -> bool:

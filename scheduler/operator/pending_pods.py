@@ -21,7 +21,7 @@ from scheduler.api.events import PendingPodGone, PendingPodSeen
 from scheduler.api.meta import ListMeta
 from scheduler.api.pod import Pod
 from scheduler.operator.inbox import Inbox
-from scheduler.operator.reflector import object_invalid
+from scheduler.operator.reflector import as_number, object_invalid
 
 DEFAULT_SCHEDULER = "default-scheduler"
 MAX_REMEMBERED_DEPARTURES = 20_000
@@ -149,7 +149,7 @@ class PendingPods:
                 self._inbox.put(object_invalid(invalid, name))
 
     def _end_list(self, resource_version: str) -> None:
-        self._listed_version = _as_number(resource_version)
+        self._listed_version = as_number(resource_version)
         for uid in [uid for uid in self._known if uid not in self._listing]:
             self._remove(uid)
         self._listing = set()
@@ -161,7 +161,7 @@ class PendingPods:
         """Whether the event is older than its pod's departure, or than the last list."""
         if uid in self._departed:
             return True
-        return _as_number(metadata.get("resourceVersion", "")) <= self._listed_version
+        return as_number(metadata.get("resourceVersion", "")) <= self._listed_version
 
     def _take_raw(self, uid: str, metadata: dict[str, Any], raw: dict[str, Any]) -> None:
         if self._raw is not None:
@@ -190,7 +190,3 @@ class PendingPods:
         if known is not None:
             namespace, name, _ = known
             self._inbox.put(PendingPodGone(namespace, name, uid))
-
-
-def _as_number(resource_version: str) -> int:
-    return int(resource_version) if resource_version.isdecimal() else 0

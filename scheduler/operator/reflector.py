@@ -7,7 +7,8 @@ list (pages of 500) --> events, resourceVersion
 |    |
 +----+  410 Gone, as a status or as an ERROR event: relist, and tell what vanished meanwhile
 
-`Reflector.refresh` starts over from the list, whatever is under way.
+`Reflector.refresh` starts over from the list, whatever is under way. A list that is older than what
+was seen before is not believed: by it, pods bound meanwhile would be gone, and their room free.
 """
 
 from __future__ import annotations
@@ -37,6 +38,10 @@ MIN_WATCH_S = 300
 
 GONE = 410
 
+MAX_STALE_LISTS = 10
+"""So many lists in a row that are too old are not believed; the next one is, for a server restored
+from a backup stays behind for good."""
+
 log = structlog.get_logger("scheduler.operator.reflector")
 
 
@@ -59,6 +64,10 @@ class _Header(msgspec.Struct, frozen=True):
 
 
 _HEADER_DECODER = msgspec.json.Decoder(_Header)
+
+
+class StaleListError(Exception):
+    """A list shows the cluster as it was before something that has been seen already."""
 
 
 class RawReader(Protocol):
@@ -110,6 +119,8 @@ class Reflector(Generic[T]):
         self._round: asyncio.Timeout | None = None
         self._num_refreshes = 0
         self._num_refreshes_listed = 0
+        self._oldest_believed = 0
+        self._num_stale_lists = 0
 
     @property
     def kind(self) -> str:
@@ -121,9 +132,14 @@ class Reflector(Generic[T]):
         """Whether a list begun after the last `refresh` is in the inbox."""
         return 0 < self._num_refreshes == self._num_refreshes_listed
 
-    def refresh(self) -> None:
-        """End a watch, a pause or an older list at once, and list anew; `is_fresh` tells when."""
+    def refresh(self, at_least: int = 0) -> None:
+        """End a watch, a pause or an older list at once, and list anew; `is_fresh` tells when.
+
+        Args:
+            at_least: The resource version of something that the list must not be older than.
+        """
         self._num_refreshes += 1
+        self._oldest_believed = max(self._oldest_believed, at_least)
         self._backoff.reset()
         if self._round is not None and not self._round.expired():
             self._round.reschedule(0.0)
@@ -143,10 +159,14 @@ class Reflector(Generic[T]):
                     await self._list()
                 await self._watch()
             except ApiError as error:
-                if _must_relist(error):
+                if error.status == GONE:
+                    self._oldest_believed = self._seen_version()
+                    self._resource_version = ""
+                elif _is_from_the_future(error):
+                    self._oldest_believed = 0
                     self._resource_version = ""
                 await self._wait(error)
-            except (*LOST_ANSWER_ERRORS, InvalidObject) as error:
+            except (*LOST_ANSWER_ERRORS, InvalidObject, StaleListError) as error:
                 # InvalidObject escapes only when the answer as a whole is no list.
                 await self._wait(error)
 
@@ -166,6 +186,8 @@ class Reflector(Generic[T]):
                 self._reflected.path, params, self._client.patience.list_timeout
             )
             page = decode_list(self._reflected.type, body)
+            if "continue" not in params:
+                self._check_age(page.metadata.resource_version)
             if self._raw_reader is not None:
                 self._raw_reader.take_page(body, is_first="continue" not in params)
             events: list[Event] = []
@@ -186,6 +208,25 @@ class Reflector(Generic[T]):
         self.has_synced = True
         # The loop may wait for nothing but this, and an empty list brings no event.
         self._inbox.wake()
+
+    def _check_age(self, resource_version: str) -> None:
+        """Believe a list unless it is too old.
+
+        Raises:
+            StaleListError: it is.
+        """
+        oldest = self._seen_version()
+        if as_number(resource_version) < oldest and self._num_stale_lists < MAX_STALE_LISTS:
+            self._num_stale_lists += 1
+            raise StaleListError(f"resource version {resource_version} after {oldest}")
+        if as_number(resource_version) < oldest:
+            log.warning("believes an old list", kind=self.kind, resource_version=resource_version)
+        self._num_stale_lists = 0
+        self._oldest_believed = 0
+
+    def _seen_version(self) -> int:
+        """The newest resource version that is known to have been reached."""
+        return max(self._oldest_believed, as_number(self._resource_version))
 
     def _events_of_vanished(self, listed: set[tuple[str, str]]) -> list[Event]:
         vanished = [key for key in self._known if key not in listed]
@@ -302,9 +343,11 @@ def object_invalid(invalid: InvalidObject, scheduler_name: str = "") -> ObjectIn
     )
 
 
-def _must_relist(error: ApiError) -> bool:
-    """Whether the last resource version leads nowhere: too old, or from a future that was undone.
+def _is_from_the_future(error: ApiError) -> bool:
+    """Whether the last resource version has been undone: etcd was restored from a backup."""
+    return "Too large resource version" in error.message
 
-    The latter happens when etcd was restored from a backup.
-    """
-    return error.status == GONE or "Too large resource version" in error.message
+
+def as_number(resource_version: str) -> int:
+    """A resource version, to be compared with others of the server; 0 if it is no number."""
+    return int(resource_version) if resource_version.isdecimal() else 0

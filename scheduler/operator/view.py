@@ -47,9 +47,13 @@ class View:
             self._is_current = are_fresh and self.is_complete() and not len(self._inbox)
         return self._is_current
 
-    def refresh(self) -> None:
-        """List once more: a watch may have been silent while the former leader bound pods."""
+    def refresh(self, at_least: int) -> None:
+        """List once more: a watch may have been silent while the former leader bound pods.
+
+        Args:
+            at_least: The resource version from which on the former leader binds none.
+        """
         log.info("lists anew before scheduling", kinds=[it.kind for it in self._to_refresh])
         self._is_current = False
         for reflector in self._to_refresh:
-            reflector.refresh()
+            reflector.refresh(at_least)

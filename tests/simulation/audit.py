@@ -8,9 +8,20 @@ from collections.abc import Iterator
 import msgspec
 
 from scheduler.api import Node, Pod, decode_object
+from scheduler.api.events import (
+    AssignedPodSeen,
+    Event,
+    NamespaceSeen,
+    NodeSeen,
+    PendingPodSeen,
+)
+from scheduler.api.instructions import BindPod, EvictPod
+from scheduler.api.meta import ObjectMeta
+from scheduler.api.namespace import Namespace
 from scheduler.api.resources import node_allocatable, pod_requests
 from scheduler.engine import Engine
-from tests.simulation.server import LEASES, NODES, PODS, Change, Json, Key, ModelServer
+from tests.simulation.server import LEASES, NODES, PODS, Change, Json, ModelServer
+from tests.support.engines import default_engine
 
 FINISHED = ("Succeeded", "Failed")
 
@@ -90,61 +101,53 @@ class Auditor:
 def end_state_violations(server: ModelServer, engine: Engine, scheduler_name: str) -> Iterator[str]:
     """What is wrong once everything had time to settle."""
     engine.validate()
-    yield from _unbound_that_fit(server, scheduler_name)
+    yield from _pending_in_vain(server, scheduler_name)
     nodes = {name for _, name in server.collection(NODES)}
     if nodes != set(engine.node_names()):
         yield f"the engine knows nodes {sorted(engine.node_names())}, there are {sorted(nodes)}"
     known = {info.uid: info for info in engine.pods()}
-    for (namespace, name), pod in server.collection(PODS).items():
-        if not is_ours_or_placed(pod, scheduler_name):
-            continue
-        info = known.pop(pod["metadata"]["uid"], None)
-        if info is None:
-            yield f"the engine does not know pod {namespace}/{name}"
+    for stored in server.collection(PODS).values():
+        pod = decode_object(Pod, msgspec.json.encode(stored))
+        if (is_placed(pod) or is_ours(pod, scheduler_name)) and pod.metadata.uid not in known:
+            yield f"the engine does not know pod {pod.metadata.namespaced_name}"
+        known.pop(pod.metadata.uid, None)
     for info in known.values():
         yield f"the engine knows pod {info.key} ({info.uid}), which is not there"
 
 
-def is_ours_or_placed(pod: Json, scheduler_name: str) -> bool:
-    """Whether the engine should know a pod."""
-    if pod["status"].get("phase") in FINISHED:
-        return False
-    return bool(pod["spec"].get("nodeName")) or pod["spec"]["schedulerName"] == scheduler_name
+def is_placed(pod: Pod) -> bool:
+    """Whether a pod takes room on a node."""
+    return bool(pod.spec.node_name) and pod.status.phase not in FINISHED
 
 
-def _unbound_that_fit(server: ModelServer, scheduler_name: str) -> Iterator[str]:
-    free = _free_by_node(server)
-    for (namespace, name), pod in server.collection(PODS).items():
-        if pod["spec"].get("nodeName") or pod["spec"]["schedulerName"] != scheduler_name:
-            continue
-        if pod["spec"].get("schedulingGates") or pod["metadata"].get("deletionTimestamp"):
-            continue
-        wants = requests_of(pod)
-        fits = sorted(node for node, room in free.items() if wants <= room)
-        if fits:
-            yield f"pod {namespace}/{name} is pending and fits {fits[0]}: {_condition(pod)}"
-        elif not _condition(pod):
-            yield f"pod {namespace}/{name} is pending without a reason"
+def is_ours(pod: Pod, scheduler_name: str) -> bool:
+    """Whether a pod waits for the scheduler."""
+    is_waiting = not pod.spec.node_name and pod.status.phase not in FINISHED
+    return is_waiting and pod.spec.scheduler_name == scheduler_name
 
 
-def _free_by_node(server: ModelServer) -> dict[str, Counter[str]]:
-    free = {
-        name: Counter(allocatable_of(node))
-        for (_, name), node in server.collection(NODES).items()
-        if not node["spec"].get("unschedulable")
-    }
-    for pod in server.collection(PODS).values():
-        node_name = pod["spec"].get("nodeName", "")
-        if node_name in free and pod["status"].get("phase") not in FINISHED:
-            free[node_name].subtract(requests_of(pod))
-    return free
-
-
-def _condition(pod: Json) -> str:
-    for condition in pod["status"].get("conditions", ()):
-        if condition["type"] == "PodScheduled" and condition["status"] == "False":
-            return str(condition.get("message", ""))
-    return ""
+def _pending_in_vain(server: ModelServer, scheduler_name: str) -> Iterator[str]:
+    """Pods that an engine which has just read all objects would bind, or make room for."""
+    engine = default_engine(profile={"schedulerName": scheduler_name})
+    pods = [
+        decode_object(Pod, msgspec.json.encode(pod)) for pod in server.collection(PODS).values()
+    ]
+    nodes = server.collection(NODES).values()
+    seen: list[Event] = [NodeSeen(decode_object(Node, msgspec.json.encode(node))) for node in nodes]
+    seen += [AssignedPodSeen(pod) for pod in pods if is_placed(pod)]
+    seen.append(NamespaceSeen(Namespace(ObjectMeta(name="default"))))
+    waiting = [pod for pod in pods if is_ours(pod, scheduler_name)]
+    seen += [PendingPodSeen(pod) for pod in waiting]
+    engine.handle(seen, 0.0)
+    for instruction in engine.schedule(0.0, len(waiting)):
+        if isinstance(instruction, BindPod):
+            yield f"pod {instruction.pod.key} is pending and could be on {instruction.node_name}"
+        elif isinstance(instruction, EvictPod):
+            victim, preemptor = instruction.victim, instruction.preemptor
+            yield f"pod {preemptor.key} is pending and could take the place of {victim.key}"
+    for pod in waiting:
+        if not pod.spec.scheduling_gates and not pod.status.conditions:
+            yield f"pod {pod.metadata.namespaced_name} is pending without a reason"
 
 
 def requests_of(pod: Json) -> Counter[str]:
@@ -155,6 +158,3 @@ def requests_of(pod: Json) -> Counter[str]:
 def allocatable_of(node: Json) -> dict[str, int]:
     """What a node has."""
     return dict(node_allocatable(decode_object(Node, msgspec.json.encode(node))))
-
-
-__all__ = ["Auditor", "Key", "end_state_violations"]

@@ -18,6 +18,7 @@ NUM_EVENTS = 70
 NUM_NODES = (2, 6)
 NUM_REPLICAS = (1, 3)
 NODE_CPUS = 4
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 Action: TypeAlias = Callable[[], None]
 
@@ -86,10 +87,13 @@ class Plan:
         if change.path != PODS or change.after is None:
             return
         pod = change.after
-        if pod["spec"].get("nodeName") and pod["status"].get("phase") == "Pending":
-            key = (pod["metadata"]["namespace"], pod["metadata"]["name"])
-            delay_s = self._rng.uniform(0.01, 0.5)
-            self._loop.call_outside(delay_s, self._run_pod, key, pod["metadata"]["uid"])
+        if not pod["spec"].get("nodeName"):
+            return
+        key, uid = (pod["metadata"]["namespace"], pod["metadata"]["name"]), pod["metadata"]["uid"]
+        if pod["metadata"].get("deletionTimestamp"):
+            self._loop.call_outside(self._rng.uniform(0.01, 5.0), self._end_pod, key, uid)
+        elif pod["status"].get("phase") == "Pending":
+            self._loop.call_outside(self._rng.uniform(0.01, 0.5), self._run_pod, key, uid)
 
     def _run_pod(self, key: tuple[str, str], uid: str) -> None:
         pod = self._server.collection(PODS).get(key)
@@ -97,6 +101,11 @@ class Plan:
             return
         if pod["status"]["phase"] == "Pending":
             self._server.update(PODS, key, status={"phase": "Running"})
+
+    def _end_pod(self, key: tuple[str, str], uid: str) -> None:
+        pod = self._server.collection(PODS).get(key)
+        if pod is not None and pod["metadata"]["uid"] == uid:
+            self._server.delete(PODS, key)
 
     def _create_pod(self) -> None:
         self._num_pods += 1
@@ -111,11 +120,19 @@ class Plan:
         cpu = rng.choice(("500m", "1", "1", "2", "3"))
         spec: Json = {
             "schedulerName": SCHEDULER_NAME,
+            "priority": rng.choice((0, 0, 0, 10, 100)),
             "containers": [{"name": "main", "resources": {"requests": {"cpu": cpu}}}],
         }
         if rng.random() < 0.1:
             spec["schedulingGates"] = [{"name": "wait"}]
-        metadata = {"namespace": "default", "name": name, "labels": {"app": rng.choice("ab")}}
+        app = rng.choice("ab")
+        if rng.random() < 0.15:
+            spec["affinity"] = {"podAntiAffinity": {REQUIRED: [_term(app)]}}
+        elif rng.random() < 0.15:
+            spec["topologySpreadConstraints"] = [
+                {"maxSkew": 2, "whenUnsatisfiable": "DoNotSchedule", **_term(app)}
+            ]
+        metadata = {"namespace": "default", "name": name, "labels": {"app": app}}
         return {"metadata": metadata, "spec": spec, "status": {"phase": "Pending"}}
 
     def _delete_pod(self) -> None:
@@ -160,7 +177,9 @@ class Plan:
     def _relabel_node(self) -> None:
         key = self._any(NODES)
         if key is not None:
-            self._server.update(NODES, key, metadata={"labels": {"zone": self._rng.choice("xy")}})
+            labels = self._server.collection(NODES)[key]["metadata"]["labels"]
+            zone = {"zone": self._rng.choice("xy")}
+            self._server.update(NODES, key, metadata={"labels": {**labels, **zone}})
 
     def _bind_by_another(self) -> None:
         """Another scheduler binds one of our pods, where there is room by its own reckoning."""
@@ -182,7 +201,7 @@ class Plan:
         weather = self._network.weather
         weather.calm()
         for fault in self._rng.sample(FAULTS, self._rng.randint(0, 4)):
-            setattr(weather, fault, self._rng.choice((0.02, 0.1, 0.4)))
+            setattr(weather, fault, self._rng.choice((0.02, 0.1, 0.3)))
 
     def _be_down(self) -> None:
         """The server is away for a while."""
@@ -208,6 +227,11 @@ class Plan:
     def _any(self, path: str) -> tuple[str, str] | None:
         keys = sorted(self._server.collection(path))
         return self._rng.choice(keys) if keys else None
+
+
+def _term(app: str) -> Json:
+    selector = {"matchLabels": {"app": app}}
+    return {"labelSelector": selector, "topologyKey": "kubernetes.io/hostname"}
 
 
 def _node(name: str) -> Json:

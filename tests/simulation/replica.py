@@ -30,7 +30,7 @@ from tests.support.engines import default_engine
 
 SCHEDULER_NAME = "stowage"
 RESTART_DELAY_S = 2.0
-PATIENCE = Patience(request_s=10.0, silence_s=30.0, pause_s=5.0)
+PATIENCE = Patience(request_s=10.0, silence_s=90.0, pause_s=5.0)
 _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
 

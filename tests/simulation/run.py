@@ -98,9 +98,13 @@ def _end(loop: VirtualLoop, network: Network) -> None:
     tasks = asyncio.all_tasks(loop)
     for task in tasks:
         task.cancel()
-    loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+    loop.run_until_complete(_all_ended(tasks))
     loop.run_until_complete(loop.shutdown_asyncgens())
     loop.close()
+
+
+async def _all_ended(tasks: set[asyncio.Task[Any]]) -> None:
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _problem(context: dict[str, Any]) -> str:

@@ -129,7 +129,8 @@ class ModelServer:
             return refusal(409, "Conflict", f"pod {key[1]} is being deleted")
         self.binders.setdefault(pod["metadata"]["uid"], []).append(process)
         condition = {"type": "PodScheduled", "status": "True"}
-        self.update(PODS, key, spec={"nodeName": node_name}, status={"conditions": [condition]})
+        status = {"conditions": [condition], "nominatedNodeName": ""}
+        self.update(PODS, key, spec={"nodeName": node_name}, status=status)
         return Answer(201, {"kind": "Status", "status": "Success", "code": 201})
 
     # Requests
@@ -156,16 +157,24 @@ class ModelServer:
             return NOT_FOUND
         if method == "GET":
             return Answer(200, pod)
-        if method == "DELETE":
-            self.delete(PODS, key)
-            return Answer(200, pod)
-        uid = sent.get("metadata", {}).get("uid")
-        if uid and uid != pod["metadata"]["uid"]:
+        wanted = sent.get("preconditions") if method == "DELETE" else sent.get("metadata")
+        if (wanted or {}).get("uid", pod["metadata"]["uid"]) != pod["metadata"]["uid"]:
             return refusal(409, "Conflict", "Precondition failed: UID in precondition")
-        status = {name: value for name, value in sent["status"].items() if value is not None}
+        if method == "DELETE":
+            return Answer(200, self._terminate(key, pod))
+        status = {name: value or "" for name, value in sent["status"].items()}
         if all(pod["status"].get(name) == value for name, value in status.items()):
             return Answer(200, pod)
         return Answer(200, self.update(PODS, key, status=status) or {})
+
+    def _terminate(self, key: Key, pod: Json) -> Json:
+        """Begin a graceful deletion, which the kubelet ends; a pod without one is gone at once."""
+        if not pod["spec"].get("nodeName"):
+            self.delete(PODS, key)
+            return pod
+        if pod["metadata"].get("deletionTimestamp"):
+            return pod
+        return self.update(PODS, key, metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}) or pod
 
     def _answer_lease(self, method: str, name: str, sent: Json) -> Answer:
         key = ("kube-system", name)

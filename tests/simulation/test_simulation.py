@@ -62,6 +62,7 @@ PLANTED: dict[str, tuple[type, str, Callable[..., Any], str]] = {
         _none,
         "which is not there",
     ),
+    "an old list is believed": (Reflector, "_check_age", _none, "overcommits"),
     "a new leader does not list anew": (View, "is_current", _yes, "overcommits"),
     "a pod that found no node is dropped": (
         SchedulingQueue,

@@ -14,7 +14,7 @@ from scheduler.api.node import Node
 from scheduler.operator.api_error import ApiError
 from scheduler.operator.inbox import Inbox
 from scheduler.operator.reflected import ASSIGNED_PODS, NODES
-from scheduler.operator.reflector import Reflector, complete_lines
+from scheduler.operator.reflector import MAX_STALE_LISTS, Reflector, complete_lines
 from tests.support.fake_api import SILENCE, FakeApiClient, FakeTime, Request, no_jitter
 
 GONE = {"kind": "Status", "status": "Failure", "reason": "Expired", "code": 410}
@@ -207,6 +207,21 @@ async def test_an_undone_future_is_relisted() -> None:
     story = _Story([_list(), _list(_node("a"), version=3)], [[error]])
     assert await story.arrived() == ["+a"]
     assert story.watched_from() == ["10", "3"]
+
+
+async def test_a_list_older_than_what_was_seen_is_not_believed() -> None:
+    gone = ApiError(410, "Expired")
+    story = _Story([_list(_node("a")), _list(version=9), _list(_node("a"), version=12)], [[gone]])
+    assert await story.arrived() == ["+a", "+a"]
+    assert story.watched_from() == ["10", "12"]
+
+
+async def test_a_server_that_stays_behind_is_believed_in_the_end() -> None:
+    gone = ApiError(410, "Expired")
+    old = [_list(version=9)] * (MAX_STALE_LISTS + 1)
+    story = _Story([_list(_node("a")), *old], [[gone]])
+    assert await story.arrived() == ["+a", "-a"]
+    assert story.watched_from() == ["10", "9"]
 
 
 async def _settle() -> None:

@@ -68,7 +68,7 @@ async def test_a_complete_view_is_not_current_before_it_was_refreshed_and_handle
         parts.inbox.drain(NUM_NODES)
         assert parts.view.is_complete()
         assert not parts.view.is_current()
-        parts.view.refresh()
+        parts.view.refresh(at_least=10)
         assert not parts.view.is_current()
         await _settle()
         parts.handle_one_slice()
@@ -82,15 +82,25 @@ async def test_a_view_without_the_list_asked_for_stays_old() -> None:
     parts = _Parts(_nodes(), SILENCE)
     async with parts.running():
         parts.inbox.drain(NUM_NODES)
-        parts.view.refresh()
+        parts.view.refresh(at_least=10)
         await _settle()
         assert len(parts.inbox) == 0
         assert not parts.view.is_current()
 
 
+async def test_a_list_older_than_the_lease_is_not_believed() -> None:
+    parts = _Parts(_nodes(), _nodes(), SILENCE)
+    async with parts.running():
+        parts.inbox.drain(NUM_NODES)
+        parts.view.refresh(at_least=11)
+        await _settle()
+        assert len(parts.client.sent("GET")) == 3
+        assert not parts.view.is_current()
+
+
 async def test_a_first_list_begun_after_the_lease_was_taken_is_the_only_one() -> None:
     parts = _Parts(_nodes())
-    parts.view.refresh()
+    parts.view.refresh(at_least=10)
     async with parts.running():
         parts.inbox.drain(NUM_NODES)
         assert parts.view.is_current()
