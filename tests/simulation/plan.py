@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from tests.simulation.loop import VirtualLoop
@@ -23,8 +24,28 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 Action: TypeAlias = Callable[[], None]
 
 
+@dataclass(frozen=True, slots=True)
+class Emphasis:
+    """What a plan is to have more of.
+
+    Attributes:
+        faults: Kinds of faults with the probability they have as long as things go wrong.
+        often: Names of actions, ten times as likely as usual.
+    """
+
+    faults: Mapping[str, float] = field(default_factory=dict)
+    often: frozenset[str] = frozenset()
+
+
 class Plan:
     """Draws what happens, and has it happen.
+
+    Args:
+        loop: Whose clock counts.
+        server: Where things happen.
+        network: What gets worse and better.
+        rng: Draws everything.
+        emphasis: What there is more of.
 
     Attributes:
         replicas: The schedulers.
@@ -32,9 +53,15 @@ class Plan:
     """
 
     def __init__(
-        self, loop: VirtualLoop, server: ModelServer, network: Network, rng: random.Random
+        self,
+        loop: VirtualLoop,
+        server: ModelServer,
+        network: Network,
+        rng: random.Random,
+        emphasis: Emphasis,
     ) -> None:
         self.log: list[str] = []
+        self._emphasis = emphasis
         self._loop = loop
         self._server = server
         self._network = network
@@ -60,6 +87,7 @@ class Plan:
             (2, self._restart_server),
             (4, self._kill),
             (3, self._stop),
+            (2, self._retire),
         )
 
     def begin(self) -> None:
@@ -72,7 +100,12 @@ class Plan:
             self._create_pod()
         for replica in self.replicas:
             self._loop.call_outside(self._rng.uniform(0, 3), replica.start)
-        weights, actions = zip(*self._actions, strict=True)
+        self._worsen()
+        actions = [action for _, action in self._actions]
+        weights = [
+            weight * (10 if action.__name__.strip("_") in self._emphasis.often else 1)
+            for weight, action in self._actions
+        ]
         for _ in range(NUM_EVENTS):
             action = self._rng.choices(actions, weights)[0]
             self._loop.call_outside(self._rng.uniform(0, STORMY_S), self._do, action)
@@ -200,8 +233,13 @@ class Plan:
     def _change_weather(self) -> None:
         weather = self._network.weather
         weather.calm()
+        self._worsen()
         for fault in self._rng.sample(FAULTS, self._rng.randint(0, 4)):
             setattr(weather, fault, self._rng.choice((0.02, 0.1, 0.3)))
+
+    def _worsen(self) -> None:
+        for fault, probability in self._emphasis.faults.items():
+            setattr(self._network.weather, fault, probability)
 
     def _be_down(self) -> None:
         """The server is away for a while."""
@@ -223,6 +261,9 @@ class Plan:
 
     def _stop(self) -> None:
         self._rng.choice(self.replicas).stop_for(self._rng.uniform(0.5, 25))
+
+    def _retire(self) -> None:
+        self._rng.choice(self.replicas).retire()
 
     def _any(self, path: str) -> tuple[str, str] | None:
         keys = sorted(self._server.collection(path))

@@ -111,6 +111,7 @@ class Replica:
         self._network = network
         self._rng = rng
         self._num_starts = 0
+        self._told_to_end = asyncio.Event()
 
     def start(self) -> None:
         """Start a fresh process."""
@@ -128,6 +129,10 @@ class Replica:
         self.is_running = False
         self.engine = None
         self._loop.call_outside(RESTART_DELAY_S, self.start)
+
+    def retire(self) -> None:
+        """SIGTERM: it releases the lease and ends; a fresh one follows."""
+        self._told_to_end.set()
 
     def stop_for(self, seconds: float) -> None:
         """SIGSTOP, and SIGCONT later; a process killed meanwhile stays dead."""
@@ -148,6 +153,7 @@ class Replica:
             self._loop.call_outside(RESTART_DELAY_S, self.start)
 
     async def _main(self) -> None:
+        self._told_to_end = asyncio.Event()
         connection = virtual_connection(self.process_name, self._network, PATIENCE)
         options = RunOptions(
             engine_factory=self._make_engine,
@@ -155,7 +161,7 @@ class Replica:
             serving=None,
             leader_election=LeaderElectionOptions(identity=self.process_name),
             patience=PATIENCE,
-            stop=asyncio.Event(),
+            stop=self._told_to_end,
             owns_process=False,
         )
         surroundings = Surroundings(self._clock(), ListAndWatch)

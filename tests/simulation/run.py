@@ -15,7 +15,7 @@ import structlog
 from tests.simulation.audit import Auditor, end_state_violations
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.network import Network, Weather
-from tests.simulation.plan import STORMY_S, Plan
+from tests.simulation.plan import STORMY_S, Emphasis, Plan
 from tests.simulation.replica import SCHEDULER_NAME
 from tests.simulation.server import ModelServer
 
@@ -43,8 +43,8 @@ class Outcome:
     trace: tuple[str, ...]
 
 
-def simulate(seed: int) -> Outcome:
-    """Live through one seed."""
+def simulate(seed: int, emphasis: Emphasis = Emphasis()) -> Outcome:  # noqa: B008 - it is frozen
+    """Live through one seed, with more of something if that is wanted."""
     rng = random.Random(seed)
     loop = VirtualLoop()
     problems: list[str] = []
@@ -52,7 +52,7 @@ def simulate(seed: int) -> Outcome:
     server = ModelServer(loop.time)
     auditor = Auditor(server)
     network = Network(loop, server, rng, Weather(), auditor.binding_sent)
-    plan = Plan(loop, server, network, rng)
+    plan = Plan(loop, server, network, rng, emphasis)
     asyncio.set_event_loop(None)
     with _silence():
         try:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from scheduler.operator.binder import Binder, _failed
 from scheduler.operator.leader_election import LeaderElector
 from scheduler.operator.reflector import Reflector
-from scheduler.operator.view import View
 from scheduler.queue.scheduling_queue import SchedulingQueue
+from tests.simulation.plan import Emphasis
 from tests.simulation.run import simulate
 
-NUM_SEEDS = 40
+NUM_SEEDS = 30
 MAX_SEEDS_TO_A_FAULT = 120
 
 
@@ -48,26 +48,46 @@ def _yes(_self: Any) -> bool:
     return True
 
 
-PLANTED: dict[str, tuple[type, str, Callable[..., Any], str]] = {
-    "a lost answer is taken for a failure": (
+class Planted(NamedTuple):
+    """A fault in the scheduler, what brings it out, and what is found then."""
+
+    owner: type
+    attribute: str
+    replacement: Callable[..., Any]
+    emphasis: Emphasis
+    finding: str
+
+
+PLANTED = {
+    "a lost answer is taken for a failure": Planted(
         Binder,
         "_settle",
         _take_a_lost_answer_for_a_failure,
+        Emphasis({"answer_lost": 0.3, "stalled": 0.3}, frozenset(["create_burst"])),
         "overcommits",
     ),
-    "a replica writes without the lease": (LeaderElector, "may_write", _yes, "let a Binding out"),
-    "a list does not tell what vanished": (
-        Reflector,
-        "_events_of_vanished",
-        _none,
-        "which is not there",
+    "a replica writes without the lease": Planted(
+        LeaderElector,
+        "may_write",
+        _yes,
+        Emphasis(often=frozenset(["stop", "create_burst", "delete_many"])),
+        "let a Binding out",
     ),
-    "an old list is believed": (Reflector, "_check_age", _none, "overcommits"),
-    "a new leader does not list anew": (View, "is_current", _yes, "overcommits"),
-    "a pod that found no node is dropped": (
+    "a list does not tell what vanished": Planted(
+        Reflector, "_events_of_vanished", _none, Emphasis(), "which is not there"
+    ),
+    "an old list is believed": Planted(
+        Reflector,
+        "_check_age",
+        _none,
+        Emphasis({"stale": 0.6}, frozenset(["restart_server", "create_burst"])),
+        "overcommits",
+    ),
+    "a pod that found no node is dropped": Planted(
         SchedulingQueue,
         "add_unschedulable",
         lambda self, queued, *_arguments, **_options: self.done(queued.uid),
+        Emphasis(),
         "pending",
     ),
 }
@@ -75,9 +95,10 @@ PLANTED: dict[str, tuple[type, str, Callable[..., Any], str]] = {
 
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_fault_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    owner, attribute, replacement, finding = PLANTED[name]
-    monkeypatch.setattr(owner, attribute, replacement)
+    fault = PLANTED[name]
+    monkeypatch.setattr(fault.owner, fault.attribute, fault.replacement)
     for seed in range(MAX_SEEDS_TO_A_FAULT):
-        if any(finding in violation for violation in simulate(seed).violations):
+        violations = simulate(seed, fault.emphasis).violations
+        if any(fault.finding in violation for violation in violations):
             return
     pytest.fail(f"{MAX_SEEDS_TO_A_FAULT} seeds did not show it")

@@ -211,8 +211,8 @@ async def test_an_undone_future_is_relisted() -> None:
 
 async def test_a_list_older_than_what_was_seen_is_not_believed() -> None:
     gone = ApiError(410, "Expired")
-    story = _Story([_list(_node("a")), _list(version=9), _list(_node("a"), version=12)], [[gone]])
-    assert await story.arrived() == ["+a", "+a"]
+    story = _Story([_list(_node("a")), _list(version=9), _list(_node("b"), version=12)], [[gone]])
+    assert await story.arrived() == ["+a", "+b", "-a"]
     assert story.watched_from() == ["10", "12"]
 
 
