@@ -6,7 +6,8 @@ they would to a real one; nothing in the scheduler knows the difference.
 
 How it is made, from the inside out:
 
-- ``store`` keeps revisions of plain dicts, each encoded once, and a bounded history of changes.
+- ``store`` keeps revisions (``stored``: encoded bytes, labels and ``selectable_fields``) and a
+  bounded history of changes.
 - ``registry`` is the only way to write: defaults, admission, validation and deletion by the API
   server's rules (``kind_rules``, ``pod_rules``, ``pod_defaults``, ``deletion``, ``object_meta``).
 - ``endpoints``, ``listing`` and ``watch`` turn requests into registry calls and stored bytes into
@@ -17,8 +18,10 @@ How it is made, from the inside out:
 
 Invariants.
 
-- A stored object is never changed; a change is a new dict that shares what stayed equal. Only the
-  object being written is encoded again, whatever the number of watchers.
+- A stored object is never changed. Its dict tree is made from its bytes when asked for and is one
+  of the few thousand asked for last, so a hundred thousand pods take some 250 MiB. Selectors look
+  at labels and fields read out when the object was written, never at the tree.
+- Only the object being written is encoded again, whatever the number of watchers.
 - Writes are synchronous: one event loop, no locks, and the revision counter is the order of things.
 - Publishing a change costs only the watchers of that resource. A watcher never makes the store
   wait; one that falls behind by ``max_pending_frames`` is closed, as a real API server closes it.

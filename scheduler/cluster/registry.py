@@ -4,7 +4,6 @@ HTTP handlers, the kubelet stand-in and the controllers all write through here, 
 in-process write is checked, numbered and watched exactly like one over HTTP.
 """
 
-import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -277,5 +276,5 @@ def _count_generation(resource: Resource, obj: Json, old: Json) -> None:
 
 
 def editable(stored: Stored) -> Json:
-    """A deep copy of an object that may be changed and handed back to the registry."""
-    return copy.deepcopy(stored.obj)
+    """A copy of an object that may be changed and handed back to the registry."""
+    return stored.copy_of_obj()

@@ -1,4 +1,4 @@
-"""Label and field selectors over stored objects: which fields each kind can be selected by."""
+"""Label and field selectors, compiled once into tests of stored objects."""
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -13,52 +13,14 @@ from scheduler.api import (
 )
 from scheduler.api.decode import convert_object
 from scheduler.api.selector_syntax import FieldRequirement
-from scheduler.cluster.errors import ApiError, bad_request
+from scheduler.cluster.errors import bad_request
 from scheduler.cluster.resources import Resource
+from scheduler.cluster.selectable_fields import field_position
+from scheduler.cluster.stored import Stored
 
 Json = dict[str, Any]
-Predicate = Callable[[Json], bool]
 LabelTest = Callable[[Mapping[str, str]], bool]
-
-_FIELD_PATHS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "pods": {
-        "spec.nodeName": ("spec", "nodeName"),
-        "spec.restartPolicy": ("spec", "restartPolicy"),
-        "spec.schedulerName": ("spec", "schedulerName"),
-        "spec.serviceAccountName": ("spec", "serviceAccountName"),
-        "status.phase": ("status", "phase"),
-        "status.podIP": ("status", "podIP"),
-        "status.nominatedNodeName": ("status", "nominatedNodeName"),
-    },
-    "nodes": {"spec.unschedulable": ("spec", "unschedulable")},
-    "namespaces": {"status.phase": ("status", "phase")},
-    "secrets": {"type": ("type",)},
-    "jobs.batch": {"status.successful": ("status", "succeeded")},
-    "events": {
-        **{
-            f"{prefix}.{key}": ("involvedObject", key)
-            for prefix in ("involvedObject", "regarding")
-            for key in (
-                "kind",
-                "namespace",
-                "name",
-                "uid",
-                "apiVersion",
-                "resourceVersion",
-                "fieldPath",
-            )
-        },
-        "reason": ("reason",),
-        "type": ("type",),
-        "source": ("source", "component"),
-        "reportingComponent": ("reportingComponent",),
-        "reportingController": ("reportingComponent",),
-    },
-}
-_NAME_PATHS = {
-    "metadata.name": ("metadata", "name"),
-    "metadata.namespace": ("metadata", "namespace"),
-}
+FieldTest = Callable[[Stored], bool]
 
 
 @lru_cache(maxsize=512)
@@ -86,51 +48,36 @@ def match_label_selector(selector: Json | None, labels: Mapping[str, str]) -> bo
     return compiled.matches(labels)
 
 
-def field_test(text: str, resource: Resource) -> Predicate | None:
+def field_test(text: str, resource: Resource) -> FieldTest | None:
     """Compile a field selector of ``resource``; ``None`` selects everything.
 
     Raises:
         ApiError: 400, it cannot be parsed or names a field the resource does not index.
     """
+    return _field_tests(text, resource.stored_in, resource.namespaced) if text else None
+
+
+@lru_cache(maxsize=512)
+def _field_tests(text: str, collection: str, namespaced: bool) -> FieldTest | None:
     try:
         requirements = parse_field_selector(text).requirements
     except SelectorError as error:
         raise bad_request(str(error)) from error
-    tests = [_field_test(requirement, resource) for requirement in requirements]
+    tests = [_field_test(requirement, collection, namespaced) for requirement in requirements]
     if not tests:
         return None
     if len(tests) == 1:
         return tests[0]
-    return lambda obj: all(test(obj) for test in tests)
+    return lambda stored: all(test(stored) for test in tests)
 
 
-def _field_test(requirement: FieldRequirement, resource: Resource) -> Predicate:
+def _field_test(requirement: FieldRequirement, collection: str, namespaced: bool) -> FieldTest:
     field, value, equals = requirement.field, requirement.value, requirement.equals
-    path = _field_path(field, resource)
-
-    def test(obj: Json) -> bool:
-        found: Any = obj
-        for key in path:
-            found = found.get(key) if isinstance(found, dict) else None
-        return (_as_text(found, field) == value) is equals
-
-    return test
-
-
-def _field_path(field: str, resource: Resource) -> tuple[str, ...]:
-    path = _NAME_PATHS.get(field) or _FIELD_PATHS.get(resource.stored_in, {}).get(field)
-    if path is None or (field == "metadata.namespace" and not resource.namespaced):
-        raise _unknown_field(field)
-    return path
-
-
-def _unknown_field(field: str) -> ApiError:
-    return bad_request(f"field label not supported: {field}")
-
-
-def _as_text(value: object, field: str) -> str:
-    if value is None:
-        return "false" if field == "spec.unschedulable" else ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
+    if field == "metadata.name":
+        return lambda stored: (stored.name == value) is equals
+    if field == "metadata.namespace" and namespaced:
+        return lambda stored: (stored.namespace == value) is equals
+    position = field_position(collection, field)
+    if position is None:
+        raise bad_request(f"field label not supported: {field}")
+    return lambda stored: (stored.fields[position] == value) is equals

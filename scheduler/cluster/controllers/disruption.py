@@ -37,9 +37,9 @@ class DisruptionController(Reconciler):
     def _on_pod(self, change: Change) -> None:
         namespace = change.current.namespace
         budgets = self.store.collection(POD_DISRUPTION_BUDGETS.stored_in)
-        for name, budget in budgets.by_namespace.get(namespace, {}).items():
+        for budget in budgets.items(namespace):
             if _selects(budget, change.current):
-                self.enqueue(Key(namespace, name))
+                self.enqueue(Key(namespace, budget.name))
 
     def reconcile(self, key: Key) -> None:
         """Recount one budget."""
@@ -117,5 +117,4 @@ class DisruptionController(Reconciler):
 
 
 def _selects(budget: Stored, pod: Stored) -> bool:
-    labels = pod.obj["metadata"].get("labels") or {}
-    return match_label_selector(budget.obj["spec"].get("selector"), labels)
+    return match_label_selector(budget.obj["spec"].get("selector"), pod.labels)

@@ -77,14 +77,15 @@ def test_a_field_that_is_not_indexed_is_refused(field: str) -> None:
 
 
 def test_events_are_selected_by_what_they_are_about_in_either_name() -> None:
-    event = {"metadata": {"name": "e"}, "involvedObject": {"name": "a"}, "reason": "Scheduled"}
+    obj = {"metadata": {"name": "e"}, "involvedObject": {"name": "a"}, "reason": "Scheduled"}
+    event = Store().put("events", obj)
     for field in ("involvedObject.name", "regarding.name"):
         assert Selection(EVENTS_V1, field_selector=f"{field}=a,reason=Scheduled").matches(event)
     assert not Selection(EVENTS_V1, field_selector="regarding.name=b").matches(event)
 
 
 def test_a_schedulable_node_counts_as_not_unschedulable() -> None:
-    node = {"metadata": {"name": "n"}, "spec": {}}
+    node = Store().put("nodes", {"metadata": {"name": "n"}, "spec": {}})
     assert Selection(NODES, field_selector="spec.unschedulable=false").matches(node)
     assert not Selection(NODES, field_selector="spec.unschedulable=true").matches(node)
 
