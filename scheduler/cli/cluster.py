@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from scheduler.cluster import EmbeddedCluster
 
 _TLS_PANEL = "TLS and access"
+_LIMITS_PANEL = "Limits"
 _PARTS_PANEL = "What runs besides the API server"
 
 
@@ -98,6 +99,31 @@ Controllers: TypeAlias = Annotated[
         rich_help_panel=_PARTS_PANEL,
     ),
 ]
+WatchHistory: TypeAlias = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        help="Changes kept per resource; a watch or page from before them is answered 410.",
+        rich_help_panel=_LIMITS_PANEL,
+    ),
+]
+MaxConnections: TypeAlias = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        help="Requests on connections beyond these are answered 429.",
+        rich_help_panel=_LIMITS_PANEL,
+    ),
+]
+MaxRequests: TypeAlias = Annotated[
+    int,
+    typer.Option(
+        "--max-requests-inflight",
+        min=1,
+        help="Requests beyond these, watches aside, are answered 429.",
+        rich_help_panel=_LIMITS_PANEL,
+    ),
+]
 
 
 def cluster(
@@ -112,12 +138,17 @@ def cluster(
     tls_private_key_file: KeyFile = None,
     kubelet: Kubelet = True,
     controllers: Controllers = True,
+    watch_history: WatchHistory = 10_000,
+    max_connections: MaxConnections = 4096,
+    max_requests: MaxRequests = 600,
 ) -> None:
     """Run a Kubernetes API server with nodes that exist only in memory, until Ctrl-C.
 
     It answers kubectl and every other client over HTTP, and keeps nothing.
     """
     # The HTTP server takes a while to import; --help need not wait for it.
+    import uvloop  # noqa: PLC0415
+
     from scheduler.cluster import (  # noqa: PLC0415
         ClusterOptions,
         parse_token_file,
@@ -139,8 +170,12 @@ def cluster(
             key_file=tls_private_key_file,
             with_kubelet=kubelet,
             with_controllers=controllers,
+            history_size=watch_history,
+            max_connections=max_connections,
+            max_in_flight=max_requests,
         )
-        asyncio.run(run_cluster(make_nodes(nodes), options, write_kubeconfig, announce))
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(run_cluster(make_nodes(nodes), options, write_kubeconfig, announce))
     except KeyboardInterrupt:
         console.print("stopped")
     except (OSError, ValueError) as error:

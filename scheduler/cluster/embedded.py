@@ -47,6 +47,8 @@ class ClusterOptions:
         ca_file: PEM authority for the written kubeconfig.
         history_size: changes kept per resource; a watch from before them answers 410.
         max_pending_frames: watch events that may wait for a slow client before it is cut off.
+        max_connections: requests on connections beyond these are answered 429.
+        max_in_flight: so are requests, watches aside, while this many are being answered.
         faults_over_http: serve the fault injection of tests under ``/stowage/faults``.
         with_kubelet: run bound pods.
         with_controllers: run Deployments, ReplicaSets, Jobs, budgets and the like, and taint nodes
@@ -63,6 +65,8 @@ class ClusterOptions:
     ca_file: str | Path | None = None
     history_size: int = 10_000
     max_pending_frames: int = 10_000
+    max_connections: int = 4096
+    max_in_flight: int = 600
     faults_over_http: bool = False
     with_kubelet: bool = True
     with_controllers: bool = True
@@ -175,6 +179,8 @@ def _server_options(options: ClusterOptions) -> ServerOptions:
         access=AccessOptions(options.token, options.users, options.rbac),
         tls=tls,
         max_pending_frames=options.max_pending_frames,
+        max_connections=options.max_connections,
+        max_in_flight=options.max_in_flight,
         faults_over_http=options.faults_over_http,
     )
 

@@ -1,8 +1,10 @@
 """From an HTTP request to the bytes of its answer, for everything but watches and lists.
 
-Nothing here waits: a request is handled in one go, so that writes are atomic without locks.
+A request is handled in one go, so that writes are atomic without locks; only the deletion of a
+collection, which no server does at once, lets others in between.
 """
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -16,6 +18,7 @@ from scheduler.cluster.deletion import parse_delete_options
 from scheduler.cluster.event_conversion import to_core
 from scheduler.cluster.eviction import evict
 from scheduler.cluster.formats import Format, MetadataFormat, plain_format
+from scheduler.cluster.listing import Page
 from scheduler.cluster.negotiation import negotiate
 from scheduler.cluster.patch import check_content_type, patch_object, patched
 from scheduler.cluster.paths import Review, Target
@@ -33,6 +36,7 @@ Json = dict[str, Any]
 
 _PLAIN_FORMATS: Mapping[int, Format] = {id(found): plain_format(found) for found in RESOURCES}
 _METADATA_FORMAT = MetadataFormat()
+DELETIONS_PER_TURN = 100
 _BODY_TYPES = frozenset(("", "application/json", "application/yaml", "application/octet-stream"))
 
 
@@ -159,8 +163,6 @@ class Endpoints:
     def _handle_collection(self, request: ApiRequest, target: Target) -> Answer:
         if request.method == "POST":
             return self._create(request, target)
-        if request.method == "DELETE":
-            return self._delete_collection(request, target)
         raise errors.method_not_allowed()
 
     def _create(self, request: ApiRequest, target: Target) -> Answer:
@@ -243,8 +245,14 @@ class Endpoints:
             body, query.get("gracePeriodSeconds", ""), query.get("propagationPolicy", "")
         )
 
-    def _delete_collection(self, request: ApiRequest, target: Target) -> Answer:
+    async def delete_collection(self, request: ApiRequest, target: Target) -> Page:
+        """Delete what a request selects, a few at a time; returns what was deleted.
+
+        Raises:
+            ApiError: the request is refused, and nothing is deleted.
+        """
         resource, query = target.resource, request.query
+        format_for(resource, request)  # refuses what cannot be answered
         options = self._delete_options(request)
         selection = Selection(
             resource,
@@ -252,14 +260,16 @@ class Endpoints:
             query.get("labelSelector", ""),
             query.get("fieldSelector", ""),
         )
-        collection = self._registry.store.collection(resource.stored_in)
-        chosen = selection.select(collection.items(selection.namespace))
-        deleted = [
-            self._registry.delete(resource, stored.namespace, stored.name, options)[0]
-            for stored in chosen
-        ]
-        metadata = {"resourceVersion": str(self._registry.store.revision)}
-        return Answer(200, format_for(resource, request).many(deleted, metadata))
+        store = self._registry.store
+        chosen = selection.select(store.collection(resource.stored_in).items(selection.namespace))
+        deleted: list[Stored] = []
+        for position, stored in enumerate(chosen):
+            if position % DELETIONS_PER_TURN == DELETIONS_PER_TURN - 1:
+                await asyncio.sleep(0)
+            if store.get(resource.stored_in, stored.namespace, stored.name) is not None:
+                last, _ = self._registry.delete(resource, stored.namespace, stored.name, options)
+                deleted.append(last)
+        return Page(deleted, {"resourceVersion": str(store.revision)})
 
     def _handle_subresource(self, request: ApiRequest, target: Target) -> Answer:
         namespace, name = target.namespace or "", target.name

@@ -188,6 +188,12 @@ def bad_request(message: str) -> ApiError:
     return ApiError(400, "BadRequest", message)
 
 
+def request_entity_too_large(limit_bytes: int) -> ApiError:
+    """413: the body is larger than the server takes."""
+    message = f"Request entity too large: limit is {limit_bytes}"
+    return ApiError(413, "RequestEntityTooLarge", message)
+
+
 def unsupported_media_type(accepted: Sequence[str]) -> ApiError:
     """415: the body's content type is not among ``accepted``."""
     return ApiError(

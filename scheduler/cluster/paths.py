@@ -39,6 +39,18 @@ _VIRTUAL = frozenset(
 )
 
 
+def without_watch_prefix(path: str) -> tuple[str, bool]:
+    """A path without the deprecated ``/watch`` after its version, and whether it had one."""
+    if "/watch/" not in path:
+        return path, False
+    parts = path.strip("/").split("/")
+    depth = 2 if parts[0] == "api" else 3
+    if parts[0] not in {"api", "apis"} or len(parts) < depth + 2 or parts[depth] != "watch":
+        return path, False
+    del parts[depth]
+    return "/" + "/".join(parts), True
+
+
 def parse_path(path: str) -> Target | Review | None:
     """Read an API path; ``None`` if it addresses no served resource."""
     parts = path.strip("/").split("/")

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from scheduler.cluster.formats import partial_metadata
+from scheduler.cluster.formats import Format, partial_metadata
 from scheduler.cluster.resources import Resource
 from scheduler.cluster.store import Stored, encode
 from scheduler.cluster.table_cells import Column, default_columns
@@ -13,7 +13,7 @@ from scheduler.cluster.table_columns import COLUMNS
 Json = dict[str, Any]
 
 
-class TableFormat:
+class TableFormat(Format):
     """Objects as rows; in a watch only the first table carries the column definitions.
 
     Args:
@@ -41,29 +41,34 @@ class TableFormat:
         metadata = {"resourceVersion": str(stored.revision)}
         with_columns = not self._has_defined_columns
         self._has_defined_columns = True
-        return encode(self._table([stored], metadata, with_columns))
+        return self._opening(metadata, with_columns) + self.list_item(stored) + b"]}"
 
-    def many(self, items: Sequence[Stored], metadata: Json) -> bytes:
-        """A table of all items."""
-        return encode(self._table(items, metadata, with_columns=True))
+    def list_opening(self, metadata: Json) -> bytes:
+        """A table up to its rows."""
+        return self._opening(metadata, with_columns=True)
 
-    def _table(self, items: Sequence[Stored], metadata: Json, with_columns: bool) -> Json:
-        now = self._time_s()
-        definitions = [column.definition() for column in self._columns] if with_columns else None
-        return {
+    def list_item(self, stored: Stored) -> bytes:
+        """A row."""
+        return encode(self._row(stored, self._time_s()))
+
+    def _opening(self, metadata: Json, with_columns: bool) -> bytes:
+        head = {
             "kind": "Table",
             "apiVersion": "meta.k8s.io/v1",
             "metadata": metadata,
-            "columnDefinitions": definitions,
-            "rows": [self._row(stored, now) for stored in items],
+            "columnDefinitions": [column.definition() for column in self._columns]
+            if with_columns
+            else None,
         }
+        return encode(head)[:-1] + b',"rows":['
 
     def _row(self, stored: Stored, now: float) -> Json:
-        cells = [column.cell(stored.obj, now) for column in self._columns]
+        obj = stored.obj
+        cells = [column.cell(obj, now) for column in self._columns]
         row: Json = {"cells": cells}
         if self._include_object == "Object":
             head = {"kind": self._resource.kind, "apiVersion": self._resource.api_version}
-            row["object"] = {**head, **stored.obj}
+            row["object"] = {**head, **obj}
         elif self._include_object != "None":
-            row["object"] = partial_metadata(stored.obj)
+            row["object"] = partial_metadata(obj)
         return row
