@@ -11,6 +11,8 @@ from aiohttp import web
 
 IDLE_TIMEOUT_S = 90.0
 """A connection on which no whole request arrives for this long is closed."""
+LINGER_S = 10.0
+"""So long the rest of a request that was answered early is read and dropped."""
 _SPARE_DESCRIPTORS = 256
 _PROBE_AFTER_S = 30
 _PROBE_EVERY_S = 15
@@ -30,7 +32,9 @@ class HttpServer(web.Server):
     """
 
     def __init__(self, handler: Any, max_connections: int, **options: Any) -> None:
-        super().__init__(handler, keepalive_timeout=IDLE_TIMEOUT_S, **options)
+        super().__init__(
+            handler, keepalive_timeout=IDLE_TIMEOUT_S, lingering_time=LINGER_S, **options
+        )
         self._max_connections = max_connections
         self._refused: set[Any] = set()
         self._is_shut_down = False

@@ -125,13 +125,16 @@ class Reader:
             answer = Answer(200, format_.many(page.items, page.metadata))
             return await self._respond(request, answer)
         response = web.StreamResponse(headers=_JSON_HEADERS)
-        async with _broken_off_after(STALL_S, request) as deadline:
-            await response.prepare(request)
-            for part in format_.slices(page.items, page.metadata):
-                await response.write(part)
-                await asyncio.sleep(0)
-                deadline.reschedule(asyncio.get_running_loop().time() + STALL_S)
-            await response.write_eof()
+        try:
+            async with _broken_off_after(STALL_S, request) as deadline:
+                await response.prepare(request)
+                for part in format_.slices(page.items, page.metadata):
+                    await response.write(part)
+                    await asyncio.sleep(0)
+                    deadline.reschedule(asyncio.get_running_loop().time() + STALL_S)
+                await response.write_eof()
+        except ConnectionError:
+            log.debug("list client went away", path=request.path)
         return response
 
     async def _watch(self, request: web.BaseRequest, opening: _Opening) -> web.StreamResponse:

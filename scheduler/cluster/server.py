@@ -165,8 +165,6 @@ class ApiServer:
                 return await self._route(request)
         except errors.ApiError as error:
             return await _response(request, error_answer(error))
-        except ConnectionError:
-            raise  # aiohttp's to handle: nobody is there to be answered
         except Exception as error:
             log.exception("request failed", method=request.method, path=request.path)
             failure = errors.internal(f"Internal error occurred: {error!r}")
