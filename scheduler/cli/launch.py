@@ -44,7 +44,7 @@ async def start_cluster(
         f"--shape={shape}",
         "--listen=127.0.0.1:0",
         f"--write-kubeconfig={kubeconfig}",
-        *flags,
+        *flags,  # last, so that they count
     )
     deadline = time.monotonic() + START_TIMEOUT_S
     while not (kubeconfig.exists() and kubeconfig.stat().st_size):

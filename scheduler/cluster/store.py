@@ -121,7 +121,7 @@ class Collection:
         self._removed: set[str] = set()
         self._history: deque[Change] = deque(maxlen=history_size)
         self._forgotten_revision = 0
-        self._in_order: tuple[int, list[Stored]] = (-1, [])
+        self._in_order: list[Stored] | None = None
 
     def get(self, namespace: str, name: str) -> Stored | None:
         """The current revision of an object, if it exists."""
@@ -131,10 +131,9 @@ class Collection:
         """Objects in key order, of one namespace or of all (``None``)."""
         if namespace is not None:
             return [self._objects[key] for key in self._keys_of(namespace)]
-        if self._in_order[0] != self.last_revision:
-            in_order = list(map(self._objects.__getitem__, self._ordered_keys()))
-            self._in_order = (self.last_revision, in_order)
-        return self._in_order[1]
+        if self._in_order is None:
+            self._in_order = list(map(self._objects.__getitem__, self._ordered_keys()))
+        return self._in_order
 
     def items_at(self, revision: int, namespace: str | None = None) -> list[Stored]:
         """Objects in key order as they were at ``revision``.
@@ -197,6 +196,7 @@ class Collection:
             else:
                 self._added[key] = None
         self._objects[key] = stored
+        self._in_order = None
 
     def remove(self, stored: Stored) -> None:
         """Let an object be gone.
@@ -210,6 +210,7 @@ class Collection:
             del self._added[key]
         else:
             self._removed.add(key)
+        self._in_order = None
 
     def record(self, change: Change) -> None:
         """Remember a change and tell every subscriber."""
@@ -281,6 +282,22 @@ class Store:
         kind: ChangeType = "ADDED" if previous is None else "MODIFIED"
         target.record(Change(collection, kind, stored, previous))
         return stored
+
+    def load(self, collection: str, obj: Json) -> None:
+        """Take over an object that has lived elsewhere, under the resourceVersion it has there.
+
+        Nobody is told and nothing is kept of it for watches, so this is for the time before anybody
+        follows; :meth:`forget_history` ends that time. An object without a usable resourceVersion
+        gets the next one.
+        """
+        target, metadata = self.collection(collection), obj["metadata"]
+        text = metadata.get("resourceVersion") or ""
+        revision = int(text) if text.isdigit() else self.revision + 1
+        if not text.isdigit():
+            obj = _with_revision(obj, revision)
+        self.revision = max(self.revision, revision)
+        target.last_revision = max(target.last_revision, revision)
+        target.put(Stored(obj, revision, field_values(collection, obj)))
 
     def remove(self, collection: str, stored: Stored) -> Stored:
         """Delete an object; returns its last state under the deletion's revision."""

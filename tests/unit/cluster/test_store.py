@@ -165,3 +165,19 @@ def test_equal_labels_are_kept_once() -> None:
         store.put("things", {"metadata": {"name": name, "labels": {"app": "x"}}}) for name in "ab"
     )
     assert first.labels is second.labels
+
+
+def test_an_object_from_elsewhere_keeps_its_revision_and_is_no_change() -> None:
+    store = Store()
+    things = store.collection("things")
+    seen: list[Change] = []
+    store.subscribe("things", seen.append)
+    old = thing("a")
+    old["metadata"]["resourceVersion"] = "700"
+    store.load("things", old)
+    store.load("things", thing("b"))
+    store.forget_history()
+    assert [stored.revision for stored in things.items()] == [700, 701]
+    assert (store.revision, seen) == (701, [])
+    with pytest.raises(HistoryLostError):
+        things.changes_since(700)
