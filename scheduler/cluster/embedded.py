@@ -1,6 +1,7 @@
 """The whole cluster in one object: API server, kubelet stand-in and controllers."""
 
 import asyncio
+import gc
 import ssl
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -204,4 +205,7 @@ async def run_cluster(
             cluster.write_kubeconfig(kubeconfig_path)
         if on_ready is not None:
             on_ready(cluster)
+        # What is there now stays; the garbage collector need not pause everybody to look again.
+        gc.collect()
+        gc.freeze()
         await asyncio.Event().wait()

@@ -16,7 +16,7 @@ Json = dict[str, Any]
 encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Json).decode
 
-_MAX_TREES = 4096
+_MAX_TREES = 1024
 _MAX_LABEL_SETS = 16_384
 _NO_LABELS: Mapping[str, str] = {}
 
