@@ -104,13 +104,14 @@ def object_key(namespace: str, name: str) -> str:
     return f"{namespace}/{name}" if namespace else name
 
 
-def _shared_labels(labels: Mapping[str, str] | None) -> Mapping[str, str]:
-    if not labels:
+def _shared_labels(labels: object) -> Mapping[str, str]:
+    """Labels as selectors look at them; what is no map, which only faults bring in, has none."""
+    if not isinstance(labels, dict) or not labels:
         return _NO_LABELS
     pairs = tuple(labels.items())
     try:
         found = _label_sets.get(pairs)
-    except TypeError:  # a value that is no string; whoever validates refuses it before it counts
+    except TypeError:  # a value that cannot be hashed is not shared
         return dict(labels)
     if found is None:
         if len(_label_sets) >= _MAX_LABEL_SETS:
