@@ -9,6 +9,7 @@ from typing import Any
 
 import structlog
 from aiohttp import web
+from multidict import CIMultiDict
 
 from scheduler.cluster import errors
 from scheduler.cluster.access import Access, AccessOptions
@@ -203,6 +204,7 @@ class ApiServer:
             request.headers.get("Accept", ""),
             await request.read() if method != "GET" else b"",
             user,
+            request.headers.get("User-Agent", ""),
         )
         if method == "GET" and isinstance(target, Target) and not target.subresource:
             return await self._read(request, api_request, target)
@@ -320,9 +322,12 @@ def _make_request(
 
 
 def _response(answer: Answer) -> web.Response:
-    headers = {"Content-Type": "application/json"}
+    headers = CIMultiDict({"Content-Type": "application/json"})
     if answer.retry_after_s:
         headers["Retry-After"] = str(answer.retry_after_s)
+    for warning in answer.warnings:
+        quoted = warning.replace("\\", "\\\\").replace('"', '\\"')
+        headers.add("Warning", f'299 - "{quoted}"')
     return web.Response(body=answer.body, status=answer.status, headers=headers)
 
 
