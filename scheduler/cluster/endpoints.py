@@ -4,6 +4,7 @@ Nothing here waits: a request is handled in one go, so that writes are atomic wi
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from scheduler.cluster import errors
@@ -186,14 +187,15 @@ class Endpoints:
         struct = type_of(target.resource)
         if struct is None:
             return None
-        writer, tracked = self._writer(request, target), target.resource.stored_in
+        is_tracked = target.resource.stored_in not in _TRACKED_FROM_FIRST_APPLY
 
         def record(obj: Json, before: Json | None) -> list[Json] | None:
-            if before is not None:
-                return record_update(obj, before, struct, writer)
-            return (
-                None if tracked in _TRACKED_FROM_FIRST_APPLY else record_create(obj, struct, writer)
-            )
+            if not (is_tracked if before is None else "managedFields" in before["metadata"]):
+                return None
+            writer = self._writer(request, target)
+            if before is None:
+                return record_create(obj, struct, writer)
+            return record_update(obj, before, struct, writer)
 
         return record
 
@@ -230,7 +232,7 @@ class Endpoints:
         patch = PatchRequest(
             request.content_type,
             request.body,
-            self._writer(request, target),
+            partial(self._writer, request, target),
             target.subresource,
             request.directive,
             request.is_dry_run,
@@ -324,8 +326,13 @@ class Endpoints:
             dry_run = request.is_dry_run
             return Answer(201, encode(bind(self._registry, namespace, name, body, dry_run=dry_run)))
         if target.subresource == "eviction":
-            return Answer(201, encode(evict(self._registry, namespace, name, body)))
+            return Answer(201, encode(self._evict(request, namespace, name, body)))
         raise errors.method_not_allowed()
+
+    def _evict(self, request: ApiRequest, namespace: str, name: str, body: Json) -> Json:
+        if request.is_dry_run:
+            body["deleteOptions"] = {**(body.get("deleteOptions") or {}), "dryRun": ["All"]}
+        return evict(self._registry, namespace, name, body)
 
     def _finalize(self, request: ApiRequest, target: Target) -> Answer:
         """Set a namespace's ``spec.finalizers``; without any, a terminating one goes."""
@@ -351,7 +358,14 @@ class Endpoints:
             scale = patched(scale_of(current), request.content_type, patch, None)
         else:
             raise errors.method_not_allowed()
-        changed = set_scale(self._registry, resource, current, scale, dry_run=request.is_dry_run)
+        changed = set_scale(
+            self._registry,
+            resource,
+            current,
+            scale,
+            dry_run=request.is_dry_run,
+            recorder=self._recorder(request, target),
+        )
         return Answer(200, encode(scale_of(changed)))
 
 

@@ -164,6 +164,14 @@ def conflict(resource: Resource, name: str, why: str = MODIFIED_SINCE) -> ApiErr
     )
 
 
+def precondition_failed(resource: Resource, name: str, why: str) -> ApiError:
+    """409 of a deletion on conditions, whose message and details name the Kind."""
+    qualified = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+    message = f'Operation cannot be fulfilled on {qualified} "{name}": {why}'
+    details = {**_resource_details(resource, name), "kind": resource.kind}
+    return ApiError(409, "Conflict", message, details)
+
+
 def binding_conflict(pod_name: str, why: str) -> ApiError:
     """409 of the binding subresource, whose details name ``pods/binding``."""
     return ApiError(

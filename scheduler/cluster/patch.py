@@ -1,5 +1,6 @@
 """PATCH requests: which patch a content type means, applied to the current object."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -13,7 +14,7 @@ from scheduler.cluster.event_conversion import to_core, to_events_v1
 from scheduler.cluster.merge_patch import json_merge, json_patch
 from scheduler.cluster.registry import Registry
 from scheduler.cluster.resources import EVENTS_V1, Resource
-from scheduler.cluster.schema import DecodingError, Struct, conform
+from scheduler.cluster.schema import DecodingError, Struct, conform, num_keys
 from scheduler.cluster.store import Stored
 from scheduler.cluster.strategic_merge import go_text, strategic_merge
 
@@ -42,7 +43,7 @@ class PatchRequest(NamedTuple):
 
     content_type: str
     body: bytes
-    writer: Writer
+    writer: Callable[[], Writer]
     subresource: str = ""
     directive: str = ""
     dry_run: bool = False
@@ -121,8 +122,11 @@ def patch_object(
     before = {"kind": resource.kind, "apiVersion": resource.api_version, **shown}
     struct = type_of(resource)
     after = patched(before, request.content_type, patch, struct)
-    fresh: Json = msgspec.json.decode(msgspec.json.encode(after))
-    warnings = _conformed(fresh, struct, request, patch)
+    fresh, unknown = _conformed(before, after, request, struct)
+    warnings = _strict_errors(request, patch, unknown)
+    if warnings and request.directive == "Strict":
+        why = f"strict decoding error: {', '.join(warnings)}"
+        raise _invalid_patch(request, after, why)
     _check_identity(resource, fresh)
     stored_shape = to_core(fresh) if resource is EVENTS_V1 else fresh
     stored = _store(registry, resource, current, stored_shape, request)
@@ -138,28 +142,43 @@ def _store(
 
 
 def _conformed(
-    obj: Json, struct: Struct | None, request: PatchRequest, patch: object
-) -> tuple[str, ...]:
-    """Make the result an object of its type; returns warnings about unknown fields."""
+    before: Json, after: Json, request: PatchRequest, struct: Struct | None
+) -> tuple[Json, list[str]]:
+    """The result as an object of its type, fit to be changed, and the fields it does not have.
+
+    What the patch did not touch is of its type already; of a status patch it is not copied either,
+    for nothing but the status and the metadata is taken from it.
+    """
+    touched = {key: value for key, value in after.items() if value is not before.get(key)}
+    rest = {key: value for key, value in after.items() if key not in touched}
+    touched = _decoded_again(touched)
+    if request.subresource == "status":
+        rest["metadata"] = dict(rest.get("metadata") or {})
+    else:
+        rest = _decoded_again(rest)
     if struct is None:
-        return ()
+        return {**rest, **touched}, []
     try:
-        problems = conform(obj, struct)
+        problems = conform(touched, struct)
     except DecodingError as error:
-        raise _invalid_patch(request, obj, patch, str(error)) from error
+        raise _invalid_patch(request, after, str(error)) from error
+    return {**rest, **touched}, problems.unknown
+
+
+def _strict_errors(request: PatchRequest, patch: object, unknown: list[str]) -> tuple[str, ...]:
     if request.directive == "Ignore":
         return ()
-    found = duplicate_fields(request.body) if request.content_type != JSON_PATCH else []
-    found += [f'unknown field "{path}"' for path in problems.unknown]
-    if found and request.directive == "Strict":
-        why = f"strict decoding error: {', '.join(found)}"
-        raise _invalid_patch(request, obj, patch, why)
-    return tuple(found)
+    found: list[str] = []
+    if request.content_type != JSON_PATCH and request.body.count(b'":') != num_keys(patch):
+        found = duplicate_fields(request.body)
+    return (*found, *(f'unknown field "{path}"' for path in unknown))
 
 
-def _invalid_patch(request: PatchRequest, obj: Json, patch: object, why: str) -> errors.ApiError:
-    is_strategic = request.content_type == STRATEGIC_MERGE_PATCH
-    shown = go_text(patch) if is_strategic else msgspec.json.encode(obj).decode()
+def _invalid_patch(request: PatchRequest, obj: Json, why: str) -> errors.ApiError:
+    if request.content_type == STRATEGIC_MERGE_PATCH:
+        shown = go_text(msgspec.json.decode(request.body))
+    else:
+        shown = msgspec.json.encode(obj).decode()
     return errors.invalid("", "", "", [errors.invalid_value("patch", shown, why)])
 
 
@@ -198,7 +217,7 @@ def apply_object(
     if live is not None and resource is EVENTS_V1:
         live = to_events_v1(live)
     try:
-        applied = apply(live, config, struct, request.writer, force=request.force)
+        applied = apply(live, config, struct, request.writer(), force=request.force)
     except MissingKeyError as error:
         raise errors.internal(_untyped(resource, address, f"errors:\n  {error}")) from error
     fresh: Json = msgspec.json.decode(msgspec.json.encode(applied.obj))

@@ -8,7 +8,7 @@
   empty, makes quantities canonical, and tells what was wrong in the API server's words.
 """
 
-from scheduler.cluster.schema.decoding import Problems, conform
+from scheduler.cluster.schema.decoding import Problems, conform, num_keys
 from scheduler.cluster.schema.scalars import DecodingError
 from scheduler.cluster.schema.types import ListType, MapType, Scalar, Struct, Type, struct_of
 
@@ -21,5 +21,6 @@ __all__ = [
     "Struct",
     "Type",
     "conform",
+    "num_keys",
     "struct_of",
 ]

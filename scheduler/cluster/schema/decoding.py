@@ -41,15 +41,16 @@ def conform(obj: Json, struct: Struct) -> Problems:
     """
     problems = Problems()
     if not _is_clean_struct(obj, struct, problems):
-        problems.num_keys = _num_keys(obj)
+        problems.num_keys = num_keys(obj)
         _conform_struct(obj, struct, (), problems)
     return problems
 
 
-def _num_keys(value: Any) -> int:
+def num_keys(value: Any) -> int:
+    """Keys of all objects in a JSON value."""
     if isinstance(value, dict):
-        return len(value) + sum(map(_num_keys, value.values()))
-    return sum(map(_num_keys, value)) if isinstance(value, list) else 0
+        return len(value) + sum(map(num_keys, value.values()))
+    return sum(map(num_keys, value)) if isinstance(value, list) else 0
 
 
 def _is_clean_struct(obj: Json, struct: Struct, problems: Problems) -> bool:
@@ -60,12 +61,25 @@ def _is_clean_struct(obj: Json, struct: Struct, problems: Problems) -> bool:
         if expected is not None:
             if value.__class__ is not expected:
                 return False
+            if expected is int and not _fits(value, fields[field]):
+                return False
         elif (type_ := fields.get(field)) is None or not _is_clean(value, type_, problems):
             return False
         if not value and field not in kept:
             return False
-    always = struct.always_written
-    return not always or always.keys() <= obj.keys()
+    for field, value in struct.always_written.items():
+        if field not in obj:
+            obj[field] = copy.copy(value)
+    return True
+
+
+_INT32 = 2**31
+
+
+def _fits(value: Any, type_: Type) -> bool:
+    if -_INT32 <= value < _INT32:
+        return True
+    return isinstance(type_, Scalar) and type_.kind == "int64" and -(2**63) <= value < 2**63
 
 
 def _is_clean(value: Any, type_: Type, problems: Problems) -> bool:
@@ -119,7 +133,7 @@ def _is_clean_scalar(value: Any, kind: str, problems: Problems) -> bool:
     if kind in _TIMES:
         return value is None or (value.__class__ is str and _is_canonical_time(value, kind))
     if kind == "any":
-        problems.num_keys += _num_keys(value)
+        problems.num_keys += num_keys(value)
         return value is not None
     return False
 

@@ -88,7 +88,7 @@ class Struct:
         self.is_atomic = name in ATOMIC_STRUCTS
         self.fields: dict[str, Type] = {}
         self.plain: dict[str, type] = {}
-        """The Python type of each field that any value of that type is right for."""
+        """The Python type of each field that holds a text, a truth or a whole number."""
         self.kept_empty: frozenset[str] = frozenset()
         """Fields that are written even if they hold nothing."""
         self.always_written: dict[str, Any] = ALWAYS_WRITTEN.get(name, {})
@@ -109,7 +109,7 @@ class Struct:
                 kept.add(field)
         self.kept_empty = frozenset(kept)
         for field, type_ in self.fields.items():
-            if isinstance(type_, Scalar) and type_.kind in {"string", "bool"}:
+            if isinstance(type_, Scalar) and type_.kind in {"string", "bool", "int32", "int64"}:
                 self.plain[field] = PYTHON_TYPES[type_.kind]
 
 

@@ -80,8 +80,10 @@ def validate_labels(labels: Json, path: str) -> list[FieldError]:
     """Errors of labels found at ``path``."""
     found: list[FieldError] = []
     for key, value in labels.items():
-        found += [invalid_value(path, key, message) for message in names.qualified_name(key)]
-        found += [invalid_value(path, value, message) for message in names.label_value(value)]
+        if messages := names.qualified_name(key):
+            found += [invalid_value(path, key, message) for message in messages]
+        if messages := names.label_value(value):
+            found += [invalid_value(path, value, message) for message in messages]
     return found
 
 

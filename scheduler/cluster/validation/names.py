@@ -4,10 +4,10 @@ Follows apimachinery's ``util/validation``: each check returns messages, none fo
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-NameCheck = Callable[[str], list[str]]
+NameCheck = Callable[[str], Sequence[str]]
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
@@ -113,7 +113,8 @@ def path_segment(text: str) -> list[str]:
 
 
 @lru_cache(maxsize=4096)
-def _qualified_name(text: str) -> tuple[str, ...]:
+def qualified_name(text: str) -> Sequence[str]:
+    """A label key: a name, perhaps behind ``example.com/``."""
     parts = text.split("/")
     if len(parts) > 2:
         rule = f"a qualified name {_QUALIFIED_RULE}"
@@ -136,20 +137,11 @@ def _qualified_name(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def qualified_name(text: str) -> list[str]:
-    """A label key: a name, perhaps behind ``example.com/``."""
-    return list(_qualified_name(text))
-
-
 @lru_cache(maxsize=4096)
-def _label_value(text: str) -> tuple[str, ...]:
+def label_value(text: str) -> Sequence[str]:
+    """A label's value."""
     found = (max_length(63),) if _size(text) > 63 else ()
     return found if _is_label_value(text) else (*found, _LABEL_VALUE_RULE)
-
-
-def label_value(text: str) -> list[str]:
-    """A label's value."""
-    return list(_label_value(text))
 
 
 def config_key(text: str) -> list[str]:

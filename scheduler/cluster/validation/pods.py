@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from cachetools import LRUCache
+
 from scheduler.cluster.errors import (
     FieldError,
     duplicate_value,
@@ -10,6 +12,7 @@ from scheduler.cluster.errors import (
     required,
     unsupported_value,
 )
+from scheduler.cluster.store import encode
 from scheduler.cluster.validation import names
 from scheduler.cluster.validation.containers import validate_containers
 from scheduler.cluster.validation.metadata import validate_annotations, validate_labels
@@ -134,9 +137,23 @@ def _validate_claims(claims: list[Json] | tuple[()], path: str) -> list[FieldErr
     return found
 
 
+_valid_specs: LRUCache[bytes, bool] = LRUCache(maxsize=4096)
+"""Specs that were found valid: pods of one template have one between them."""
+
+
 def validate_pod(pod: Json) -> list[FieldError]:
     """Errors of a new pod's spec."""
     spec = pod["spec"]
+    key = encode(spec)
+    if key in _valid_specs:
+        return []
+    found = _validate_new(spec)
+    if not found:
+        _valid_specs[key] = True
+    return found
+
+
+def _validate_new(spec: Json) -> list[FieldError]:
     found = _validate_whole(spec)
     if spec.get("ephemeralContainers"):
         found.append(forbidden_field("spec.ephemeralContainers", "cannot be set on create"))

@@ -44,6 +44,9 @@ def test_quantities_are_made_canonical_wherever_they_are() -> None:
     assert conformed(node, "Node")[0]["status"]["capacity"] == {"cpu": "4", "memory": "512Mi"}
 
 
+QUANTITY_FORM = (
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+)
 CANNOT = "json: cannot unmarshal "
 
 
@@ -69,8 +72,7 @@ CANNOT = "json: cannot unmarshal "
         ),
         (
             {"containers": [{"resources": {"limits": {"cpu": "abc"}}}]},
-            "quantities must match the regular expression "
-            "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+            QUANTITY_FORM,
         ),
     ],
 )
@@ -83,7 +85,7 @@ def test_a_value_of_the_wrong_type_is_refused_in_gos_words(spec: Json, message: 
 def test_every_key_is_counted_so_that_duplicates_show() -> None:
     struct = struct_of("ConfigMap")
     assert struct is not None
-    config_map = {"metadata": {"name": "a"}, "data": {"x": "1", "y": "2"}}
+    config_map: Json = {"metadata": {"name": "a"}, "data": {"x": "1", "y": "2"}}
     assert conform(config_map, struct).num_keys == 5
     config_map = {"metadata": {"name": "a"}, "data": {"x": "1", "y": "2"}, "wrong": {"z": 1}}
     assert conform(config_map, struct).num_keys == 7
