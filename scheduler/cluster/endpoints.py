@@ -28,9 +28,9 @@ from scheduler.cluster.patch import (
     patched,
 )
 from scheduler.cluster.paths import Review, Target
-from scheduler.cluster.registry import Registry
+from scheduler.cluster.registry import WHOLE_OBJECT_SUBRESOURCES, Registry
 from scheduler.cluster.resources import EVENTS_V1, RESOURCES, Resource
-from scheduler.cluster.reviews import review
+from scheduler.cluster.reviews import review, token_request
 from scheduler.cluster.scale import scale_of, set_scale
 from scheduler.cluster.selection import Selection
 from scheduler.cluster.store import Stored, encode
@@ -117,7 +117,7 @@ class Endpoints:
         """
         if isinstance(target, Review):
             return self._handle_review(request, target)
-        if target.subresource and target.subresource != "status":
+        if target.subresource and target.subresource not in WHOLE_OBJECT_SUBRESOURCES:
             return self._handle_subresource(request, target)
         if not target.name:
             return self._handle_collection(request, target)
@@ -212,12 +212,11 @@ class Endpoints:
         check_options(request.query, "UpdateOptions")
         obj, warnings = self._read(request, resource)
         recorder = self._recorder(request, target)
-        if target.subresource == "status":
+        if target.subresource:
             self._registry.check_address(resource, namespace, target.name, obj)
             current = self._registry.get(resource, namespace, target.name)
-            stored = self._registry.replace_status(
-                resource, current, obj, dry_run=request.is_dry_run, recorder=recorder
-            )
+            replace = self._registry.replacement(target.subresource)
+            stored = replace(resource, current, obj, dry_run=request.is_dry_run, recorder=recorder)
             return self._one(request, resource, stored)._replace(warnings=warnings)
         stored, is_created = self._registry.update(
             resource, namespace, target.name, obj, dry_run=request.is_dry_run, recorder=recorder
@@ -325,6 +324,10 @@ class Endpoints:
                 raise errors.bad_request("name in URL does not match name in Binding object")
             dry_run = request.is_dry_run
             return Answer(201, encode(bind(self._registry, namespace, name, body, dry_run=dry_run)))
+        if target.subresource == "token":
+            account = self._registry.get(target.resource, namespace, name)
+            now_s = self._registry.clock.time_s()
+            return Answer(201, encode(token_request(body, account, now_s)))
         if target.subresource == "eviction":
             return Answer(201, encode(self._evict(request, namespace, name, body)))
         raise errors.method_not_allowed()

@@ -244,6 +244,12 @@ def rejected() -> ApiError:
     return ApiError(422, "Invalid", message, {})
 
 
+def entity_too_large(limit: int) -> ApiError:
+    """413: a body of too many bytes."""
+    message = f"Request entity too large: limit is {limit}"
+    return ApiError(413, "RequestEntityTooLarge", message)
+
+
 def too_many_operations(limit: int, count: int) -> ApiError:
     """413: a JSON patch of too many operations."""
     message = f"The allowed maximum operations in a JSON patch is {limit}, got {count}"

@@ -137,7 +137,7 @@ def _store(
     registry: Registry, resource: Resource, current: Stored, obj: Json, request: PatchRequest
 ) -> Stored:
     registry.check_address(resource, current.namespace, current.name, obj)
-    replace = registry.replace_status if request.subresource == "status" else registry.replace
+    replace = registry.replacement(request.subresource)
     return replace(resource, current, obj, dry_run=request.dry_run, recorder=request.recorder)
 
 

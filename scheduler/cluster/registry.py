@@ -6,6 +6,7 @@ in-process write is checked, numbered and watched exactly like one over HTTP.
 
 import copy
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from scheduler.cluster import errors
@@ -14,6 +15,8 @@ from scheduler.cluster.clock import Clock
 from scheduler.cluster.deletion import DeleteOptions, DeletionPlan, plan_deletion
 from scheduler.cluster.kind_rules import rules_of
 from scheduler.cluster.object_meta import carry_over, check_addressed, fill_on_create
+from scheduler.cluster.pod_defaults import set_pod_defaults
+from scheduler.cluster.pod_parts import ephemeral_containers, resized, validate_part
 from scheduler.cluster.resources import NAMESPACES, Resource
 from scheduler.cluster.store import Store, Stored
 from scheduler.cluster.validation.metadata import validate_metadata, validate_metadata_update
@@ -21,6 +24,10 @@ from scheduler.cluster.validation.metadata import validate_metadata, validate_me
 Json = dict[str, Any]
 Transform = Callable[[Json], Json]
 
+Replace = Callable[..., Stored]
+
+WHOLE_OBJECT_SUBRESOURCES = frozenset(("status", "ephemeralcontainers", "resize"))
+"""Those that are read and written as the object itself, and change a part of it."""
 _KEPT_BY_STATUS = ("ownerReferences", "finalizers")
 _UNCOUNTED = frozenset(("metadata", "status"))
 
@@ -206,6 +213,36 @@ class Registry:
         asked = obj["metadata"].get("resourceVersion")
         if asked and asked not in {"0", str(current.revision)}:
             raise errors.conflict(resource, current.name)
+
+    def replacement(self, subresource: str) -> Replace:
+        """How what is sent to a subresource, or to the object itself, replaces what is there."""
+        if subresource == "status":
+            return self.replace_status
+        return self.replace if not subresource else partial(self._replace_part, subresource)
+
+    def _replace_part(
+        self,
+        subresource: str,
+        resource: Resource,
+        current: Stored,
+        obj: Json,
+        *,
+        dry_run: bool = False,
+        recorder: Recorder | None = None,
+    ) -> Stored:
+        """Store the ephemeral containers of ``obj``, or its containers' resources."""
+        self._check_revision(resource, current, obj)
+        old = current.obj
+        found = _immutable_metadata(obj, old)
+        part = ephemeral_containers if subresource == "ephemeralcontainers" else resized
+        new = {**editable(current), "spec": part(obj.get("spec") or {}, editable(current)["spec"])}
+        set_pod_defaults(new)
+        found += validate_part(new, old, subresource)
+        if found:
+            raise errors.invalid_object(resource, current.name, found)
+        _count_generation(resource, new, old)
+        _record(recorder, new, old)
+        return self._commit(resource, current, new, dry_run)
 
     def replace_status(
         self,

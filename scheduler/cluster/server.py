@@ -156,6 +156,8 @@ class ApiServer:
             return await self._route(request)
         except errors.ApiError as error:
             return _response(error_answer(error))
+        except web.HTTPRequestEntityTooLarge:
+            return _response(error_answer(errors.entity_too_large(MAX_BODY_BYTES)))
         except Exception as error:
             log.exception("request failed", method=request.method, path=request.path)
             return _response(error_answer(errors.internal(f"Internal error occurred: {error!r}")))

@@ -60,7 +60,7 @@ def validate_config_map(config_map: Json) -> list[FieldError]:
             )
     found += _validate_keys(binary, "binaryData")
     if _data_size(data, binary) > _MAX_DATA:
-        found.append(too_long("", _MAX_DATA))
+        found.append(too_long("[]", _MAX_DATA))
     return found
 
 
@@ -171,7 +171,9 @@ def validate_service_update(new: Json, old: Json) -> list[FieldError]:
     keeps = "ExternalName" not in {new["spec"].get("type"), old["spec"].get("type")}
     if keeps and before and address != before:
         found.append(
-            invalid_value("spec.clusterIPs[0]", address or None, "may not change once set")
+            invalid_value(
+                "spec.clusterIPs[0]", [address] if address else None, "may not change once set"
+            )
         )
     return found + validate_service(new)
 

@@ -1,5 +1,7 @@
 """Events by both their APIs, dry runs of bindings and evictions, and what reviews answer."""
 
+import io
+import json
 from typing import Any
 
 import pytest
@@ -79,3 +81,67 @@ async def test_a_review_says_what_the_asker_may_do(api: ApiClient) -> None:
     reply = await api.post(path, {"spec": spec})
     assert (reply.status, reply.body["status"]["allowed"]) == (201, True)
     assert reply.body["spec"] == spec
+
+
+REVIEWS: list[tuple[str, Json, int, str]] = [
+    (
+        "authorization.k8s.io/v1/selfsubjectaccessreviews",
+        {},
+        422,
+        (
+            'SelfSubjectAccessReview.authorization.k8s.io "" is invalid: spec.resourceAttributes: '
+            "Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must "
+            "be specified"
+        ),
+    ),
+    (
+        "authorization.k8s.io/v1/subjectaccessreviews",
+        {"nonResourceAttributes": {"path": "/", "verb": "get"}},
+        422,
+        (
+            'SubjectAccessReview.authorization.k8s.io "" is invalid: spec.user: Invalid value: "": '
+            "at least one of user or group must be specified"
+        ),
+    ),
+    (
+        "authentication.k8s.io/v1/tokenreviews",
+        {},
+        400,
+        "token is required for TokenReview in authentication",
+    ),
+]
+
+
+@pytest.mark.parametrize(("path", "spec", "status", "message"), REVIEWS)
+async def test_a_review_must_say_what_to_review(
+    api: ApiClient, path: str, spec: Json, status: int, message: str
+) -> None:
+    reply = await api.post(f"/apis/{path}", {"spec": spec})
+    assert (reply.status, reply.body["message"]) == (status, message)
+
+
+async def test_a_service_account_gets_tokens(api: ApiClient) -> None:
+    accounts = "/api/v1/namespaces/default/serviceaccounts"
+    name = "token-contract"
+    assert (await api.post(accounts, {"metadata": {"name": name}})).status in {201, 409}
+    reply = await api.post(f"{accounts}/{name}/token", {"spec": {"expirationSeconds": 600}})
+    assert (reply.status, reply.body["kind"]) == (201, "TokenRequest")
+    assert reply.body["status"]["token"].count(".") == 2
+    short = await api.post(f"{accounts}/{name}/token", {"spec": {"expirationSeconds": 6}})
+    assert causes(short) == [
+        (
+            "FieldValueInvalid",
+            "spec.expirationSeconds",
+            "Invalid value: 6: may not specify a duration less than 10 minutes",
+        )
+    ]
+    await api.delete(f"{accounts}/{name}")
+
+
+async def test_a_body_may_not_be_too_large(api: ApiClient) -> None:
+    body = io.BytesIO(b'{"metadata":{"name":"a"},"data":{"a":"' + b"x" * 4_000_000 + b'"}}')
+    headers = {"Content-Type": "application/json"}
+    async with api._session.post(sent.CONFIG_MAPS, data=body, headers=headers) as response:
+        status = json.loads(await response.text())
+    assert (response.status, status["reason"]) == (413, "RequestEntityTooLarge")
+    assert status["message"] == "Request entity too large: limit is 3145728"

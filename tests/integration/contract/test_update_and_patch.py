@@ -266,3 +266,28 @@ async def test_the_provider_of_a_node_is_fixed(api: ApiClient) -> None:
     reply = await api.patch(f"{sent.NODES}/n", {"spec": {"providerID": "q"}}, MERGE)
     message = 'Forbidden: node updates may not change providerID except from "" to valid'
     assert causes(reply) == [("FieldValueForbidden", "spec.providerID", message)]
+
+
+async def test_containers_for_debugging_have_their_own_door(api: ApiClient) -> None:
+    await api.create(sent.PODS, pod())
+    added = {"spec": {"ephemeralContainers": [{"name": "debug", "image": "busybox:1"}]}}
+    refused = await api.patch(f"{sent.PODS}/a", added)
+    assert refused.status == 422
+    reply = await api.patch(f"{sent.PODS}/a/ephemeralcontainers", added)
+    assert reply.status == 200
+    assert [c["name"] for c in reply.body["spec"]["ephemeralContainers"]] == ["debug"]
+    removed = {"spec": {"ephemeralContainers": None}}
+    gone = await api.patch(f"{sent.PODS}/a/ephemeralcontainers", removed, MERGE)
+    assert causes(gone)[0][1] == "spec.ephemeralContainers"
+
+
+async def test_resources_change_through_resize_alone(api: ApiClient) -> None:
+    sized = {"name": "c", "image": "x:1", "resources": {"requests": {"cpu": "1"}}}
+    await api.create(sent.PODS, pod(containers=[sized]))
+    bigger = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]}}
+    assert (await api.patch(f"{sent.PODS}/a", bigger)).status == 422
+    reply = await api.patch(f"{sent.PODS}/a/resize", bigger)
+    assert reply.status == 200
+    container = reply.body["spec"]["containers"][0]
+    assert container["resources"] == {"requests": {"cpu": "2"}}
+    assert reply.body["metadata"]["generation"] == 2
