@@ -53,7 +53,7 @@ def parse_delete_options(body: Json, grace_query: str, policy_query: str) -> Del
     grace = body.get("gracePeriodSeconds")
     if grace is None and grace_query:
         if not grace_query.lstrip("-").isdigit():
-            raise bad_request(f"gracePeriodSeconds: {grace_query!r} is no integer")
+            raise bad_request(f'strconv.ParseInt: parsing "{grace_query}": invalid syntax')
         grace = int(grace_query)
     preconditions = body.get("preconditions") or {}
     policy = body.get("propagationPolicy") or policy_query

@@ -190,7 +190,7 @@ class Endpoints:
         is_tracked = target.resource.stored_in not in _TRACKED_FROM_FIRST_APPLY
 
         def record(obj: Json, before: Json | None) -> list[Json] | None:
-            if not (is_tracked if before is None else "managedFields" in before["metadata"]):
+            if not (is_tracked if before is None else "managedFields" in obj["metadata"]):
                 return None
             writer = self._writer(request, target)
             if before is None:

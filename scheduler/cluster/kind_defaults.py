@@ -139,7 +139,9 @@ def set_volume_defaults(volume: Json) -> None:
     if "hostPath" in spec:
         spec["hostPath"].setdefault("type", "")
     canonical_quantities(spec, "capacity")
-    volume.setdefault("status", {}).setdefault("phase", "Pending")
+    if not volume.get("status"):
+        made = volume["metadata"].get("creationTimestamp")
+        volume["status"] = {"phase": "Pending", "lastPhaseTransitionTime": made}
 
 
 def set_claim_defaults(claim: Json) -> None:

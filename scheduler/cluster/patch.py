@@ -239,7 +239,11 @@ def _configuration(resource: Resource, address: tuple[str, str], request: PatchR
     except yaml.YAMLError as error:
         raise errors.bad_request(f"error decoding YAML: {error}") from error
     if not isinstance(config, dict):
-        raise errors.bad_request("error decoding YAML: expected an object")
+        word = "array" if isinstance(config, list) else "string"
+        raise errors.bad_request(
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot "
+            f"unmarshal {word} into Go value of type map[string]interface {{}}"
+        )
     version = config.get("apiVersion") or ""
     if version != resource.api_version:
         raise errors.bad_request(
@@ -249,10 +253,21 @@ def _configuration(resource: Resource, address: tuple[str, str], request: PatchR
     metadata = config.get("metadata")
     if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
         raise errors.bad_request("metadata.managedFields must be nil")
+    named = _decoded_again(config)
     config = _decoded_again(config)
     _check_typed(resource, address, config)
-    config.setdefault("metadata", {})
-    return config
+    kept: Json = _only_named(config, named)
+    kept.setdefault("metadata", {})
+    return kept
+
+
+def _only_named(value: Any, named: Any) -> Any:
+    """The decoded configuration without what decoding has filled in, which nobody applied."""
+    if isinstance(value, dict) and isinstance(named, dict):
+        return {key: _only_named(value[key], named[key]) for key in value if key in named}
+    if isinstance(value, list) and isinstance(named, list):
+        return [_only_named(*pair) for pair in zip(value, named, strict=False)]
+    return value
 
 
 def _decoded_again(config: Json) -> Json:

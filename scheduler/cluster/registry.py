@@ -349,8 +349,11 @@ def _immutable_metadata(obj: Json, old: Json) -> list[errors.FieldError]:
 
 
 def _record(recorder: Recorder | None, obj: Json, old: Json) -> None:
-    if recorder is not None and (entries := recorder(obj, old)) is not None:
+    entries = recorder(obj, old) if recorder is not None else None
+    if entries:
         obj["metadata"]["managedFields"] = entries
+    elif entries is not None:
+        obj["metadata"].pop("managedFields", None)
 
 
 def _count_generation(resource: Resource, obj: Json, old: Json) -> None:

@@ -79,13 +79,11 @@ _POINTER_STRINGS = frozenset(
         "preferredHolder",
         "strategy",
         "dataSourceApiGroup",
-        "fieldPath",
         "gmsaCredentialSpec",
-        "hostIP",
         "persistentVolumeName",
         "inlineVolumeSpec",
     ]
-) - frozenset(("fieldPath", "hostIP"))
+)
 _POINTER_STRING_FIELDS = frozenset(
     (
         "PersistentVolumeClaimSpec.storageClassName",
@@ -118,7 +116,6 @@ _VALUE_BOOLS = frozenset(
         "authenticated",
         "incomplete",
         "exact",
-        "dryRun",
     ]
 )
 _VALUE_INTS = frozenset(
@@ -137,7 +134,6 @@ _VALUE_INTS = frozenset(
         "numberAvailable",
         "numberUnavailable",
         "observedGeneration",
-        "partitionless",
         "periodSeconds",
         "readyReplicas",
         "sizeBytes",
@@ -163,7 +159,6 @@ _ALWAYS_WRITTEN = frozenset(
         "ServiceStatus.loadBalancer",
         "JobStatus.ready",
         "JobStatus.terminating",
-        "ServiceSpec.sessionAffinityTimeout",
         "PodDisruptionBudgetStatus.currentHealthy",
         "Role.rules",
         "ClusterRole.rules",

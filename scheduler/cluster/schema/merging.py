@@ -65,7 +65,6 @@ LISTS: dict[str, dict[str, ListMerge]] = {
     },
     "ContainerStatus": {"volumeMounts": ListMerge("mountPath", ("mountPath",))},
     "ResourceRequirements": {"claims": _APPLIED_BY_NAME},
-    "VolumeResourceRequirements": {},
     "NodeSpec": {"podCIDRs": _UNITED_SET},
     "NodeStatus": {"conditions": _BY_TYPE, "addresses": _BY_TYPE},
     "NamespaceStatus": {"conditions": _BY_TYPE},
@@ -80,13 +79,8 @@ LISTS: dict[str, dict[str, ListMerge]] = {
     "DaemonSetStatus": {"conditions": _BY_TYPE},
     "JobStatus": {"conditions": ListMerge("type", ())},
     "PodDisruptionBudgetStatus": {"conditions": _BY_TYPE},
-    "ResourceQuotaStatus": {},
     "CSINodeSpec": {"drivers": _BY_NAME},
     "CSIDriverSpec": {"volumeLifecycleModes": _SET},
-    "TopologySelectorTerm": {},
-    "EndpointSlice": {},
-    "Capabilities": {},
-    "PodSecurityContext": {},
 }
 
 ATOMIC_STRUCTS = frozenset(
@@ -122,8 +116,3 @@ ATOMIC_MAPS = frozenset(
     )
 )
 """Maps that server-side apply owns as a whole."""
-
-RETAIN_KEYS = frozenset(
-    ("Volume", "DeploymentStrategy", "DaemonSetUpdateStrategy", "StatefulSetUpdateStrategy")
-)
-"""Unions: kubectl sends ``$retainKeys`` with a patch of one."""

@@ -144,8 +144,3 @@ def _resolve(owner: str, field: str, text: str) -> Type:
         return MapType(_resolve(owner, "", text[2:]), is_atomic)
     found: Struct | None = struct_of(text) if text[0].isupper() or "." in text else None
     return found if found is not None else Scalar(text)
-
-
-def type_at(struct: Struct, field: str) -> Any:
-    """The type of a field; ``None`` if the struct has no such field."""
-    return struct.fields.get(field)

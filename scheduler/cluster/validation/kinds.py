@@ -244,8 +244,6 @@ def validate_lease(lease: Json) -> list[FieldError]:
     if spec.get("leaseTransitions", 0) < 0:
         detail = "must be greater than or equal to 0"
         found.append(invalid_value("spec.leaseTransitions", spec["leaseTransitions"], detail))
-    if spec.get("holderIdentity") == "":
-        found.append(invalid_value("spec.holderIdentity", "", "must not be empty"))
     return found
 
 

@@ -189,3 +189,25 @@ async def test_only_an_apply_can_be_forced(api: ApiClient) -> None:
         'PatchOptions.meta.k8s.io "" is invalid: force: Forbidden: may not be specified for '
         "non-apply patch"
     )
+
+
+async def test_what_decoding_fills_in_belongs_to_nobody(api: ApiClient) -> None:
+    await api.create(sent.PODS, pod())
+    condition = {"type": "example.com/One", "status": "True"}
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}
+    status = {**body, "status": {"conditions": [condition]}}
+    applied = (await apply(api, f"{sent.PODS}/a/status", status)).body
+    item: Json = {".": {}, "f:status": {}, "f:type": {}}
+    owned = {"f:status": {"f:conditions": {'k:{"type":"example.com/One"}': item}}}
+    assert owners(applied)[("m", "Apply")] == owned
+    assert applied["status"]["conditions"][0]["lastProbeTime"] is None
+    gone = (await apply(api, f"{sent.PODS}/a/status", {**body, "status": {}})).body
+    assert "conditions" not in gone["status"]
+
+
+async def test_owners_can_be_forgotten(api: ApiClient) -> None:
+    await apply(api, PATH, config_map("a", x="1"))
+    found = (await api.get(PATH)).body
+    found["metadata"]["managedFields"] = [{}]
+    reply = await api.put(PATH, found)
+    assert "managedFields" not in reply.body["metadata"]
