@@ -8,8 +8,10 @@ How it is made, from the inside out:
 
 - ``store`` keeps revisions (``stored``: encoded bytes, labels and ``selectable_fields``) and a
   bounded history of changes.
+- ``schema`` knows the types of the API; ``bodies`` and ``patch`` make objects of requests by them.
 - ``registry`` is the only way to write: defaults, admission, validation and deletion by the API
-  server's rules (``kind_rules``, ``pod_rules``, ``pod_defaults``, ``deletion``, ``object_meta``).
+  server's rules (``kind_rules``, ``kind_defaults``, ``pod_rules``, ``validation``, ``deletion``).
+- ``apply`` keeps ``metadata.managedFields`` and serves server-side apply.
 - ``endpoints``, ``listing`` and ``watch`` turn requests into registry calls and stored bytes into
   answers (``formats``, ``table``); ``server`` adds HTTP, TLS and ``faults``.
 - ``access`` is the gate in front: ``users`` by their tokens, and roles (``rbac``) where wanted.
@@ -27,12 +29,14 @@ Invariants.
   wait; one that falls behind by ``max_pending_frames`` is closed, as a real API server closes it.
 - Controllers and the kubelet react to changes; none of them polls.
 
-Behaviour follows what was observed on kube-apiserver v1.36. The tests of those facts
-(``tests/integration/test_api_facts.py`` and ``test_api_write_facts.py``) are written to run against
-a real API server too.
+Behaviour follows what was observed on kube-apiserver v1.36, and its sources. The tests of it
+(``tests/integration/test_api_facts.py``, ``test_api_write_facts.py`` and the folder ``contract``)
+are written to run against a real API server too.
 
-Not served: server-side apply (415), protobuf answers (406), field validation beyond what scheduling
-needs, custom resources, NoExecute eviction, and the finalizers that protect volumes in use.
+Where it knows less: managedFields of pods, nodes, events and leases begin with their first apply.
+
+Not served: protobuf answers (406), custom resources, NoExecute eviction, and the finalizers that
+protect volumes in use.
 
 Rejected: etcd and kube-apiserver as child processes (binaries a user may not have, though the tests
 run against them where they are at hand), and an in-process fake client (it would leave the HTTP

@@ -6,38 +6,48 @@ collection, which no server does at once, lets others in between.
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
-
-import msgspec
-import yaml
 
 from scheduler.cluster import errors
 from scheduler.cluster.access import Access
+from scheduler.cluster.apply import Recorder, Writer, record_create, record_update
 from scheduler.cluster.binding import bind
+from scheduler.cluster.bodies import check_options, decode_body, read_object, type_of
 from scheduler.cluster.deletion import parse_delete_options
 from scheduler.cluster.event_conversion import to_core
 from scheduler.cluster.eviction import evict
 from scheduler.cluster.formats import Format, MetadataFormat, plain_format
 from scheduler.cluster.listing import Page
 from scheduler.cluster.negotiation import negotiate
-from scheduler.cluster.patch import check_content_type, patch_object, patched
+from scheduler.cluster.patch import (
+    APPLY_PATCH,
+    Patched,
+    PatchRequest,
+    apply_object,
+    check_content_type,
+    decode_patch,
+    patch_object,
+    patched,
+)
 from scheduler.cluster.paths import Review, Target
-from scheduler.cluster.protobuf import MEDIA_TYPE, decode_protobuf
-from scheduler.cluster.registry import Registry
+from scheduler.cluster.registry import WHOLE_OBJECT_SUBRESOURCES, Registry
 from scheduler.cluster.resources import EVENTS_V1, RESOURCES, Resource
-from scheduler.cluster.reviews import review
+from scheduler.cluster.reviews import review, token_request
 from scheduler.cluster.scale import scale_of, set_scale
 from scheduler.cluster.selection import Selection
 from scheduler.cluster.store import Stored, encode
 from scheduler.cluster.table import TableFormat
 from scheduler.cluster.users import ADMINISTRATOR, User
+from scheduler.cluster.validation.events import validate_event_of_new_api
 
 Json = dict[str, Any]
 
 _PLAIN_FORMATS: Mapping[int, Format] = {id(found): plain_format(found) for found in RESOURCES}
 _METADATA_FORMAT = MetadataFormat()
 DELETIONS_PER_TURN = 100
-_BODY_TYPES = frozenset(("", "application/json", "application/yaml", "application/octet-stream"))
+_TRACKED_FROM_FIRST_APPLY = frozenset(("pods", "nodes", "events", "leases.coordination.k8s.io"))
+"""Kinds that are written all the time; see ``scheduler.cluster.apply``."""
 
 
 class ApiRequest(NamedTuple):
@@ -50,19 +60,32 @@ class ApiRequest(NamedTuple):
     accept: str = ""
     body: bytes = b""
     user: User = ADMINISTRATOR
+    user_agent: str = ""
 
     @property
     def is_dry_run(self) -> bool:
         """Nothing is to be stored."""
         return self.query.get("dryRun") == "All"
 
+    @property
+    def directive(self) -> str:
+        """What is to be done about unknown fields."""
+        return self.query.get("fieldValidation", "")
+
+    @property
+    def manager(self) -> str:
+        """Who writes, to the owner of fields."""
+        named = self.query.get("fieldManager", "")
+        return named or self.user_agent.partition("/")[0][:128] or "unknown"
+
 
 class Answer(NamedTuple):
-    """Status and body of an answer."""
+    """Status and body of an answer, and the warnings sent in its headers."""
 
     status: int
     body: bytes
     retry_after_s: int = 0
+    warnings: tuple[str, ...] = ()
 
 
 def error_answer(error: errors.ApiError) -> Answer:
@@ -76,44 +99,6 @@ def format_for(resource: Resource, request: ApiRequest) -> Format:
     if shape == "table":
         return TableFormat(resource, request.query.get("includeObject", "Metadata"))
     return _METADATA_FORMAT if shape == "metadata" else _PLAIN_FORMATS[id(resource)]
-
-
-def decode_body(request: ApiRequest) -> Json:
-    """A request's body as an object; an empty body is an empty object.
-
-    Raises:
-        ApiError: 400 or 415.
-    """
-    if not request.body:
-        return {}
-    if request.content_type == MEDIA_TYPE:
-        return decode_protobuf(request.body)
-    if request.content_type not in _BODY_TYPES:
-        raise errors.unsupported_media_type(("application/json", "application/yaml"))
-    try:
-        if request.content_type == "application/yaml":
-            body = yaml.safe_load(request.body)
-        else:
-            body = msgspec.json.decode(request.body)
-    except (msgspec.DecodeError, yaml.YAMLError) as error:
-        raise errors.bad_request(f"couldn't get version/kind; json parse error: {error}") from error
-    if not isinstance(body, dict):
-        raise errors.bad_request("couldn't get version/kind; json parse error: expected an object")
-    if b"null" in request.body:
-        without_nulls(body)
-    return body
-
-
-def without_nulls(value: object) -> None:
-    """Drop what is null, in place: to the API server it is the same as not set."""
-    if isinstance(value, dict):
-        for key in [key for key, inner in value.items() if inner is None]:
-            del value[key]
-        for inner in value.values():
-            without_nulls(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            without_nulls(inner)
 
 
 class Endpoints:
@@ -136,7 +121,7 @@ class Endpoints:
         """
         if isinstance(target, Review):
             return self._handle_review(request, target)
-        if target.subresource and target.subresource != "status":
+        if target.subresource and target.subresource not in WHOLE_OBJECT_SUBRESOURCES:
             return self._handle_subresource(request, target)
         if not target.name:
             return self._handle_collection(request, target)
@@ -153,7 +138,7 @@ class Endpoints:
     def _handle_review(self, request: ApiRequest, target: Review) -> Answer:
         if request.method != "POST":
             raise errors.method_not_allowed()
-        body = decode_body(request)
+        body = decode_body(request.body, request.content_type)
         if target.plural == "bindings":
             name = (body.get("metadata") or {}).get("name", "")
             bound = bind(self._registry, target.namespace, name, body, dry_run=request.is_dry_run)
@@ -169,13 +154,52 @@ class Endpoints:
         resource, namespace = target.resource, target.namespace or ""
         if resource.namespaced and target.namespace is None:
             raise errors.method_not_allowed()
-        obj = self._core_shape(resource, decode_body(request))
-        stored = self._registry.create(resource, namespace, obj, dry_run=request.is_dry_run)
-        return self._one(request, resource, stored, 201)
+        check_options(request.query, "CreateOptions")
+        obj, warnings = self._read(request, resource)
+        if resource is EVENTS_V1 and (found := validate_event_of_new_api(obj)):
+            raise errors.invalid_object(
+                resource, (obj.get("metadata") or {}).get("name", ""), found
+            )
+        stored = self._registry.create(
+            resource,
+            namespace,
+            obj,
+            dry_run=request.is_dry_run,
+            recorder=self._recorder(request, target),
+        )
+        return self._one(request, resource, stored, 201)._replace(warnings=warnings)
 
     @staticmethod
-    def _core_shape(resource: Resource, obj: Json) -> Json:
-        return to_core(obj) if resource is EVENTS_V1 else obj
+    def _read(request: ApiRequest, resource: Resource) -> tuple[Json, tuple[str, ...]]:
+        obj, warnings = read_object(request.body, request.content_type, resource, request.directive)
+        return (to_core(obj) if resource is EVENTS_V1 else obj), warnings
+
+    def _writer(self, request: ApiRequest, target: Target) -> Writer:
+        resource = target.resource
+        return Writer(
+            request.manager,
+            resource.api_version,
+            target.subresource,
+            self._registry.clock.now(),
+            resource.has_status,
+        )
+
+    def _recorder(self, request: ApiRequest, target: Target) -> Recorder | None:
+        """Tells the managedFields of what is written; ``None`` for a kind without a type."""
+        struct = type_of(target.resource)
+        if struct is None:
+            return None
+        is_tracked = target.resource.stored_in not in _TRACKED_FROM_FIRST_APPLY
+
+        def record(obj: Json, before: Json | None) -> list[Json] | None:
+            if not (is_tracked if before is None else "managedFields" in obj["metadata"]):
+                return None
+            writer = self._writer(request, target)
+            if before is None:
+                return record_create(obj, struct, writer)
+            return record_update(obj, before, struct, writer)
+
+        return record
 
     @staticmethod
     def _one(request: ApiRequest, resource: Resource, stored: Stored, status: int = 200) -> Answer:
@@ -187,32 +211,53 @@ class Endpoints:
 
     def _update(self, request: ApiRequest, target: Target) -> Answer:
         resource, namespace = target.resource, target.namespace or ""
-        obj = self._core_shape(resource, decode_body(request))
-        if target.subresource == "status":
+        check_options(request.query, "UpdateOptions")
+        obj, warnings = self._read(request, resource)
+        recorder = self._recorder(request, target)
+        if target.subresource:
+            self._registry.check_address(resource, namespace, target.name, obj)
             current = self._registry.get(resource, namespace, target.name)
-            obj.setdefault("metadata", {})
-            stored = self._registry.replace_status(
-                resource, current, obj, dry_run=request.is_dry_run
-            )
-            return self._one(request, resource, stored)
+            replace = self._registry.replacement(target.subresource)
+            stored = replace(resource, current, obj, dry_run=request.is_dry_run, recorder=recorder)
+            return self._one(request, resource, stored)._replace(warnings=warnings)
         stored, is_created = self._registry.update(
-            resource, namespace, target.name, obj, dry_run=request.is_dry_run
+            resource, namespace, target.name, obj, dry_run=request.is_dry_run, recorder=recorder
         )
-        return self._one(request, resource, stored, 201 if is_created else 200)
+        answer = self._one(request, resource, stored, 201 if is_created else 200)
+        return answer._replace(warnings=warnings)
 
     def _patch(self, request: ApiRequest, target: Target) -> Answer:
         check_content_type(request.content_type)
-        current = self._registry.get(target.resource, target.namespace or "", target.name)
-        stored = patch_object(
-            self._registry,
-            target.resource,
-            current,
+        check_options(request.query, "PatchOptions")
+        resource, address = target.resource, (target.namespace or "", target.name)
+        patch = PatchRequest(
             request.content_type,
             request.body,
-            subresource=target.subresource,
-            dry_run=request.is_dry_run,
+            partial(self._writer, request, target),
+            target.subresource,
+            request.directive,
+            request.is_dry_run,
+            request.query.get("force") in {"true", "1"},
+            self._recorder(request, target),
         )
-        return self._one(request, target.resource, stored)
+        done = self._patched(request, resource, address, patch)
+        answer = self._one(request, resource, done.stored, 201 if done.is_created else 200)
+        return answer._replace(warnings=done.warnings)
+
+    def _patched(
+        self, request: ApiRequest, resource: Resource, address: tuple[str, str], patch: PatchRequest
+    ) -> Patched:
+        if patch.content_type != APPLY_PATCH:
+            _check_no_force(request)
+            current = self._registry.get(resource, *address)
+            return patch_object(self._registry, resource, current, patch)
+        if not request.query.get("fieldManager"):
+            error = errors.required("fieldManager", "is required for apply patch")
+            raise errors.invalid("meta.k8s.io", "PatchOptions", "", [error])
+        found = self._registry.store.get(resource.stored_in, *address)
+        if found is None and patch.subresource:
+            raise errors.not_found(resource, address[1])
+        return apply_object(self._registry, resource, address, found, patch)
 
     def _delete(self, request: ApiRequest, target: Target) -> Answer:
         resource = target.resource
@@ -237,7 +282,7 @@ class Endpoints:
 
     @staticmethod
     def _delete_options(request: ApiRequest) -> Any:
-        body = decode_body(request)
+        body = decode_body(request.body, request.content_type)
         if request.is_dry_run:
             body["dryRun"] = ["All"]
         query = request.query
@@ -282,21 +327,30 @@ class Endpoints:
             return self._finalize(request, target)
         if request.method != "POST":
             raise errors.method_not_allowed()
-        body = decode_body(request)
+        body = decode_body(request.body, request.content_type)
         if target.subresource == "binding":
             named = (body.get("metadata") or {}).get("name") or name
             if named != name:
                 raise errors.bad_request("name in URL does not match name in Binding object")
             dry_run = request.is_dry_run
             return Answer(201, encode(bind(self._registry, namespace, name, body, dry_run=dry_run)))
+        if target.subresource == "token":
+            account = self._registry.get(target.resource, namespace, name)
+            now_s = self._registry.clock.time_s()
+            return Answer(201, encode(token_request(body, account, now_s)))
         if target.subresource == "eviction":
-            return Answer(201, encode(evict(self._registry, namespace, name, body)))
+            return Answer(201, encode(self._evict(request, namespace, name, body)))
         raise errors.method_not_allowed()
+
+    def _evict(self, request: ApiRequest, namespace: str, name: str, body: Json) -> Json:
+        if request.is_dry_run:
+            body["deleteOptions"] = {**(body.get("deleteOptions") or {}), "dryRun": ["All"]}
+        return evict(self._registry, namespace, name, body)
 
     def _finalize(self, request: ApiRequest, target: Target) -> Answer:
         """Set a namespace's ``spec.finalizers``; without any, a terminating one goes."""
         current = self._registry.get(target.resource, "", target.name)
-        spec = decode_body(request).get("spec") or {}
+        spec = decode_body(request.body, request.content_type).get("spec") or {}
         obj = {**current.obj, "spec": spec}
         if not spec.get("finalizers") and current.obj["metadata"].get("deletionTimestamp"):
             last = self._registry.store.remove(target.resource.stored_in, current)
@@ -310,11 +364,25 @@ class Endpoints:
         if request.method == "GET":
             return Answer(200, encode(scale_of(current)))
         if request.method == "PUT":
-            scale = decode_body(request)
+            scale = decode_body(request.body, request.content_type)
         elif request.method == "PATCH":
-            patch = decode_body(request._replace(content_type=""))
-            scale = patched(scale_of(current), request.content_type, patch)
+            check_content_type(request.content_type)
+            patch = decode_patch(request.content_type, request.body)
+            scale = patched(scale_of(current), request.content_type, patch, None)
         else:
             raise errors.method_not_allowed()
-        changed = set_scale(self._registry, resource, current, scale, dry_run=request.is_dry_run)
+        changed = set_scale(
+            self._registry,
+            resource,
+            current,
+            scale,
+            dry_run=request.is_dry_run,
+            recorder=self._recorder(request, target),
+        )
         return Answer(200, encode(scale_of(changed)))
+
+
+def _check_no_force(request: ApiRequest) -> None:
+    if request.query.get("force"):
+        error = errors.forbidden_field("force", "may not be specified for non-apply patch")
+        raise errors.invalid("meta.k8s.io", "PatchOptions", "", [error])

@@ -82,7 +82,7 @@ PODS = Resource(
     "pods",
     short_names=("po",),
     categories=("all",),
-    subresources=("status", "binding", "eviction", "ephemeralcontainers", "log"),
+    subresources=("status", "binding", "eviction", "ephemeralcontainers", "resize", "log"),
     has_generation=True,
 )
 NODES = Resource(
@@ -99,7 +99,9 @@ NAMESPACES = Resource(
 )
 CONFIG_MAPS = Resource("", "v1", "ConfigMap", "configmaps", short_names=("cm",))
 SECRETS = Resource("", "v1", "Secret", "secrets")
-SERVICE_ACCOUNTS = Resource("", "v1", "ServiceAccount", "serviceaccounts", short_names=("sa",))
+SERVICE_ACCOUNTS = Resource(
+    "", "v1", "ServiceAccount", "serviceaccounts", short_names=("sa",), subresources=("token",)
+)
 SERVICES = Resource(
     "",
     "v1",

@@ -3,6 +3,7 @@
 from typing import Any
 
 from scheduler.cluster import errors
+from scheduler.cluster.apply import Recorder
 from scheduler.cluster.registry import Registry, editable
 from scheduler.cluster.resources import Resource
 from scheduler.cluster.store import Stored
@@ -35,7 +36,13 @@ def _selector_text(selector: Json) -> str:
 
 
 def set_scale(
-    registry: Registry, resource: Resource, current: Stored, scale: Json, *, dry_run: bool = False
+    registry: Registry,
+    resource: Resource,
+    current: Stored,
+    scale: Json,
+    *,
+    dry_run: bool = False,
+    recorder: Recorder | None = None,
 ) -> Stored:
     """Set ``spec.replicas`` from a ``Scale``.
 
@@ -53,4 +60,4 @@ def set_scale(
         raise errors.conflict(resource, current.name)
     obj = editable(current)
     obj["spec"]["replicas"] = replicas
-    return registry.replace(resource, current, obj, dry_run=dry_run)
+    return registry.replace(resource, current, obj, dry_run=dry_run, recorder=recorder)

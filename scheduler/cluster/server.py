@@ -8,6 +8,7 @@ from typing import Any
 
 import structlog
 from aiohttp import web
+from multidict import CIMultiDict
 
 from scheduler.cluster import errors
 from scheduler.cluster.access import Access, AccessOptions
@@ -214,6 +215,7 @@ class ApiServer:
             request.headers.get("Accept", ""),
             await _body(request) if method != "GET" else b"",
             user,
+            request.headers.get("User-Agent", ""),
         )
         if method == "GET" and isinstance(target, Target) and not target.subresource:
             return await self._reader.read(request, api_request, target, watches)
@@ -252,9 +254,12 @@ def _make_request(
 
 
 async def _response(_request: web.BaseRequest, answer: Answer) -> web.Response:
-    headers = {"Content-Type": "application/json"}
+    headers = CIMultiDict({"Content-Type": "application/json"})
     if answer.retry_after_s:
         headers["Retry-After"] = str(answer.retry_after_s)
+    for warning in answer.warnings:
+        quoted = warning.replace("\\", "\\\\").replace('"', '\\"')
+        headers.add("Warning", f'299 - "{quoted}"')
     return web.Response(body=answer.body, status=answer.status, headers=headers)
 
 

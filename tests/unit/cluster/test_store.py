@@ -186,7 +186,7 @@ def test_an_object_from_elsewhere_keeps_its_revision_and_is_no_change() -> None:
 def test_labels_that_are_none_stop_nothing() -> None:
     store = Store()
     faulty: list[Any] = [["a"], {"a": ["b"]}, "a", None]
-    found = [
+    found: list[Any] = [
         store.put("things", {"metadata": {"name": str(number), "labels": labels}}).labels
         for number, labels in enumerate(faulty)
     ]
