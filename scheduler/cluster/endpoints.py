@@ -4,6 +4,7 @@ Nothing here waits: a request is handled in one go, so that writes are atomic wi
 """
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -12,6 +13,7 @@ import yaml
 from scheduler.cluster import errors
 from scheduler.cluster.access import Access
 from scheduler.cluster.binding import bind
+from scheduler.cluster.catalog import BUILT_IN
 from scheduler.cluster.deletion import parse_delete_options
 from scheduler.cluster.event_conversion import to_core
 from scheduler.cluster.eviction import evict
@@ -21,7 +23,7 @@ from scheduler.cluster.patch import check_content_type, patch_object, patched
 from scheduler.cluster.paths import Review, Target
 from scheduler.cluster.protobuf import MEDIA_TYPE, decode_protobuf
 from scheduler.cluster.registry import Registry
-from scheduler.cluster.resources import EVENTS_V1, RESOURCES, Resource
+from scheduler.cluster.resources import EVENTS_V1, Resource
 from scheduler.cluster.reviews import review
 from scheduler.cluster.scale import scale_of, set_scale
 from scheduler.cluster.selection import Selection
@@ -31,7 +33,7 @@ from scheduler.cluster.users import ADMINISTRATOR, User
 
 Json = dict[str, Any]
 
-_PLAIN_FORMATS: Mapping[int, Format] = {id(found): plain_format(found) for found in RESOURCES}
+_PLAIN_FORMATS: Mapping[int, Format] = {id(found): plain_format(found) for found in BUILT_IN}
 _METADATA_FORMAT = MetadataFormat()
 _BODY_TYPES = frozenset(("", "application/json", "application/yaml", "application/octet-stream"))
 
@@ -54,11 +56,13 @@ class ApiRequest(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """Status and body of an answer."""
+    """Status, body and further headers of an answer."""
 
     status: int
     body: bytes
     retry_after_s: int = 0
+    headers: Mapping[str, str] = MappingProxyType({})
+    content_type: str = "application/json"
 
 
 def error_answer(error: errors.ApiError) -> Answer:
@@ -71,7 +75,22 @@ def format_for(resource: Resource, request: ApiRequest) -> Format:
     shape = negotiate(request.accept)
     if shape == "table":
         return TableFormat(resource, request.query.get("includeObject", "Metadata"))
-    return _METADATA_FORMAT if shape == "metadata" else _PLAIN_FORMATS[id(resource)]
+    if shape == "metadata":
+        return _METADATA_FORMAT
+    return _PLAIN_FORMATS.get(id(resource)) or plain_format(resource)
+
+
+_DEPRECATED = {
+    "endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+    "componentstatuses": "v1 ComponentStatus is deprecated in v1.19+",
+}
+_NO_WARNINGS: Mapping[str, str] = MappingProxyType({})
+
+
+def warnings(resource: Resource) -> Mapping[str, str]:
+    """The ``Warning`` header of answers that carry a deprecated version."""
+    text = resource.custom.warning if resource.custom else _DEPRECATED.get(resource.qualified, "")
+    return {"Warning": f'299 - "{text}"'} if text else _NO_WARNINGS
 
 
 def decode_body(request: ApiRequest) -> Json:
@@ -177,7 +196,8 @@ class Endpoints:
 
     @staticmethod
     def _one(request: ApiRequest, resource: Resource, stored: Stored, status: int = 200) -> Answer:
-        return Answer(status, format_for(resource, request).one(stored))
+        body = format_for(resource, request).one(stored)
+        return Answer(status, body, 0, warnings(resource))
 
     def _get(self, request: ApiRequest, target: Target) -> Answer:
         stored = self._registry.get(target.resource, target.namespace or "", target.name)

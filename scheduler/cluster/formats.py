@@ -34,9 +34,7 @@ class PlainFormat:
     def __init__(self, resource: Resource) -> None:
         self.cache_key = resource.api_version
         self._prefix = resource.type_prefix
-        self._list_prefix = (
-            f'{{"kind":"{resource.kind}List","apiVersion":"{resource.api_version}","metadata":'
-        ).encode()
+        self._list_prefix = resource.list_type_prefix
 
     def one(self, stored: Stored) -> bytes:
         """The object with its kind and apiVersion in front."""

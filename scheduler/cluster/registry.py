@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from scheduler.cluster import errors
+from scheduler.cluster.catalog import Catalog
 from scheduler.cluster.clock import Clock
 from scheduler.cluster.deletion import DeleteOptions, DeletionPlan, plan_deletion
 from scheduler.cluster.kind_rules import rules_of
@@ -36,11 +37,15 @@ class Registry:
         clock: for creation and deletion timestamps.
         taint_new_nodes: give nodes that are created the not-ready taint, as the API server's
             admission does.
+
+    Attributes:
+        catalog: which resources there are.
     """
 
     def __init__(self, store: Store, clock: Clock, *, taint_new_nodes: bool = True) -> None:
         self.store = store
         self.clock = clock
+        self.catalog = Catalog()
         self._taint_new_nodes = taint_new_nodes
 
     def get(self, resource: Resource, namespace: str, name: str) -> Stored:

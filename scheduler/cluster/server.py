@@ -3,35 +3,30 @@
 import asyncio
 import contextlib
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
+from urllib.parse import urlsplit
 
 import structlog
 from aiohttp import web
 
 from scheduler.cluster import errors
 from scheduler.cluster.access import Access, AccessOptions
-from scheduler.cluster.discovery import (
-    VERSION,
-    api_group,
-    api_group_list,
-    api_resource_list,
-    api_versions,
-    group_versions,
-    openapi_document,
-    openapi_index,
-)
+from scheduler.cluster.documents import PAGE_NOT_FOUND, TEXT_TYPE, DocumentRequest, Documents
 from scheduler.cluster.endpoints import (
     Answer,
     ApiRequest,
     Endpoints,
     error_answer,
     format_for,
+    warnings,
 )
 from scheduler.cluster.fault_endpoints import FAULTS_PATH, FaultEndpoints
 from scheduler.cluster.faults import FaultRule, Faults
 from scheduler.cluster.formats import Format
+from scheduler.cluster.health import health_report, is_health_path
 from scheduler.cluster.listing import (
     ListOptions,
     list_page,
@@ -40,9 +35,15 @@ from scheduler.cluster.listing import (
     wait_for_revision,
 )
 from scheduler.cluster.paths import Target, parse_path
+from scheduler.cluster.presentation import (
+    Wishes,
+    common_headers,
+    compressed,
+    styled,
+)
 from scheduler.cluster.registry import Registry
 from scheduler.cluster.selection import Selection
-from scheduler.cluster.store import HistoryLostError, encode
+from scheduler.cluster.store import HistoryLostError
 from scheduler.cluster.users import User
 from scheduler.cluster.watch import (
     Watcher,
@@ -52,12 +53,9 @@ from scheduler.cluster.watch import (
     error_frame,
 )
 
-Json = dict[str, Any]
-
 MAX_BODY_BYTES = 3 * 1024 * 1024
 DEFAULT_WATCH_TIMEOUT_S = 1800.0
 _LOOPBACK = ("127.", "localhost", "::1")
-_HEALTH_PATHS = ("/healthz", "/livez", "/readyz")
 
 log = structlog.get_logger(__name__)
 
@@ -100,6 +98,7 @@ class ApiServer:
         self._store = registry.store
         self._options = options
         self._endpoints = Endpoints(registry, self.access)
+        self._documents = Documents(registry.catalog, lambda: urlsplit(self.url).netloc)
         self._fault_endpoints = FaultEndpoints(self)
         self._runner: web.ServerRunner | None = None
         self._port = options.port
@@ -154,19 +153,21 @@ class ApiServer:
         try:
             return await self._route(request)
         except errors.ApiError as error:
-            return _response(error_answer(error))
+            return await _response(request, error_answer(error))
         except Exception as error:
             log.exception("request failed", method=request.method, path=request.path)
-            return _response(error_answer(errors.internal(f"Internal error occurred: {error!r}")))
+            failure = errors.internal(f"Internal error occurred: {error!r}")
+            return await _response(request, error_answer(failure))
 
     async def _route(self, request: web.BaseRequest) -> web.StreamResponse:
         path = request.path
-        if path.startswith(_HEALTH_PATHS):
-            return web.Response(text="ok")
+        if is_health_path(path):
+            excluded = request.query.getall("exclude", [])
+            return _text(*health_report(path, request.query, excluded))
         user = self.access.authenticate(request.headers.get("Authorization", ""))
         self.access.check(user, request.method, path, request.query)
         if path.startswith(FAULTS_PATH) and self._options.faults_over_http:
-            return _response(await self._fault_endpoints.handle(request, path))
+            return await _response(request, await self._fault_endpoints.handle(request, path))
         rule = self.faults.take(request.method, request.path_qs)
         if rule is not None:
             return await self._fail(request, user, rule)
@@ -191,9 +192,9 @@ class ApiServer:
 
     async def _answer(self, request: web.BaseRequest, user: User) -> web.StreamResponse:
         path = request.path
-        target = parse_path(path)
+        target = parse_path(path, self._registry.catalog)
         if target is None:
-            return _unserved(request.method, path)
+            return await self._document(request, path)
         method = request.method
         api_request = ApiRequest(
             method,
@@ -206,7 +207,27 @@ class ApiServer:
         )
         if method == "GET" and isinstance(target, Target) and not target.subresource:
             return await self._read(request, api_request, target)
-        return _response(self._endpoints.handle(api_request, target))
+        return await _response(request, self._endpoints.handle(api_request, target))
+
+    async def _document(self, request: web.BaseRequest, path: str) -> web.StreamResponse:
+        """A document, or the 404 that fits the path."""
+        if path == "/metrics":
+            return _text(200, "")
+        headers = request.headers
+        found = PAGE_NOT_FOUND
+        if "//" not in path:
+            asked = DocumentRequest(
+                request.method,
+                path,
+                request.query,
+                headers.get("Accept", ""),
+                headers.get("If-None-Match", ""),
+            )
+            found = self._documents.answer(asked)
+        if found.content_type == TEXT_TYPE:
+            return _text(found.status, found.body.decode(), found.headers)
+        answer = Answer(found.status, found.body, 0, found.headers, found.content_type)
+        return await _response(request, answer)
 
     async def _read(
         self, request: web.BaseRequest, api_request: ApiRequest, target: Target
@@ -214,14 +235,15 @@ class ApiServer:
         """A get, list or watch; the three that may name a resource version."""
         if target.name:
             await wait_for_revision(self._store, api_request.query.get("resourceVersion", ""))
-            return _response(self._endpoints.handle(api_request, target))
+            return await _response(request, self._endpoints.handle(api_request, target))
         options = parse_list_options(api_request.query)
         format_ = format_for(target.resource, api_request)
         if options.watch:
             return await self._watch(request, target, options, format_)
         await wait_for_revision(self._store, options.resource_version)
         page = list_page(self._store, target.resource, target.namespace, options)
-        return _response(Answer(200, format_.many(page.items, page.metadata)))
+        answer = Answer(200, format_.many(page.items, page.metadata), 0, warnings(target.resource))
+        return await _response(request, answer)
 
     async def _watch(
         self, request: web.BaseRequest, target: Target, options: ListOptions, format_: Format
@@ -233,7 +255,8 @@ class ApiServer:
         with_initial = _wants_initial_events(options)
         after = 0 if with_initial else parse_revision(options.resource_version or "0")
         watcher = Watcher(selection, format_, self._options.max_pending_frames, after)
-        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        headers = {**common_headers(), "Content-Type": "application/json"}
+        response = web.StreamResponse(headers=headers)
         lost: HistoryLostError | None = None
         try:
             self._begin(target, options, watcher, selection, with_initial)
@@ -319,47 +342,28 @@ def _make_request(
     )
 
 
-def _response(answer: Answer) -> web.Response:
-    headers = {"Content-Type": "application/json"}
+async def _response(request: web.BaseRequest, answer: Answer) -> web.Response:
+    headers = {**common_headers(), **answer.headers}
     if answer.retry_after_s:
         headers["Retry-After"] = str(answer.retry_after_s)
-    return web.Response(body=answer.body, status=answer.status, headers=headers)
+    body, headers["Content-Type"] = answer.body, answer.content_type
+    if answer.content_type == "application/json" and body:
+        asked = request.headers
+        accept = asked.get("Accept", "")
+        wishes = Wishes(
+            accept,
+            request.query.get("pretty"),
+            asked.get("User-Agent", ""),
+            "gzip" in asked.get("Accept-Encoding", ""),
+        )
+        body, headers["Content-Type"] = styled(body, wishes)
+        body, headers = await compressed(body, wishes, headers)
+    return web.Response(body=body, status=answer.status, headers=headers)
 
 
-_DOCUMENTS: Mapping[str, Callable[[], Json]] = {
-    "/version": lambda: VERSION,
-    "/api": api_versions,
-    "/apis": api_group_list,
-    "/openapi/v3": openapi_index,
-}
-
-
-def _unserved(method: str, path: str) -> web.Response:
-    """A discovery document, or the 404 that fits the path."""
-    parts = path.strip("/").split("/")
-    document: Json | None = None
-    if method == "GET":
-        document = _document(path, parts)
-    if document is not None:
-        return _response(Answer(200, encode(document)))
-    depth = 2 if parts[0] == "api" else 3
-    if len(parts) > depth and _group_version(parts[:depth]) in group_versions():
-        raise errors.unknown_path()
-    return web.Response(status=404, text="404 page not found\n")
-
-
-def _document(path: str, parts: list[str]) -> Json | None:
-    builder = _DOCUMENTS.get(path.rstrip("/"))
-    if builder is not None:
-        return builder()
-    if len(parts) == 2 and parts[0] == "apis":
-        return api_group(parts[1])
-    if parts[:2] == ["openapi", "v3"]:
-        return openapi_document(*_group_version(parts[2:]))
-    return api_resource_list(*_group_version(parts))
-
-
-def _group_version(parts: list[str]) -> tuple[str, str]:
-    if len(parts) == 2 and parts[0] == "api":
-        return "", parts[1]
-    return (parts[1], parts[2]) if len(parts) == 3 and parts[0] == "apis" else ("", "")
+def _text(
+    status: int, text: str, headers: Mapping[str, str] = MappingProxyType({})
+) -> web.Response:
+    all_headers = {**common_headers(), **headers, "Content-Type": TEXT_TYPE}
+    all_headers["X-Content-Type-Options"] = "nosniff"
+    return web.Response(body=text.encode(), status=status, headers=all_headers)
