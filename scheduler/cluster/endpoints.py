@@ -219,7 +219,7 @@ class Endpoints:
         return self._one(request, resource, stored, 201 if is_created else 200)
 
     def _patch(self, request: ApiRequest, target: Target) -> Answer:
-        check_content_type(request.content_type)
+        check_content_type(target.resource, request.content_type)
         current = self._registry.get(target.resource, target.namespace or "", target.name)
         stored = patch_object(
             self._registry,
@@ -318,13 +318,13 @@ class Endpoints:
         resource = target.resource
         current = self._registry.get(resource, target.namespace or "", target.name)
         if request.method == "GET":
-            return Answer(200, encode(scale_of(current)))
+            return Answer(200, encode(scale_of(resource, current)))
         if request.method == "PUT":
             scale = decode_body(request)
         elif request.method == "PATCH":
             patch = decode_body(request._replace(content_type=""))
-            scale = patched(scale_of(current), request.content_type, patch)
+            scale = patched(scale_of(resource, current), request.content_type, patch)
         else:
             raise errors.method_not_allowed()
         changed = set_scale(self._registry, resource, current, scale, dry_run=request.is_dry_run)
-        return Answer(200, encode(scale_of(changed)))
+        return Answer(200, encode(scale_of(resource, changed)))

@@ -72,7 +72,7 @@ class MetadataFormat:
                 "kind": "PartialObjectMetadataList",
                 "apiVersion": "meta.k8s.io/v1",
                 "metadata": metadata,
-                "items": [{"metadata": stored.obj["metadata"]} for stored in items],
+                "items": [partial_metadata(stored.obj) for stored in items],
             }
         )
 

@@ -4,6 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from scheduler.cluster.custom_definitions import (
+    set_definition_defaults,
+    validate_definition,
+    validate_definition_update,
+)
+from scheduler.cluster.custom_rules import rule_functions
 from scheduler.cluster.errors import FieldError, forbidden_field, invalid_value
 from scheduler.cluster.event_conversion import set_event_defaults
 from scheduler.cluster.pod_defaults import (
@@ -23,7 +29,7 @@ from scheduler.cluster.rbac_rules import (
     validate_role,
     validate_role_update,
 )
-from scheduler.cluster.resources import SERVICES, STORAGE_CLASSES
+from scheduler.cluster.resources import SERVICES, STORAGE_CLASSES, Resource
 from scheduler.cluster.store import Store
 from scheduler.cluster.workload_rules import (
     admit_job,
@@ -234,6 +240,11 @@ RULES: dict[str, KindRules] = {
     "storageclasses.storage.k8s.io": KindRules(_set_storage_class_defaults),
     "csidrivers.storage.k8s.io": KindRules(_set_csi_driver_defaults),
     "csistoragecapacities.storage.k8s.io": KindRules(_set_capacity_defaults),
+    "customresourcedefinitions.apiextensions.k8s.io": KindRules(
+        set_definition_defaults,
+        validate=validate_definition,
+        validate_update=validate_definition_update,
+    ),
     "roles.rbac.authorization.k8s.io": _ROLE_RULES,
     "rolebindings.rbac.authorization.k8s.io": _ROLE_BINDING_RULES,
     "clusterroles.rbac.authorization.k8s.io": _ROLE_RULES,
@@ -242,6 +253,8 @@ RULES: dict[str, KindRules] = {
 _NO_RULES = KindRules()
 
 
-def rules_of(collection: str) -> KindRules:
-    """The rules of a collection's kind."""
-    return RULES.get(collection, _NO_RULES)
+def rules_of(resource: Resource) -> KindRules:
+    """The rules of a resource's kind."""
+    if resource.custom is not None:
+        return KindRules(**rule_functions(resource.custom))
+    return RULES.get(resource.stored_in, _NO_RULES)

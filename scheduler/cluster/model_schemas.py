@@ -121,7 +121,8 @@ def _fields(body: ast.ClassDef) -> Iterator[_Field]:
 
 
 def _text(node: ast.expr | None) -> str:
-    return str(node.value) if isinstance(node, ast.Constant) else ""
+    """A string; two spaces are where the API's own document begins a new paragraph."""
+    return str(node.value).replace("  ", "\n\n") if isinstance(node, ast.Constant) else ""
 
 
 def _name(node: ast.expr) -> str:

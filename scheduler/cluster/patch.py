@@ -20,14 +20,15 @@ STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 ACCEPTED = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH)
 
 
-def check_content_type(content_type: str) -> None:
-    """Refuse a patch that is none of the three kinds.
+def check_content_type(resource: Resource, content_type: str) -> None:
+    """Refuse a patch that is none of the three kinds; custom resources take but two.
 
     Raises:
         ApiError: 415.
     """
-    if content_type not in ACCEPTED:
-        raise errors.unsupported_media_type(ACCEPTED)
+    accepted = ACCEPTED if resource.custom is None else ACCEPTED[:2]
+    if content_type not in accepted:
+        raise errors.unsupported_media_type(accepted)
 
 
 def patched(obj: Json, content_type: str, patch: object) -> Json:
@@ -38,7 +39,8 @@ def patched(obj: Json, content_type: str, patch: object) -> Json:
     """
     if content_type == JSON_PATCH:
         return json_patch(obj, patch)
-    check_content_type(content_type)
+    if content_type not in ACCEPTED:
+        raise errors.unsupported_media_type(ACCEPTED)
     if not isinstance(patch, dict):
         raise errors.bad_request("error decoding patch: expected an object")
     if content_type == MERGE_PATCH:

@@ -26,6 +26,7 @@ Json = dict[str, Any]
 Transform = Callable[[Json], Json]
 
 _KEPT_BY_STATUS = ("ownerReferences", "finalizers")
+_METADATA = frozenset(("metadata",))
 _UNCOUNTED = frozenset(("metadata", "status"))
 
 
@@ -75,7 +76,7 @@ class Registry:
         self._check_object(resource, obj)
         if resource.namespaced:
             self._check_namespace(resource, namespace, name)
-        rules = rules_of(resource.stored_in)
+        rules = rules_of(resource)
         rules.set_defaults(obj)
         if resource.stored_in != "nodes" or self._taint_new_nodes:
             rules.admit(self.store, obj)
@@ -90,7 +91,7 @@ class Registry:
 
     def _check_object(self, resource: Resource, obj: Json) -> None:
         found = validate_name(resource, obj["metadata"])
-        for part in ("spec", "status"):
+        for part in ("spec", "status") if resource.custom is None else ():
             if part in obj and not isinstance(obj[part], dict):
                 found.append(errors.invalid_value(part, str(obj[part]), "must be an object"))
         if resource.plural == "pods" and "spec" not in obj:
@@ -113,7 +114,7 @@ class Registry:
     def _reset_status(resource: Resource, obj: Json) -> None:
         """A posted status is dropped; the defaults fill a fresh one."""
         obj.pop("status", None)
-        rules_of(resource.stored_in).set_defaults(obj)
+        rules_of(resource).set_defaults(obj)
 
     def update(
         self, resource: Resource, namespace: str, name: str, obj: Json, *, dry_run: bool = False
@@ -170,7 +171,7 @@ class Registry:
                 obj["status"] = old["status"]
             else:
                 obj.pop("status", None)
-        rules = rules_of(resource.stored_in)
+        rules = rules_of(resource)
         rules.set_defaults(obj)
         found = rules.validate_update(obj, old)
         if found:
@@ -202,6 +203,8 @@ class Registry:
         self._check_revision(resource, current, obj)
         old = current.obj
         self._check_uid_kept(resource, obj, old)
+        if resource.custom is not None:
+            return self._replace_custom_status(resource, current, obj, dry_run=dry_run)
         carry_over(obj, old)
         for key in _KEPT_BY_STATUS:
             if key in old["metadata"]:
@@ -214,6 +217,21 @@ class Registry:
             new["status"] = obj["status"]
         if resource.plural == "pods":
             new["status"].setdefault("qosClass", (old.get("status") or {}).get("qosClass"))
+        return self._commit(resource, current, new, dry_run)
+
+    def _replace_custom_status(
+        self, resource: Resource, current: Stored, obj: Json, *, dry_run: bool
+    ) -> Stored:
+        """Of a custom resource the status alone is stored, not even labels besides."""
+        new = {key: value for key, value in current.obj.items() if key != "status"}
+        if "status" in obj:
+            new["status"] = obj["status"]
+        new = copy.deepcopy(new)
+        rules = rules_of(resource)
+        rules.set_defaults(new)
+        found = rules.validate(new)
+        if found:
+            raise errors.invalid_object(resource, current.name, found)
         return self._commit(resource, current, new, dry_run)
 
     def _commit(self, resource: Resource, current: Stored, obj: Json, dry_run: bool) -> Stored:
@@ -275,8 +293,9 @@ class Registry:
 def _count_generation(resource: Resource, obj: Json, old: Json) -> None:
     if not resource.has_generation:
         return
-    if {key: value for key, value in obj.items() if key not in _UNCOUNTED} != {
-        key: value for key, value in old.items() if key not in _UNCOUNTED
+    uncounted = _UNCOUNTED if resource.has_status else _METADATA
+    if {key: value for key, value in obj.items() if key not in uncounted} != {
+        key: value for key, value in old.items() if key not in uncounted
     }:
         obj["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 

@@ -37,6 +37,7 @@ class Resource:
         create_on_update: PUT to a missing object creates it.
         orphans_by_default: deletion without a propagationPolicy leaves dependents behind.
         has_path_names: names may be anything that fits into a path, such as ``system:discovery``.
+        deletion_finalizer: put on an object when its deletion begins.
         list_kind: kind of a list; ``<kind>List`` where empty.
         storage_version: group/version/kind that objects are stored as, where it is another one.
         custom: what a CustomResourceDefinition says of this version; ``None`` for what is built in.
@@ -58,6 +59,7 @@ class Resource:
     create_on_update: bool = False
     orphans_by_default: bool = False
     has_path_names: bool = False
+    deletion_finalizer: str = ""
     list_kind: str = ""
     storage_version: str = ""
     custom: "CustomVersion | None" = field(default=None, compare=False)
@@ -278,6 +280,19 @@ VOLUME_ATTACHMENTS = Resource(
     subresources=("status",),
     unconditional_update=False,
 )
+CUSTOM_RESOURCE_DEFINITIONS = Resource(
+    "apiextensions.k8s.io",
+    "v1",
+    "CustomResourceDefinition",
+    "customresourcedefinitions",
+    namespaced=False,
+    short_names=("crd", "crds"),
+    categories=("api-extensions",),
+    subresources=("status",),
+    has_generation=True,
+    unconditional_update=False,
+    deletion_finalizer="customresourcecleanup.apiextensions.k8s.io",
+)
 RBAC = "rbac.authorization.k8s.io"
 ROLES = Resource(RBAC, "v1", "Role", "roles", has_path_names=True)
 ROLE_BINDINGS = Resource(RBAC, "v1", "RoleBinding", "rolebindings", has_path_names=True)
@@ -314,6 +329,7 @@ RESOURCES: tuple[Resource, ...] = (
     CSI_DRIVERS,
     CSI_STORAGE_CAPACITIES,
     VOLUME_ATTACHMENTS,
+    CUSTOM_RESOURCE_DEFINITIONS,
     ROLES,
     ROLE_BINDINGS,
     CLUSTER_ROLES,

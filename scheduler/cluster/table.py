@@ -4,13 +4,24 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from scheduler.cluster.custom_columns import custom_columns
+from scheduler.cluster.errors import bad_request
 from scheduler.cluster.formats import partial_metadata
-from scheduler.cluster.resources import Resource
+from scheduler.cluster.resources import PODS, Resource
 from scheduler.cluster.store import Stored, encode
 from scheduler.cluster.table_cells import Column, default_columns
 from scheduler.cluster.table_columns import COLUMNS
+from scheduler.cluster.table_pods import row_conditions
 
 Json = dict[str, Any]
+
+_INCLUDED = ("", "None", "Metadata", "Object")
+
+
+def _columns_of(resource: Resource) -> Sequence[Column]:
+    if resource.custom is not None:
+        return custom_columns(resource.custom)
+    return COLUMNS.get(resource.stored_in) or default_columns()
 
 
 class TableFormat:
@@ -20,6 +31,9 @@ class TableFormat:
         resource: decides the columns.
         include_object: ``None``, ``Metadata`` or ``Object``: what each row carries along.
         time_s: the present, for ages.
+
+    Raises:
+        ApiError: 400, ``include_object`` is none of the three.
     """
 
     cache_key = ""
@@ -30,10 +44,12 @@ class TableFormat:
         include_object: str = "Metadata",
         time_s: Callable[[], float] = time.time,
     ) -> None:
+        if include_object not in _INCLUDED:
+            raise bad_request(f'unrecognized includeObject value: "{include_object}"')
         self._resource = resource
         self._include_object = include_object
         self._time_s = time_s
-        self._columns: Sequence[Column] = COLUMNS.get(resource.stored_in) or default_columns()
+        self._columns = _columns_of(resource)
         self._has_defined_columns = False
 
     def one(self, stored: Stored) -> bytes:
@@ -49,7 +65,10 @@ class TableFormat:
 
     def _table(self, items: Sequence[Stored], metadata: Json, with_columns: bool) -> Json:
         now = self._time_s()
-        definitions = [column.definition() for column in self._columns] if with_columns else None
+        definitions: list[Json] | None = None
+        if with_columns:
+            collection = self._resource.stored_in
+            definitions = [column.definition(collection) for column in self._columns]
         return {
             "kind": "Table",
             "apiVersion": "meta.k8s.io/v1",
@@ -61,6 +80,8 @@ class TableFormat:
     def _row(self, stored: Stored, now: float) -> Json:
         cells = [column.cell(stored.obj, now) for column in self._columns]
         row: Json = {"cells": cells}
+        if self._resource is PODS and (conditions := row_conditions(stored.obj)):
+            row["conditions"] = conditions
         if self._include_object == "Object":
             head = {"kind": self._resource.kind, "apiVersion": self._resource.api_version}
             row["object"] = {**head, **stored.obj}
