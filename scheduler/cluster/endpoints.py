@@ -23,7 +23,7 @@ from scheduler.cluster.patch import check_content_type, patch_object, patched
 from scheduler.cluster.paths import Review, Target
 from scheduler.cluster.protobuf import MEDIA_TYPE, decode_protobuf
 from scheduler.cluster.registry import Registry
-from scheduler.cluster.resources import EVENTS_V1, Resource
+from scheduler.cluster.resources import CONNECTIONS, EVENTS_V1, Resource
 from scheduler.cluster.reviews import review
 from scheduler.cluster.scale import scale_of, set_scale
 from scheduler.cluster.selection import Selection
@@ -287,7 +287,9 @@ class Endpoints:
             return self._scale(request, target)
         if target.subresource == "log" and request.method == "GET":
             self._registry.get(target.resource, namespace, name)
-            return Answer(200, b"")
+            return Answer(200, b"", 0, content_type="text/plain")
+        if target.subresource in CONNECTIONS:
+            raise self._not_connected(target)
         if target.subresource == "finalize" and request.method == "PUT":
             return self._finalize(request, target)
         if request.method != "POST":
@@ -299,9 +301,26 @@ class Endpoints:
                 raise errors.bad_request("name in URL does not match name in Binding object")
             dry_run = request.is_dry_run
             return Answer(201, encode(bind(self._registry, namespace, name, body, dry_run=dry_run)))
+        if target.subresource == "token":
+            account = self._registry.get(target.resource, namespace, name)
+            return Answer(201, encode(self._access.tokens.answer(account, body)))
         if target.subresource == "eviction":
             return Answer(201, encode(evict(self._registry, namespace, name, body)))
         raise errors.method_not_allowed()
+
+    def _not_connected(self, target: Target) -> errors.ApiError:
+        """Nothing listens like a kubelet here, so no pod, node or service can be reached.
+
+        Raises:
+            ApiError: 404, there is no such object.
+        """
+        stored = self._registry.get(target.resource, target.namespace or "", target.name)
+        if target.resource.plural == "services":
+            why = f'no endpoints available for service "{target.name}"'
+            return errors.ApiError(503, "ServiceUnavailable", why)
+        if target.resource.plural == "pods" and not stored.obj["spec"].get("nodeName"):
+            return errors.bad_request(f"pod {target.name} does not have a host assigned")
+        return errors.ApiError(500, "", "error dialing backend: connection refused")
 
     def _finalize(self, request: ApiRequest, target: Target) -> Answer:
         """Set a namespace's ``spec.finalizers``; without any, a terminating one goes."""

@@ -27,6 +27,7 @@ from scheduler.cluster.fault_endpoints import FAULTS_PATH, FaultEndpoints
 from scheduler.cluster.faults import FaultRule, Faults
 from scheduler.cluster.formats import Format
 from scheduler.cluster.health import health_report, is_health_path
+from scheduler.cluster.impersonation import impersonated
 from scheduler.cluster.listing import (
     ListOptions,
     list_page,
@@ -93,7 +94,7 @@ class ApiServer:
     def __init__(self, registry: Registry, options: ServerOptions, faults: Faults) -> None:
         self.watchers = WatcherRegistry(registry.store)
         self.faults = faults
-        self.access = Access(options.access, registry.store)
+        self.access = Access(options.access, registry.store, registry.clock)
         self._registry = registry
         self._store = registry.store
         self._options = options
@@ -165,6 +166,13 @@ class ApiServer:
             excluded = request.query.getall("exclude", [])
             return _text(*health_report(path, request.query, excluded))
         user = self.access.authenticate(request.headers.get("Authorization", ""))
+        if "Impersonate-User" in request.headers or "Impersonate-Group" in request.headers:
+            user = impersonated(
+                user,
+                request.headers.get("Impersonate-User", ""),
+                request.headers.getall("Impersonate-Group", []),
+                self.access.check_attributes,
+            )
         self.access.check(user, request.method, path, request.query)
         if path.startswith(FAULTS_PATH) and self._options.faults_over_http:
             return await _response(request, await self._fault_endpoints.handle(request, path))

@@ -9,7 +9,7 @@ from scheduler.cluster.errors import bad_request
 from scheduler.cluster.formats import partial_metadata
 from scheduler.cluster.resources import PODS, Resource
 from scheduler.cluster.store import Stored, encode
-from scheduler.cluster.table_cells import Column, default_columns
+from scheduler.cluster.table_cells import UNKNOWN, Cell, Column, default_columns
 from scheduler.cluster.table_columns import COLUMNS
 from scheduler.cluster.table_pods import row_conditions
 
@@ -22,6 +22,14 @@ def _columns_of(resource: Resource) -> Sequence[Column]:
     if resource.custom is not None:
         return custom_columns(resource.custom)
     return COLUMNS.get(resource.stored_in) or default_columns()
+
+
+def _cell(column: Column, obj: Json, now: float) -> Cell:
+    """A cell; one object that lacks what its kind has does not keep the others from being shown."""
+    try:
+        return column.cell(obj, now)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return UNKNOWN
 
 
 class TableFormat:
@@ -78,7 +86,7 @@ class TableFormat:
         }
 
     def _row(self, stored: Stored, now: float) -> Json:
-        cells = [column.cell(stored.obj, now) for column in self._columns]
+        cells = [_cell(column, stored.obj, now) for column in self._columns]
         row: Json = {"cells": cells}
         if self._resource is PODS and (conditions := row_conditions(stored.obj)):
             row["conditions"] = conditions

@@ -31,7 +31,7 @@ def guarded(*, rbac: bool = True) -> Access:
     registry = Registry(Store(), Clock(lambda: 0.0))
     make_bootstrap_roles(registry)
     options = AccessOptions(token="secret", users={"robot-token": ROBOT}, rbac=rbac)
-    return Access(options, registry.store)
+    return Access(options, registry.store, registry.clock)
 
 
 def refusal(method: str, path: str) -> ApiError:
