@@ -1,11 +1,13 @@
 """Rules of custom resources, made from their schemas."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from scheduler.cluster.custom_schema import check, fill_defaults, prune
+from scheduler.cluster.custom_schema import check, fill_defaults, prune, unknown_fields
 from scheduler.cluster.custom_version import CustomVersion
-from scheduler.cluster.errors import ApiError, FieldError
+from scheduler.cluster.errors import ApiError, FieldError, bad_request
+from scheduler.cluster.resources import Resource
 from scheduler.cluster.store import Store
 
 Json = dict[str, Any]
@@ -36,6 +38,29 @@ def validate(schema: Json, obj: Json) -> list[FieldError]:
 def validate_update(schema: Json, new: Json, _old: Json) -> list[FieldError]:
     """Errors of a changed object."""
     return check(new, schema)
+
+
+def unknown_field_warnings(resource: Resource, obj: Json, directive: str) -> Mapping[str, str]:
+    """Header of an answer to an object with fields its kind does not have.
+
+    Args:
+        resource: its kind; only of custom resources this is known.
+        obj: as it was sent.
+        directive: ``fieldValidation``: Ignore, Warn or Strict; Warn where empty.
+
+    Raises:
+        ApiError: 400, it has such fields and is to be strictly read.
+    """
+    if resource.custom is None or directive == "Ignore":
+        return {}
+    unknown = unknown_fields(obj, resource.custom.schema)
+    told = [f'unknown field "{path}"' for path in unknown]
+    if told and directive == "Strict":
+        kind = resource.kind
+        subject = f'{kind} in version "{resource.version}" cannot be handled as a {kind}'
+        raise bad_request(f"{subject}: strict decoding error: {', '.join(told)}")
+    quoted = [text.replace('"', '\\"') for text in told]
+    return {"Warning": ", ".join(f'299 - "{text}"' for text in quoted)} if told else {}
 
 
 def rule_functions(custom: CustomVersion) -> dict[str, Any]:

@@ -46,6 +46,28 @@ def _is_embedded(schema: Json | None) -> bool:
     return bool((schema or {}).get("x-kubernetes-embedded-resource"))
 
 
+def unknown_fields(value: Any, schema: Json, path: str = "") -> list[str]:
+    """Paths of what :func:`prune` would drop from an object."""
+    if isinstance(value, list):
+        items = schema.get("items") or {}
+        inner = ((f"{path}[{index}]", item) for index, item in enumerate(value))
+        return [found for place, item in inner for found in unknown_fields(item, items, place)]
+    if not isinstance(value, dict):
+        return []
+    properties = schema.get("properties") or {}
+    others = schema.get("additionalProperties")
+    keeps_unknown = bool(schema.get("x-kubernetes-preserve-unknown-fields") or others)
+    is_object = not path or _is_embedded(schema)
+    found: list[str] = []
+    for key, item in value.items():
+        known = properties.get(key) or (others if isinstance(others, dict) else None)
+        if known is not None:
+            found += unknown_fields(item, known, _below(path, key))
+        elif not keeps_unknown and not (is_object and key in _OF_EVERY_OBJECT):
+            found.append(_below(path, key))
+    return found
+
+
 def fill_defaults(value: Any, schema: Json) -> None:
     """Set, in place, the defaults of fields that are not there."""
     if isinstance(value, list):

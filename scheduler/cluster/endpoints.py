@@ -14,6 +14,7 @@ from scheduler.cluster import errors
 from scheduler.cluster.access import Access
 from scheduler.cluster.binding import bind
 from scheduler.cluster.catalog import BUILT_IN
+from scheduler.cluster.custom_rules import unknown_field_warnings
 from scheduler.cluster.deletion import parse_delete_options
 from scheduler.cluster.event_conversion import to_core
 from scheduler.cluster.eviction import evict
@@ -131,6 +132,22 @@ def without_nulls(value: object) -> None:
             without_nulls(inner)
 
 
+_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "GET": "get"}
+
+
+def check_verb(method: str, target: Target) -> None:
+    """Refuse what a resource does not offer, such as the deletion of all namespaces at once.
+
+    Raises:
+        ApiError: 405.
+    """
+    verb = _VERBS.get(method)
+    if not target.name and method == "DELETE":
+        verb = "deletecollection"
+    if verb is None or (not target.subresource and verb not in target.resource.verbs):
+        raise errors.method_not_allowed()
+
+
 class Endpoints:
     """Every verb on objects, collections and subresources.
 
@@ -151,6 +168,7 @@ class Endpoints:
         """
         if isinstance(target, Review):
             return self._handle_review(request, target)
+        check_verb(request.method, target)
         if target.subresource and target.subresource != "status":
             return self._handle_subresource(request, target)
         if not target.name:
@@ -187,8 +205,10 @@ class Endpoints:
         if resource.namespaced and target.namespace is None:
             raise errors.method_not_allowed()
         obj = self._core_shape(resource, decode_body(request))
+        told = unknown_field_warnings(resource, obj, request.query.get("fieldValidation", ""))
         stored = self._registry.create(resource, namespace, obj, dry_run=request.is_dry_run)
-        return self._one(request, resource, stored, 201)
+        answer = self._one(request, resource, stored, 201)
+        return answer._replace(headers={**answer.headers, **told}) if told else answer
 
     @staticmethod
     def _core_shape(resource: Resource, obj: Json) -> Json:
@@ -213,10 +233,12 @@ class Endpoints:
                 resource, current, obj, dry_run=request.is_dry_run
             )
             return self._one(request, resource, stored)
+        told = unknown_field_warnings(resource, obj, request.query.get("fieldValidation", ""))
         stored, is_created = self._registry.update(
             resource, namespace, target.name, obj, dry_run=request.is_dry_run
         )
-        return self._one(request, resource, stored, 201 if is_created else 200)
+        answer = self._one(request, resource, stored, 201 if is_created else 200)
+        return answer._replace(headers={**answer.headers, **told}) if told else answer
 
     def _patch(self, request: ApiRequest, target: Target) -> Answer:
         check_content_type(target.resource, request.content_type)

@@ -121,17 +121,13 @@ class TokenIssuer:
 
 
 def _check_lifetime(seconds: Any) -> None:
-    field = "spec.expirationSeconds"
     if not isinstance(seconds, int) or seconds < _SHORTEST_S:
-        error = errors.invalid_value(
-            field, seconds, "may not specify a duration less than 10 minutes"
-        )
+        detail = "may not specify a duration less than 10 minutes"
     elif seconds > _LONGEST_S:
-        error = errors.invalid_value(
-            field, seconds, "may not specify a duration larger than 2^32 seconds"
-        )
+        detail = "may not specify a duration larger than 2^32 seconds"
     else:
         return
+    error = errors.invalid_value("spec.expirationSeconds", seconds, detail)
     raise errors.invalid("authentication.k8s.io", "TokenRequest", "", [error])
 
 

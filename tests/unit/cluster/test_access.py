@@ -55,7 +55,7 @@ def test_without_a_token_one_is_anonymous_where_roles_count() -> None:
 
 
 def test_an_open_server_lets_everyone_in_as_administrator() -> None:
-    access = Access(AccessOptions(), Store())
+    access = Access(AccessOptions(), Store(), Clock())
     assert access.authenticate("") == access.authenticate("Bearer any") == ADMINISTRATOR
 
 

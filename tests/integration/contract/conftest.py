@@ -1,0 +1,70 @@
+"""One API server for each module of contract tests: they leave no more behind than they must."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import Future
+from pathlib import Path
+
+import pytest
+
+from scheduler.cluster import ClusterOptions, EmbeddedCluster
+from tests.integration.api_client import ApiClient
+from tests.integration.api_servers import ApiServerUnderTest
+from tests.integration.emptying import empty
+
+TOKEN = "contract-test-token"
+START_TIMEOUT_S = 20.0
+
+
+async def _serve(
+    options: ClusterOptions, ready: "Future[EmbeddedCluster]", end: asyncio.Event
+) -> None:
+    async with EmbeddedCluster(options=options) as cluster:
+        ready.set_result(cluster)
+        await end.wait()
+
+
+@pytest.fixture(scope="module")
+def shared_server(
+    foreign_api_server: ApiServerUnderTest | None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ApiServerUnderTest]:
+    """An API server with roles, without controllers and kubelet; embedded, in its own thread."""
+    if foreign_api_server is not None:
+        asyncio.run(_emptied(foreign_api_server))
+        yield foreign_api_server
+        return
+    options = ClusterOptions(token=TOKEN, rbac=True, with_kubelet=False, with_controllers=False)
+    ready: Future[EmbeddedCluster] = Future()
+    loop, end = asyncio.new_event_loop(), asyncio.Event()
+    serving = threading.Thread(target=lambda: loop.run_until_complete(_serve(options, ready, end)))
+    serving.start()
+    try:
+        cluster = ready.result(START_TIMEOUT_S)
+        path: Path = tmp_path_factory.mktemp("server") / "kubeconfig"
+        cluster.write_kubeconfig(path)
+        yield ApiServerUnderTest(cluster.url, path, TOKEN, is_embedded=True, cluster=cluster)
+    finally:
+        loop.call_soon_threadsafe(end.set)
+        serving.join()
+        loop.close()
+
+
+async def _emptied(server: ApiServerUnderTest) -> None:
+    async with ApiClient(server.url, server.token, server.tls) as client:
+        await empty(client)
+
+
+@pytest.fixture
+async def api(shared_server: ApiServerUnderTest) -> AsyncIterator[ApiClient]:
+    """A plain HTTP client of the administrator."""
+    server = shared_server
+    async with ApiClient(server.url, server.token, server.tls) as client:
+        yield client
+
+
+@pytest.fixture
+async def stranger(shared_server: ApiServerUnderTest) -> AsyncIterator[ApiClient]:
+    """A plain HTTP client without credentials."""
+    async with ApiClient(shared_server.url, "", shared_server.tls) as client:
+        yield client
