@@ -21,7 +21,11 @@ Json = dict[str, Any]
 
 JSON_TYPE = "application/json"
 TEXT_TYPE = "text/plain; charset=utf-8"
-_PROTOBUF_OPENAPI = "proto-openapi"
+_PROTOBUF_V2 = "application/com.github.proto-openapi.spec.v2"
+_PROTOBUF_V3 = "application/com.github.proto-openapi.spec.v3"
+_EMPTY_V2 = b"\x0a\x032.0\x12\x12\x0a\x0aKubernetes\x12\x04v1.x"
+"""The old document in protobuf, with no kinds in it: old and new kubectl fall back to it where the
+new document does not know a kind, and then leave judgement to the server."""
 _YEAR_S = 31_536_000
 _PATHS = ("/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version")
 
@@ -128,7 +132,7 @@ class Documents:
             return self._openapi_v2(request)
         if parts[1:2] != ["v3"]:
             return None
-        if _PROTOBUF_OPENAPI in request.accept and "json" not in request.accept:
+        if _PROTOBUF_V3 in request.accept and JSON_TYPE not in request.accept:
             raise errors.not_acceptable()
         if len(parts) == 2:
             body = self._once("/openapi/v3", self._openapi_index)
@@ -149,10 +153,8 @@ class Documents:
         return {"paths": paths}
 
     def _openapi_v2(self, request: DocumentRequest) -> Document:
-        if _PROTOBUF_OPENAPI in request.accept and "json" not in request.accept.replace(
-            f"com.github.{_PROTOBUF_OPENAPI}", ""
-        ):
-            raise errors.not_acceptable()
+        if _PROTOBUF_V2 in request.accept and JSON_TYPE not in request.accept:
+            return Document(200, _EMPTY_V2, f"{_PROTOBUF_V2}.v1.0+protobuf")
         body = self._once("/openapi/v2", lambda: openapi.swagger(self._catalog))
         return _tagged(request, Document(200, body or b""))
 

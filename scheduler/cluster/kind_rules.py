@@ -12,6 +12,7 @@ from scheduler.cluster.custom_definitions import (
 from scheduler.cluster.custom_rules import rule_functions
 from scheduler.cluster.errors import FieldError, forbidden_field, invalid_value
 from scheduler.cluster.event_conversion import set_event_defaults
+from scheduler.cluster.plain_rules import PLAIN_DEFAULTS
 from scheduler.cluster.pod_defaults import (
     canonical_quantities,
     set_pod_defaults,
@@ -212,6 +213,7 @@ _ROLE_BINDING_RULES = KindRules(
 )
 
 RULES: dict[str, KindRules] = {
+    **{collection: KindRules(defaults) for collection, defaults in PLAIN_DEFAULTS.items()},
     "pods": KindRules(set_pod_defaults, admit_pod, validate_pod, validate_pod_update),
     "nodes": KindRules(_set_node_defaults, _admit_node),
     "namespaces": KindRules(_set_namespace_defaults),

@@ -118,6 +118,18 @@ def _reference(hpa: Json) -> str:
     return f"{target['kind']}/{target['name']}"
 
 
+def _targets(hpa: Json) -> str:
+    """What each metric is held to; nobody measures here."""
+    found = []
+    for metric in hpa["spec"].get("metrics") or ():
+        resource = metric.get("resource") or {}
+        target = resource.get("target") or {}
+        share = target.get("averageUtilization")
+        wanted = f"{share}%" if share else target.get("averageValue") or UNKNOWN
+        found.append(f"{resource.get('name', metric['type'])}: {UNKNOWN}/{wanted}")
+    return ", ".join(found) or NONE
+
+
 def _flag(*path: str) -> Any:
     found = at(*path, default=False)
 
@@ -158,7 +170,7 @@ PLAIN_COLUMNS: Mapping[str, Sequence[Column]] = {
     "horizontalpodautoscalers.autoscaling": (
         name_column(),
         column("Reference", _reference),
-        column("Targets", lambda _obj: f"{UNKNOWN}"),
+        column("Targets", _targets),
         column("MinPods", lambda obj: str(obj["spec"].get("minReplicas") or UNSET)),
         column("MaxPods", at("spec", "maxReplicas", default=0)),
         column("Replicas", at("status", "currentReplicas", default=0)),
