@@ -250,6 +250,7 @@ class Endpoints:
             request.content_type,
             request.body,
             subresource=target.subresource,
+            directive=request.query.get("fieldValidation", ""),
             dry_run=request.is_dry_run,
         )
         return self._one(request, target.resource, stored)

@@ -154,7 +154,8 @@ _MESSAGES: Mapping[str, Fields] = {
     "Eviction": {1: _META, 2: ("deleteOptions", "DeleteOptions")},
     "SelfSubjectReview": {1: _META, 2: ("", "ignored")},
     "SelfSubjectAccessReview": {1: _META, 2: ("spec", "AccessReviewSpec"), 3: ("", "ignored")},
-    "SelfSubjectRulesReview": {1: _META, 2: ("", "ignored"), 3: ("", "ignored")},
+    "SelfSubjectRulesReview": {1: _META, 2: ("spec", "RulesReviewSpec"), 3: ("", "ignored")},
+    "RulesReviewSpec": {1: ("namespace", "text")},
     "AccessReviewSpec": {
         1: ("resourceAttributes", "ResourceAttributes"),
         2: ("nonResourceAttributes", "PathAttributes"),

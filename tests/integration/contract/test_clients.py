@@ -27,6 +27,10 @@ from tests.integration.contract.test_custom_resources import (
 )
 
 Json = dict[str, Any]
+# What the package does not type.
+Watch: Any = kubernetes.watch.Watch
+AioWatch: Any = kubernetes.aio.watch.Watch
+Dynamic: Any = DynamicClient
 
 EVENTS = "/api/v1/namespaces/default/events"
 PATIENCE_S = 20.0
@@ -72,7 +76,7 @@ async def test_the_synchronous_client_lists_binds_and_watches(
     api: ApiClient, sync_client: kubernetes.client.ApiClient
 ) -> None:
     await api.create(NODES, node("sync"))
-    core = kubernetes.client.CoreV1Api(sync_client)
+    core: Any = kubernetes.client.CoreV1Api(sync_client)
     made: Any = await asyncio.to_thread(core.create_namespaced_pod, "default", pod("sync"))
     assert made.status.phase == "Pending"
     target = {"target": {"kind": "Node", "name": "sync"}, "metadata": {"name": "sync"}}
@@ -81,7 +85,7 @@ async def test_the_synchronous_client_lists_binds_and_watches(
     )
     listed: Any = await asyncio.to_thread(core.list_pod_for_all_namespaces)
     assert {found.metadata.name: found.spec.node_name for found in listed.items}["sync"] == "sync"
-    watch = kubernetes.watch.Watch()
+    watch = Watch()
 
     def first() -> Any:
         stream = watch.stream(
@@ -110,7 +114,7 @@ async def test_the_dynamic_client_finds_kinds_and_works_with_them(
     widgets: ApiClient, sync_client: kubernetes.client.ApiClient
 ) -> None:
     def story() -> list[str]:
-        client = DynamicClient(sync_client)
+        client = Dynamic(sync_client)
         found = client.resources.get(api_version="example.com/v1", kind="Widget")
         found.create(body=widget("dynamic"), namespace="default")
         changed = found.patch(
@@ -137,7 +141,7 @@ async def test_the_asynchronous_client_lists_binds_and_watches(
     assert reply.status == 201
     listed = await core.list_namespaced_pod("default", field_selector="spec.nodeName=aio")
     assert [found.metadata.name for found in listed.items] == ["aio"]
-    async with kubernetes.aio.watch.Watch() as watch:
+    async with AioWatch() as watch:
         stream = watch.stream(
             core.list_namespaced_pod, "default", field_selector="metadata.name=aio"
         )
