@@ -191,7 +191,8 @@ class Endpoints:
             name = (body.get("metadata") or {}).get("name", "")
             bound = bind(self._registry, target.namespace, name, body, dry_run=request.is_dry_run)
             return Answer(201, encode(bound))
-        return Answer(201, encode(review(target, body, request.user, self._access)))
+        now = self._registry.clock.now()
+        return Answer(201, encode(review(target, body, request.user, self._access, now)))
 
     def _handle_collection(self, request: ApiRequest, target: Target) -> Answer:
         if request.method == "POST":

@@ -42,6 +42,8 @@ _VIRTUAL = frozenset(
 
 def parse_path(path: str, catalog: Catalog) -> Target | Review | None:
     """Read an API path; ``None`` if it addresses no served resource."""
+    if "//" in path:
+        return None
     parts = path.strip("/").split("/")
     if parts[0] == "api" and len(parts) > 2:
         group, version, rest = "", parts[1], parts[2:]

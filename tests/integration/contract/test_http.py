@@ -221,6 +221,8 @@ async def test_a_requested_token_is_a_service_accounts(
         'configmaps is forbidden: User "system:serviceaccount:default:reader" cannot list '
         'resource "configmaps" in API group "" in the namespace "default"'
     )
+    assert set(who) == {"kind", "apiVersion", "metadata", "status"}
+    assert who["metadata"]["creationTimestamp"]
     assert "system:serviceaccounts:default" in who["status"]["userInfo"]["groups"]
 
 

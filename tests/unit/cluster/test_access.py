@@ -108,7 +108,8 @@ def test_every_user_may_look_around() -> None:
 
 
 def asked(plural: str, spec: Json, user: User = ADMINISTRATOR, *, rbac: bool = True) -> Json:
-    answer = review(Review("g", "v1", plural, ""), {"spec": spec}, user, guarded(rbac=rbac))
+    review_of = Review("g", "v1", plural, "")
+    answer = review(review_of, {"spec": spec}, user, guarded(rbac=rbac), "now")
     assert answer["spec"] == spec
     status: Json = answer["status"]
     return status

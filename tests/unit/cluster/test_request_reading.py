@@ -46,6 +46,8 @@ def test_paths_of_reviews() -> None:
     [
         "/api/v1",
         "/api/v1/nosuches",
+        "//api/v1/pods",
+        "/api/v1//pods",
         "/api/v2/pods",
         "/api/v1/pods/a",
         "/api/v1/namespaces/ns/nodes",
