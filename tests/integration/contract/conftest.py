@@ -89,7 +89,7 @@ async def _emptied(server: ApiServerUnderTest) -> None:
 
 
 @pytest.fixture
-async def api(shared_server: ApiServerUnderTest) -> AsyncIterator[ApiClient]:
+async def http(shared_server: ApiServerUnderTest) -> AsyncIterator[ApiClient]:
     """A plain HTTP client of the administrator."""
     server = shared_server
     async with ApiClient(server.url, server.token, server.tls) as client:

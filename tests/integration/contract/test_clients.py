@@ -65,17 +65,17 @@ async def aio_client(
 
 
 @pytest.fixture
-async def widgets(api: ApiClient) -> ApiClient:
+async def widgets(http: ApiClient) -> ApiClient:
     """A client of a server that serves widgets."""
-    if (await api.get(f"{DEFINITIONS}/widgets.example.com")).status == 404:
-        await define(api, WIDGET)
-    return api
+    if (await http.get(f"{DEFINITIONS}/widgets.example.com")).status == 404:
+        await define(http, WIDGET)
+    return http
 
 
 async def test_the_synchronous_client_lists_binds_and_watches(
-    api: ApiClient, sync_client: kubernetes.client.ApiClient
+    http: ApiClient, sync_client: kubernetes.client.ApiClient
 ) -> None:
-    await api.create(NODES, node("sync"))
+    await http.create(NODES, node("sync"))
     core: Any = kubernetes.client.CoreV1Api(sync_client)
     made: Any = await asyncio.to_thread(core.create_namespaced_pod, "default", pod("sync"))
     assert made.status.phase == "Pending"
@@ -131,9 +131,9 @@ async def test_the_dynamic_client_finds_kinds_and_works_with_them(
 
 
 async def test_the_asynchronous_client_lists_binds_and_watches(
-    api: ApiClient, aio_client: kubernetes.aio.client.ApiClient
+    http: ApiClient, aio_client: kubernetes.aio.client.ApiClient
 ) -> None:
-    await api.create(NODES, node("aio"))
+    await http.create(NODES, node("aio"))
     core: Any = kubernetes.aio.client.CoreV1Api(aio_client)
     await core.create_namespaced_pod("default", pod("aio"))
     body = {"target": {"kind": "Node", "name": "aio"}, "metadata": {"name": "aio"}}
@@ -163,7 +163,7 @@ class _Lock(LeaseLock):
 
 
 async def test_a_leader_is_elected_over_a_lease(
-    api: ApiClient, aio_client: kubernetes.aio.client.ApiClient
+    http: ApiClient, aio_client: kubernetes.aio.client.ApiClient
 ) -> None:
     elected = asyncio.Event()
 
@@ -181,7 +181,7 @@ async def test_a_leader_is_elected_over_a_lease(
     finally:
         running.cancel()
         await asyncio.wait([running])
-    lease = (await api.get(f"{LEASES}/election")).body
+    lease = (await http.get(f"{LEASES}/election")).body
     assert lease["spec"]["holderIdentity"] == "one"
 
 

@@ -114,39 +114,39 @@ def widget(name: str, **spec: Any) -> Json:
     }
 
 
-async def define(api: ApiClient, body: Json) -> Json:
+async def define(http: ApiClient, body: Json) -> Json:
     """Create a definition and wait until what it defines is served everywhere."""
-    await api.create(DEFINITIONS, body)
+    await http.create(DEFINITIONS, body)
     name = body["metadata"]["name"]
     spec = body["spec"]
     path = f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"
     async with asyncio.timeout(15):
         while True:
-            found = (await api.get(f"{DEFINITIONS}/{name}")).body
+            found = (await http.get(f"{DEFINITIONS}/{name}")).body
             conditions = found["status"].get("conditions") or []
             established = {each["type"] for each in conditions if each["status"] == "True"}
-            is_served = (await api.get(path)).status == 200
+            is_served = (await http.get(path)).status == 200
             if {"Established", "NamesAccepted"} <= established and is_served:
                 return found
             await asyncio.sleep(0.02)
 
 
-async def until_gone(api: ApiClient, name: str) -> None:
+async def until_gone(http: ApiClient, name: str) -> None:
     """Wait until a definition is gone."""
     async with asyncio.timeout(15):
         while True:
-            if (await api.get(f"{DEFINITIONS}/{name}")).status == 404:
+            if (await http.get(f"{DEFINITIONS}/{name}")).status == 404:
                 return
             await asyncio.sleep(0.02)
 
 
 @pytest.fixture
-async def widgets(api: ApiClient) -> AsyncIterator[ApiClient]:
+async def widgets(http: ApiClient) -> AsyncIterator[ApiClient]:
     """A client of a server that serves widgets; the first test defines them, for all."""
-    if (await api.get(f"{DEFINITIONS}/widgets.example.com")).status == 404:
-        await define(api, WIDGET)
-    yield api
-    await api.delete(WIDGETS)
+    if (await http.get(f"{DEFINITIONS}/widgets.example.com")).status == 404:
+        await define(http, WIDGET)
+    yield http
+    await http.delete(WIDGETS)
 
 
 def causes(reply: Reply) -> dict[str, tuple[str, str]]:
@@ -355,49 +355,52 @@ async def test_unknown_fields_are_told_where_that_is_asked_for(widgets: ApiClien
     ],
 )
 async def test_a_definition_that_contradicts_itself_is_refused(
-    api: ApiClient, change: Json, field: str
+    http: ApiClient, change: Json, field: str
 ) -> None:
     body = definition("Broken", "example.org", version("v1", storage=True))
     for part, values in change.items():
         body[part] |= values
-    assert field in causes(await api.post(DEFINITIONS, body))
+    assert field in causes(await http.post(DEFINITIONS, body))
 
 
-async def test_a_definition_needs_schemas_with_types(api: ApiClient) -> None:
+async def test_a_definition_needs_schemas_with_types(http: ApiClient) -> None:
     typeless = {"openAPIV3Schema": {"type": "object", "properties": {"spec": {}}}}
     body = definition("Broken", "example.org", version("v1", storage=True, schema=typeless))
     field = "spec.versions[0].schema.openAPIV3Schema.properties[spec].type"
     message = "Required value: must not be empty for specified object fields"
-    assert causes(await api.post(DEFINITIONS, body))[field] == ("FieldValueRequired", message)
+    assert causes(await http.post(DEFINITIONS, body))[field] == (
+        "FieldValueRequired",
+        message,
+    )
 
 
-async def test_cluster_scoped_resources_have_no_namespace(api: ApiClient) -> None:
+async def test_cluster_scoped_resources_have_no_namespace(http: ApiClient) -> None:
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     plain = version("v1", storage=True, schema=schema, subresources={})
-    await define(api, definition("Globe", "example.net", plain, scope="Cluster"))
+    await define(http, definition("Globe", "example.net", plain, scope="Cluster"))
     path = "/apis/example.net/v1/globes"
     body = {"apiVersion": "example.net/v1", "kind": "Globe", "metadata": {"name": "g"}}
-    made = await api.create(path, {**body, "anything": [1], "status": {"now": 1}})
+    made = await http.create(path, {**body, "anything": [1], "status": {"now": 1}})
     assert (made["anything"], made["status"]) == ([1], {"now": 1})
     assert "namespace" not in made["metadata"]
-    changed = await api.patch(f"{path}/g", {"status": {"now": 2}}, MERGE)
+    changed = await http.patch(f"{path}/g", {"status": {"now": 2}}, MERGE)
     assert changed.body["metadata"]["generation"] == 2
-    assert (await api.get(f"{path}/g/status")).status == 404
-    await api.delete(f"{DEFINITIONS}/globes.example.net")
-    await until_gone(api, "globes.example.net")
-    assert (await api.get(path)).status == 404
+    assert (await http.get(f"{path}/g/status")).status == 404
+    await http.delete(f"{DEFINITIONS}/globes.example.net")
+    await until_gone(http, "globes.example.net")
+    assert (await http.get(path)).status == 404
 
 
-async def test_a_definition_takes_its_objects_along(api: ApiClient) -> None:
+async def test_a_definition_takes_its_objects_along(http: ApiClient) -> None:
     body = definition("Leaf", "example.edu", version("v1", storage=True))
     body["metadata"]["name"], body["spec"]["names"]["plural"] = "leaves.example.edu", "leaves"
-    await define(api, body)
+    await define(http, body)
     path = "/apis/example.edu/v1/namespaces/default/leaves"
     leaf = {**widget("l"), "apiVersion": "example.edu/v1", "kind": "Leaf"}
-    await api.create(path, leaf)
-    query = f"resourceVersion={await api.revision(path)}"
-    async with api.watch(path, query) as watch:
-        await api.delete(f"{DEFINITIONS}/leaves.example.edu")
+    await http.create(path, leaf)
+    query = f"resourceVersion={await http.revision(path)}"
+    async with http.watch(path, query) as watch:
+        await http.delete(f"{DEFINITIONS}/leaves.example.edu")
         assert (await watch.next(15))["type"] == "DELETED"
-    await until_gone(api, "leaves.example.edu")
-    assert (await api.get(path)).status == 404
+    await until_gone(http, "leaves.example.edu")
+    assert (await http.get(path)).status == 404

@@ -32,43 +32,45 @@ GROUPS = [
 ALL_VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
 
 
-async def resources(api: ApiClient, path: str) -> dict[str, Json]:
+async def resources(http: ApiClient, path: str) -> dict[str, Json]:
     """The resources of a group version, by name."""
-    listed = (await api.get(path)).body["resources"]
+    listed = (await http.get(path)).body["resources"]
     names = [found["name"] for found in listed]
     assert names == sorted(names, key=lambda name: name.split("/"))
     return {found["name"]: found for found in listed}
 
 
-async def test_the_core_group_names_its_version_and_where_the_server_is(api: ApiClient) -> None:
-    body = (await api.get("/api")).body
+async def test_the_core_group_names_its_version_and_its_server(
+    http: ApiClient,
+) -> None:
+    body = (await http.get("/api")).body
     assert (body["kind"], body["versions"]) == ("APIVersions", ["v1"])
     (address,) = body["serverAddressByClientCIDRs"]
     assert address["clientCIDR"] == "0.0.0.0/0"
     assert ":" in address["serverAddress"]
 
 
-async def test_groups_come_in_the_order_kubectl_prefers_them(api: ApiClient) -> None:
-    body = (await api.get("/apis")).body
+async def test_groups_come_in_the_order_kubectl_prefers_them(http: ApiClient) -> None:
+    body = (await http.get("/apis")).body
     assert (body["kind"], body["apiVersion"]) == ("APIGroupList", "v1")
     names = [group["name"] for group in body["groups"]]
     assert [name for name in names if name in GROUPS] == GROUPS
     apps = next(group for group in body["groups"] if group["name"] == "apps")
     version = {"groupVersion": "apps/v1", "version": "v1"}
     assert apps == {"name": "apps", "versions": [version], "preferredVersion": version}
-    alone = (await api.get("/apis/apps")).body
+    alone = (await http.get("/apis/apps")).body
     assert alone == {"kind": "APIGroup", "apiVersion": "v1", **apps}
 
 
-async def test_a_list_of_core_resources_has_no_api_version(api: ApiClient) -> None:
-    body = (await api.get("/api/v1")).body
+async def test_a_list_of_core_resources_has_no_api_version(http: ApiClient) -> None:
+    body = (await http.get("/api/v1")).body
     assert (body["kind"], body["groupVersion"]) == ("APIResourceList", "v1")
     assert "apiVersion" not in body
-    assert (await api.get("/apis/apps/v1")).body["apiVersion"] == "v1"
+    assert (await http.get("/apis/apps/v1")).body["apiVersion"] == "v1"
 
 
-async def test_pods_are_described_with_names_verbs_and_hash(api: ApiClient) -> None:
-    core = await resources(api, "/api/v1")
+async def test_pods_are_described_with_names_verbs_and_hash(http: ApiClient) -> None:
+    core = await resources(http, "/api/v1")
     assert core["pods"] == {
         "name": "pods",
         "singularName": "pod",
@@ -91,15 +93,18 @@ async def test_pods_are_described_with_names_verbs_and_hash(api: ApiClient) -> N
     ],
 )
 async def test_a_storage_version_hash_is_of_what_is_stored(
-    api: ApiClient, path: str, name: str, kind: str
+    http: ApiClient, path: str, name: str, kind: str
 ) -> None:
     digest = hashlib.sha256(kind.encode()).digest()[:8]
     expected = base64.b64encode(digest).decode()
-    assert (await resources(api, path))[name]["storageVersionHash"] == expected
+    assert (await resources(http, path))[name]["storageVersionHash"] == expected
 
 
-async def test_subresources_name_the_kind_they_take(api: ApiClient) -> None:
-    core, apps = await resources(api, "/api/v1"), await resources(api, "/apis/apps/v1")
+async def test_subresources_name_the_kind_they_take(http: ApiClient) -> None:
+    core, apps = (
+        await resources(http, "/api/v1"),
+        await resources(http, "/apis/apps/v1"),
+    )
     described: Json = {"singularName": "", "namespaced": True}
     assert core["pods/binding"] == {
         "name": "pods/binding",
@@ -126,15 +131,15 @@ async def test_subresources_name_the_kind_they_take(api: ApiClient) -> None:
     assert apps["deployments/scale"]["group"] == "autoscaling"
 
 
-async def test_reviews_can_only_be_created(api: ApiClient) -> None:
-    found = await resources(api, "/apis/authorization.k8s.io/v1")
+async def test_reviews_can_only_be_created(http: ApiClient) -> None:
+    found = await resources(http, "/apis/authorization.k8s.io/v1")
     assert found["selfsubjectaccessreviews"]["verbs"] == ["create"]
     assert found["localsubjectaccessreviews"]["namespaced"] is True
     assert "storageVersionHash" not in found["subjectaccessreviews"]
 
 
-async def test_everything_comes_at_once_where_that_is_asked_for(api: ApiClient) -> None:
-    reply = await api.get("/apis", f"{AGGREGATED},application/json")
+async def test_everything_comes_at_once_where_that_is_asked_for(http: ApiClient) -> None:
+    reply = await http.get("/apis", f"{AGGREGATED},application/json")
     assert reply.headers["Content-Type"] == AGGREGATED
     assert (reply.body["kind"], reply.body["apiVersion"]) == (
         "APIGroupDiscoveryList",
@@ -148,22 +153,22 @@ async def test_everything_comes_at_once_where_that_is_asked_for(api: ApiClient) 
     assert deployments["singularResource"] == "deployment"
     assert deployments["shortNames"] == ["deploy"]
     assert [found["subresource"] for found in deployments["subresources"]] == ["scale", "status"]
-    core = (await api.get("/api", AGGREGATED)).body["items"]
+    core = (await http.get("/api", AGGREGATED)).body["items"]
     assert [version["version"] for version in core[0]["versions"]] == ["v1"]
 
 
-async def test_aggregated_discovery_is_not_sent_again_to_who_has_it(api: ApiClient) -> None:
-    first = await api.get("/apis", AGGREGATED)
+async def test_aggregated_discovery_is_not_sent_again_to_who_has_it(http: ApiClient) -> None:
+    first = await http.get("/apis", AGGREGATED)
     tag = first.headers["ETag"]
-    again = await api.request("GET", "/apis", accept=AGGREGATED, headers={"If-None-Match": tag})
+    again = await http.request("GET", "/apis", accept=AGGREGATED, headers={"If-None-Match": tag})
     assert (again.status, again.text) == (304, "")
 
 
-async def test_the_version_is_one_of_v1_36(api: ApiClient, stranger: ApiClient) -> None:
+async def test_the_version_is_one_of_v1_36(http: ApiClient, stranger: ApiClient) -> None:
     body = (await stranger.get("/version")).body
     assert (body["major"], body["minor"]) == ("1", "36")
     assert body["gitVersion"].startswith("v1.36.")
-    assert (await api.get("/version/")).body == body
+    assert (await http.get("/version/")).body == body
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz", "/livez/ping", "/readyz/etcd"])
@@ -174,15 +179,15 @@ async def test_health_is_a_word_for_everybody(stranger: ApiClient, path: str) ->
 
 
 @pytest.mark.parametrize("endpoint", ["healthz", "livez", "readyz"])
-async def test_health_is_told_check_by_check(api: ApiClient, endpoint: str) -> None:
-    lines = (await api.get(f"/{endpoint}?verbose&exclude=etcd", "*/*")).text.splitlines()
+async def test_health_is_told_check_by_check(http: ApiClient, endpoint: str) -> None:
+    lines = (await http.get(f"/{endpoint}?verbose&exclude=etcd", "*/*")).text.splitlines()
     assert lines[0] == "[+]ping ok"
     assert "[+]etcd excluded: ok" in lines
     assert lines[-1] == f"{endpoint} check passed"
 
 
-async def test_paths_are_listed_at_the_root(api: ApiClient) -> None:
-    paths = (await api.get("/")).body["paths"]
+async def test_paths_are_listed_at_the_root(http: ApiClient) -> None:
+    paths = (await http.get("/")).body["paths"]
     wanted = {"/api", "/api/v1", "/apis", "/apis/apps", "/apis/apps/v1", "/healthz", "/openapi/v3"}
     assert wanted <= set(paths)
     assert paths == sorted(paths)

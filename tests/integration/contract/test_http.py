@@ -33,8 +33,8 @@ def is_status(reply: Reply, code: int, reason: str, message: str) -> None:
 @pytest.mark.parametrize(
     "path", ["/nosuch", "/apis/nosuch.example", "/apis/apps/v9", "/api/v2", "/apis/apps/v9/pods"]
 )
-async def test_an_unknown_path_is_not_found_in_plain_text(api: ApiClient, path: str) -> None:
-    reply = await api.get(path)
+async def test_an_unknown_path_is_not_found_in_plain_text(http: ApiClient, path: str) -> None:
+    reply = await http.get(path)
     assert (reply.status, reply.text) == (404, "404 page not found\n")
     assert reply.headers["Content-Type"] == "text/plain; charset=utf-8"
     assert reply.headers["X-Content-Type-Options"] == "nosniff"
@@ -44,9 +44,9 @@ async def test_an_unknown_path_is_not_found_in_plain_text(api: ApiClient, path: 
     "path", ["/api/v1/nosuches", "/apis/apps/v1/nosuches", f"{PODS}/a/nosuch", "/api/v1/pods/a"]
 )
 async def test_an_unknown_resource_of_a_served_version_is_a_status(
-    api: ApiClient, path: str
+    http: ApiClient, path: str
 ) -> None:
-    reply = await api.get(path)
+    reply = await http.get(path)
     is_status(reply, 404, "NotFound", NOT_FOUND)
     assert reply.body["details"] == {}
 
@@ -64,15 +64,15 @@ async def test_an_unknown_resource_of_a_served_version_is_a_status(
     ],
 )
 async def test_a_method_a_path_does_not_take_is_a_status(
-    api: ApiClient, method: str, path: str
+    http: ApiClient, method: str, path: str
 ) -> None:
-    reply = await api.request(method, path, {} if method != "GET" else None)
+    reply = await http.request(method, path, {} if method != "GET" else None)
     is_status(reply, 405, "MethodNotAllowed", NOT_ALLOWED)
     assert reply.body["details"] == {}
 
 
-async def test_every_answer_can_be_traced_and_is_not_to_be_kept(api: ApiClient) -> None:
-    first, second = await api.get(PODS), await api.get(f"{PODS}/missing")
+async def test_every_answer_can_be_traced_and_is_not_to_be_kept(http: ApiClient) -> None:
+    first, second = await http.get(PODS), await http.get(f"{PODS}/missing")
     for reply in (first, second):
         assert reply.headers["Cache-Control"] == "no-cache, private"
         assert reply.headers["Content-Type"] == "application/json"
@@ -82,23 +82,23 @@ async def test_every_answer_can_be_traced_and_is_not_to_be_kept(api: ApiClient) 
     assert first.headers["Audit-Id"] != second.headers["Audit-Id"]
 
 
-async def test_yaml_is_taken_and_given(api: ApiClient) -> None:
+async def test_yaml_is_taken_and_given(http: ApiClient) -> None:
     text = yaml.safe_dump(config_map("in-yaml", a="b")).encode()
-    made = await api.request("POST", CONFIG_MAPS, text, "application/yaml", "application/yaml")
+    made = await http.request("POST", CONFIG_MAPS, text, "application/yaml", "application/yaml")
     assert made.status == 201
     assert made.headers["Content-Type"] == "application/yaml"
     assert yaml.safe_load(made.text)["data"] == {"a": "b"}
-    again = await api.request("GET", f"{CONFIG_MAPS}/in-yaml", accept="application/yaml")
+    again = await http.request("GET", f"{CONFIG_MAPS}/in-yaml", accept="application/yaml")
     assert yaml.safe_load(again.text) == yaml.safe_load(made.text)
 
 
-async def test_a_client_that_takes_neither_json_nor_yaml_is_told(api: ApiClient) -> None:
-    reply = await api.request("GET", PODS, accept="text/html")
+async def test_a_client_that_takes_neither_json_nor_yaml_is_told(http: ApiClient) -> None:
+    reply = await http.request("GET", PODS, accept="text/html")
     assert (reply.status, reply.body["reason"]) == (406, "NotAcceptable")
 
 
-async def test_a_body_in_an_unknown_format_is_told_which_are_known(api: ApiClient) -> None:
-    reply = await api.request("POST", CONFIG_MAPS, b"<a/>", "text/xml")
+async def test_a_body_in_an_unknown_format_is_told_which_are_known(http: ApiClient) -> None:
+    reply = await http.request("POST", CONFIG_MAPS, b"<a/>", "text/xml")
     assert (reply.status, reply.body["reason"]) == (415, "UnsupportedMediaType")
     start = "the body of the request was in an unknown format - accepted media types include: "
     assert reply.body["message"].startswith(f"{start}application/json, application/yaml")
@@ -115,10 +115,10 @@ async def test_a_body_in_an_unknown_format_is_told_which_are_known(api: ApiClien
     ],
 )
 async def test_people_get_indented_answers(
-    api: ApiClient, query: str, agent: str, is_indented: bool
+    http: ApiClient, query: str, agent: str, is_indented: bool
 ) -> None:
     path = f"/api/v1/namespaces/default{query}"
-    reply = await api.request("GET", path, headers={"User-Agent": agent})
+    reply = await http.request("GET", path, headers={"User-Agent": agent})
     assert ("\n  " in reply.text) is is_indented
     assert reply.body["metadata"]["name"] == "default"
 
@@ -135,10 +135,10 @@ async def raw_session(server: ApiServerUnderTest) -> AsyncIterator[aiohttp.Clien
 
 
 async def test_large_answers_are_compressed_for_who_takes_that(
-    api: ApiClient, shared_server: ApiServerUnderTest
+    http: ApiClient, shared_server: ApiServerUnderTest
 ) -> None:
     text = "".join(f"line {number}\n" for number in range(20_000))
-    await api.create(CONFIG_MAPS, config_map("large", text=text))
+    await http.create(CONFIG_MAPS, config_map("large", text=text))
     async with raw_session(shared_server) as session:
         path, headers = f"{CONFIG_MAPS}/large", {"Accept-Encoding": "gzip"}
         async with session.get(path, headers=headers) as response:
@@ -151,19 +151,19 @@ async def test_large_answers_are_compressed_for_who_takes_that(
         watch = f"{CONFIG_MAPS}?watch=1&timeoutSeconds=1&fieldSelector=metadata.name=large"
         async with session.get(watch, headers=headers) as response:
             assert "Content-Encoding" not in response.headers
-    await api.delete(f"{CONFIG_MAPS}/large")
+    await http.delete(f"{CONFIG_MAPS}/large")
 
 
-async def test_a_name_may_be_percent_encoded(api: ApiClient) -> None:
-    await api.create(CONFIG_MAPS, config_map("encoded.name"))
-    assert (await api.get(f"{CONFIG_MAPS}/encoded%2Ename")).status == 200
+async def test_a_name_may_be_percent_encoded(http: ApiClient) -> None:
+    await http.create(CONFIG_MAPS, config_map("encoded.name"))
+    assert (await http.get(f"{CONFIG_MAPS}/encoded%2Ename")).status == 200
 
 
-async def test_deprecated_kinds_come_with_a_warning(api: ApiClient) -> None:
-    reply = await api.get("/api/v1/namespaces/default/endpoints")
+async def test_deprecated_kinds_come_with_a_warning(http: ApiClient) -> None:
+    reply = await http.get("/api/v1/namespaces/default/endpoints")
     text = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
     assert reply.headers["Warning"] == f'299 - "{text}"'
-    assert "Warning" not in (await api.get(PODS)).headers
+    assert "Warning" not in (await http.get(PODS)).headers
 
 
 async def test_a_wrong_token_is_not_authorized(shared_server: ApiServerUnderTest) -> None:
@@ -187,26 +187,26 @@ async def test_who_shows_no_token_is_anonymous(stranger: ApiClient) -> None:
     assert reply.body["details"] == {}
 
 
-async def role(api: ApiClient, name: str, resources: list[str]) -> None:
+async def role(http: ApiClient, name: str, resources: list[str]) -> None:
     """Let a service account of the default namespace read some resources there."""
     rules = [{"apiGroups": [""], "resources": resources, "verbs": ["get", "list"]}]
     path = f"{RBAC}/namespaces/default"
-    await api.create(f"{path}/roles", {"metadata": {"name": name}, "rules": rules})
+    await http.create(f"{path}/roles", {"metadata": {"name": name}, "rules": rules})
     binding = {
         "metadata": {"name": name},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
         "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": "default"}],
     }
-    await api.create(f"{path}/rolebindings", binding)
+    await http.create(f"{path}/rolebindings", binding)
 
 
 async def test_a_requested_token_is_a_service_accounts(
-    api: ApiClient, shared_server: ApiServerUnderTest
+    http: ApiClient, shared_server: ApiServerUnderTest
 ) -> None:
-    await api.create(ACCOUNTS, {"metadata": {"name": "reader"}})
-    await role(api, "reader", ["pods"])
+    await http.create(ACCOUNTS, {"metadata": {"name": "reader"}})
+    await role(http, "reader", ["pods"])
     request = {"spec": {"expirationSeconds": 3600}}
-    issued = await api.create(f"{ACCOUNTS}/reader/token", request)
+    issued = await http.create(f"{ACCOUNTS}/reader/token", request)
     assert issued["kind"] == "TokenRequest"
     token = issued["status"]["token"]
     payload = token.split(".")[1]
@@ -226,19 +226,19 @@ async def test_a_requested_token_is_a_service_accounts(
     assert "system:serviceaccounts:default" in who["status"]["userInfo"]["groups"]
 
 
-async def test_a_token_for_too_short_a_time_is_refused(api: ApiClient) -> None:
-    await api.create(ACCOUNTS, {"metadata": {"name": "hasty"}})
-    reply = await api.post(f"{ACCOUNTS}/hasty/token", {"spec": {"expirationSeconds": 10}})
+async def test_a_token_for_too_short_a_time_is_refused(http: ApiClient) -> None:
+    await http.create(ACCOUNTS, {"metadata": {"name": "hasty"}})
+    reply = await http.post(f"{ACCOUNTS}/hasty/token", {"spec": {"expirationSeconds": 10}})
     assert (reply.status, reply.body["reason"]) == (422, "Invalid")
     assert "may not specify a duration less than 10 minutes" in reply.body["message"]
 
 
-async def test_an_administrator_acts_as_somebody_else(api: ApiClient) -> None:
-    reply = await api.request("GET", PODS, headers={"Impersonate-User": "jane"})
+async def test_an_administrator_acts_as_somebody_else(http: ApiClient) -> None:
+    reply = await http.request("GET", PODS, headers={"Impersonate-User": "jane"})
     assert reply.status == 403
     assert 'User "jane" cannot list resource "pods"' in reply.body["message"]
     headers = {"Impersonate-User": "jane", "Impersonate-Group": "system:masters"}
-    assert (await api.request("GET", PODS, headers=headers)).status == 200
+    assert (await http.request("GET", PODS, headers=headers)).status == 200
 
 
 async def test_who_may_not_act_as_somebody_else_is_told(stranger: ApiClient) -> None:
@@ -252,23 +252,23 @@ async def test_who_may_not_act_as_somebody_else_is_told(stranger: ApiClient) -> 
     )
 
 
-async def test_pods_without_a_node_cannot_be_reached(api: ApiClient) -> None:
-    await api.create(PODS, pod("unreachable"))
-    log = await api.request("GET", f"{PODS}/unreachable/log", accept="*/*")
+async def test_pods_without_a_node_cannot_be_reached(http: ApiClient) -> None:
+    await http.create(PODS, pod("unreachable"))
+    log = await http.request("GET", f"{PODS}/unreachable/log", accept="*/*")
     assert (log.status, log.text) == (200, "")
     for path in ("exec?command=ls&stdout=true", "portforward", "attach?stdout=true"):
-        reply = await api.request("POST", f"{PODS}/unreachable/{path}")
+        reply = await http.request("POST", f"{PODS}/unreachable/{path}")
         message = "pod unreachable does not have a host assigned"
         is_status(reply, 400, "BadRequest", message)
-    missing = await api.request("POST", f"{PODS}/missing/exec?command=ls&stdout=true")
+    missing = await http.request("POST", f"{PODS}/missing/exec?command=ls&stdout=true")
     is_status(missing, 404, "NotFound", 'pods "missing" not found')
 
 
-async def test_head_and_options_are_no_verbs(api: ApiClient) -> None:
+async def test_head_and_options_are_no_verbs(http: ApiClient) -> None:
     for method in ("HEAD", "OPTIONS"):
-        assert (await api.request(method, PODS)).status == 405
+        assert (await http.request(method, PODS)).status == 405
 
 
-async def test_a_node_posted_to_the_wrong_place_is_refused(api: ApiClient) -> None:
-    reply = await api.post(PODS, node("misplaced"))
+async def test_a_node_posted_to_the_wrong_place_is_refused(http: ApiClient) -> None:
+    reply = await http.post(PODS, node("misplaced"))
     assert (reply.status, reply.body["reason"]) == (400, "BadRequest")

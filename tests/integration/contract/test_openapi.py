@@ -11,27 +11,27 @@ Json = dict[str, Any]
 POD_SPEC = "io.k8s.api.core.v1.PodSpec"
 
 
-async def document(api: ApiClient, group_version: str) -> Json:
+async def document(http: ApiClient, group_version: str) -> Json:
     """A group version's document, under the address the index gives."""
-    index = (await api.get("/openapi/v3")).body["paths"]
-    reply = await api.get(index[group_version]["serverRelativeURL"])
+    index = (await http.get("/openapi/v3")).body["paths"]
+    reply = await http.get(index[group_version]["serverRelativeURL"])
     assert reply.status == 200
     return reply.body
 
 
-async def test_the_index_addresses_documents_by_their_hash(api: ApiClient) -> None:
-    index = (await api.get("/openapi/v3")).body["paths"]
+async def test_the_index_addresses_documents_by_their_hash(http: ApiClient) -> None:
+    index = (await http.get("/openapi/v3")).body["paths"]
     assert {"api/v1", "apis/apps/v1", "apis/batch/v1"} <= set(index)
     url = index["apis/apps/v1"]["serverRelativeURL"]
     path, _, digest = url.partition("?hash=")
     assert path == "/openapi/v3/apis/apps/v1"
     assert len(digest) == 128
-    reply = await api.get(url)
+    reply = await http.get(url)
     assert "immutable" in reply.headers["Cache-Control"]
 
 
-async def test_a_pods_fields_have_types_and_words(api: ApiClient) -> None:
-    body = await document(api, "api/v1")
+async def test_a_pods_fields_have_types_and_words(http: ApiClient) -> None:
+    body = await document(http, "api/v1")
     assert body["openapi"].startswith("3.0")
     schemas = body["components"]["schemas"]
     spec = schemas[POD_SPEC]
@@ -45,8 +45,8 @@ async def test_a_pods_fields_have_types_and_words(api: ApiClient) -> None:
     assert pod["properties"]["spec"]["allOf"] == [{"$ref": f"#/components/schemas/{POD_SPEC}"}]
 
 
-async def test_lists_say_how_they_are_merged(api: ApiClient) -> None:
-    schemas = (await document(api, "api/v1"))["components"]["schemas"]
+async def test_lists_say_how_they_are_merged(http: ApiClient) -> None:
+    schemas = (await document(http, "api/v1"))["components"]["schemas"]
     containers = schemas[POD_SPEC]["properties"]["containers"]
     assert containers["x-kubernetes-patch-merge-key"] == "name"
     assert containers["x-kubernetes-patch-strategy"] == "merge"
@@ -69,9 +69,9 @@ async def test_lists_say_how_they_are_merged(api: ApiClient) -> None:
     ],
 )
 async def test_paths_name_their_kind_and_take_field_validation(
-    api: ApiClient, group_version: str, path: str
+    http: ApiClient, group_version: str, path: str
 ) -> None:
-    body = await document(api, group_version)
+    body = await document(http, group_version)
     patch = body["paths"][path]["patch"]
     assert set(patch["x-kubernetes-group-version-kind"]) == {"group", "kind", "version"}
     assert patch["x-kubernetes-action"] == "patch"
@@ -80,11 +80,11 @@ async def test_paths_name_their_kind_and_take_field_validation(
     assert "application/strategic-merge-patch+json" in patch["requestBody"]["content"]
 
 
-async def test_every_reference_leads_somewhere(api: ApiClient) -> None:
-    for group_version in (await api.get("/openapi/v3")).body["paths"]:
+async def test_every_reference_leads_somewhere(http: ApiClient) -> None:
+    for group_version in (await http.get("/openapi/v3")).body["paths"]:
         if not group_version.startswith("api"):
             continue
-        body = await document(api, group_version)
+        body = await document(http, group_version)
         schemas = body.get("components", {}).get("schemas", {})
         missing = [name for name in references(body) if name not in schemas]
         assert not missing, (group_version, missing)
@@ -103,7 +103,7 @@ def references(value: object) -> list[str]:
     return found
 
 
-async def test_the_old_document_is_there_too(api: ApiClient) -> None:
-    body = (await api.get("/openapi/v2")).body
+async def test_the_old_document_is_there_too(http: ApiClient) -> None:
+    body = (await http.get("/openapi/v2")).body
     assert body["swagger"] == "2.0"
     assert "nodeName" in body["definitions"][POD_SPEC]["properties"]
