@@ -10,9 +10,14 @@ How it is made, from the inside out:
   bounded history of changes.
 - ``registry`` is the only way to write: defaults, admission, validation and deletion by the API
   server's rules (``kind_rules``, ``pod_rules``, ``pod_defaults``, ``deletion``, ``object_meta``).
+- ``catalog`` knows which resources there are: those of ``resources`` and ``plain_resources``, and
+  what CustomResourceDefinitions add (``custom_kinds``, with rules from their schemas).
 - ``endpoints``, ``listing`` and ``watch`` turn requests into registry calls and stored bytes into
-  answers (``formats``, ``table``); ``server`` adds HTTP, TLS and ``faults``.
-- ``access`` is the gate in front: ``users`` by their tokens, and roles (``rbac``) where wanted.
+  answers (``formats``, ``table``, ``presentation``); ``documents`` are discovery and OpenAPI, whose
+  schemas are read from the models of the kubernetes client; ``server`` adds HTTP, TLS and
+  ``faults``.
+- ``access`` is the gate in front: ``users`` by their ``tokens``, acting as others
+  (``impersonation``), and roles (``rbac``) where wanted.
 - ``kubelet`` runs bound pods or refuses what a node cannot hold; ``controllers`` run workloads.
 - ``embedded`` puts it together.
 
@@ -32,7 +37,8 @@ Behaviour follows what was observed on kube-apiserver v1.36. The tests of those 
 a real API server too.
 
 Not served: server-side apply (415), protobuf answers (406), field validation beyond what scheduling
-needs, custom resources, NoExecute eviction, and the finalizers that protect volumes in use.
+needs, CEL rules and conversion webhooks of custom resources, NoExecute eviction, and the finalizers
+that protect volumes in use.
 
 Rejected: etcd and kube-apiserver as child processes (binaries a user may not have, though the tests
 run against them where they are at hand), and an in-process fake client (it would leave the HTTP

@@ -6,6 +6,7 @@ collection, which no server does at once, lets others in between.
 
 import asyncio
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,6 +15,8 @@ import yaml
 from scheduler.cluster import errors
 from scheduler.cluster.access import Access
 from scheduler.cluster.binding import bind
+from scheduler.cluster.catalog import BUILT_IN
+from scheduler.cluster.custom_rules import unknown_field_warnings
 from scheduler.cluster.deletion import parse_delete_options
 from scheduler.cluster.event_conversion import to_core
 from scheduler.cluster.eviction import evict
@@ -24,7 +27,7 @@ from scheduler.cluster.patch import check_content_type, patch_object, patched
 from scheduler.cluster.paths import Review, Target
 from scheduler.cluster.protobuf import MEDIA_TYPE, decode_protobuf
 from scheduler.cluster.registry import Registry
-from scheduler.cluster.resources import EVENTS_V1, RESOURCES, Resource
+from scheduler.cluster.resources import CONNECTIONS, EVENTS_V1, Resource
 from scheduler.cluster.reviews import review
 from scheduler.cluster.scale import scale_of, set_scale
 from scheduler.cluster.selection import Selection
@@ -34,7 +37,7 @@ from scheduler.cluster.users import ADMINISTRATOR, User
 
 Json = dict[str, Any]
 
-_PLAIN_FORMATS: Mapping[int, Format] = {id(found): plain_format(found) for found in RESOURCES}
+_PLAIN_FORMATS: Mapping[int, Format] = {id(found): plain_format(found) for found in BUILT_IN}
 _METADATA_FORMAT = MetadataFormat()
 DELETIONS_PER_TURN = 100
 _BODY_TYPES = frozenset(("", "application/json", "application/yaml", "application/octet-stream"))
@@ -58,11 +61,13 @@ class ApiRequest(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """Status and body of an answer."""
+    """Status, body and further headers of an answer."""
 
     status: int
     body: bytes
     retry_after_s: int = 0
+    headers: Mapping[str, str] = MappingProxyType({})
+    content_type: str = "application/json"
 
 
 def error_answer(error: errors.ApiError) -> Answer:
@@ -75,7 +80,22 @@ def format_for(resource: Resource, request: ApiRequest) -> Format:
     shape = negotiate(request.accept)
     if shape == "table":
         return TableFormat(resource, request.query.get("includeObject", "Metadata"))
-    return _METADATA_FORMAT if shape == "metadata" else _PLAIN_FORMATS[id(resource)]
+    if shape == "metadata":
+        return _METADATA_FORMAT
+    return _PLAIN_FORMATS.get(id(resource)) or plain_format(resource)
+
+
+_DEPRECATED = {
+    "endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+    "componentstatuses": "v1 ComponentStatus is deprecated in v1.19+",
+}
+_NO_WARNINGS: Mapping[str, str] = MappingProxyType({})
+
+
+def warnings(resource: Resource) -> Mapping[str, str]:
+    """The ``Warning`` header of answers that carry a deprecated version."""
+    text = resource.custom.warning if resource.custom else _DEPRECATED.get(resource.qualified, "")
+    return {"Warning": f'299 - "{text}"'} if text else _NO_WARNINGS
 
 
 def decode_body(request: ApiRequest) -> Json:
@@ -116,6 +136,22 @@ def without_nulls(value: object) -> None:
             without_nulls(inner)
 
 
+_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "GET": "get"}
+
+
+def check_verb(method: str, target: Target) -> None:
+    """Refuse what a resource does not offer, such as the deletion of all namespaces at once.
+
+    Raises:
+        ApiError: 405.
+    """
+    verb = _VERBS.get(method)
+    if not target.name and method == "DELETE":
+        verb = "deletecollection"
+    if verb is None or (not target.subresource and verb not in target.resource.verbs):
+        raise errors.method_not_allowed()
+
+
 class Endpoints:
     """Every verb on objects, collections and subresources.
 
@@ -136,6 +172,7 @@ class Endpoints:
         """
         if isinstance(target, Review):
             return self._handle_review(request, target)
+        check_verb(request.method, target)
         if target.subresource and target.subresource != "status":
             return self._handle_subresource(request, target)
         if not target.name:
@@ -158,7 +195,8 @@ class Endpoints:
             name = (body.get("metadata") or {}).get("name", "")
             bound = bind(self._registry, target.namespace, name, body, dry_run=request.is_dry_run)
             return Answer(201, encode(bound))
-        return Answer(201, encode(review(target, body, request.user, self._access)))
+        now = self._registry.clock.now()
+        return Answer(201, encode(review(target, body, request.user, self._access, now)))
 
     def _handle_collection(self, request: ApiRequest, target: Target) -> Answer:
         if request.method == "POST":
@@ -170,8 +208,10 @@ class Endpoints:
         if resource.namespaced and target.namespace is None:
             raise errors.method_not_allowed()
         obj = self._core_shape(resource, decode_body(request))
+        told = unknown_field_warnings(resource, obj, request.query.get("fieldValidation", ""))
         stored = self._registry.create(resource, namespace, obj, dry_run=request.is_dry_run)
-        return self._one(request, resource, stored, 201)
+        answer = self._one(request, resource, stored, 201)
+        return answer._replace(headers={**answer.headers, **told}) if told else answer
 
     @staticmethod
     def _core_shape(resource: Resource, obj: Json) -> Json:
@@ -179,7 +219,8 @@ class Endpoints:
 
     @staticmethod
     def _one(request: ApiRequest, resource: Resource, stored: Stored, status: int = 200) -> Answer:
-        return Answer(status, format_for(resource, request).one(stored))
+        body = format_for(resource, request).one(stored)
+        return Answer(status, body, 0, warnings(resource))
 
     def _get(self, request: ApiRequest, target: Target) -> Answer:
         stored = self._registry.get(target.resource, target.namespace or "", target.name)
@@ -195,13 +236,15 @@ class Endpoints:
                 resource, current, obj, dry_run=request.is_dry_run
             )
             return self._one(request, resource, stored)
+        told = unknown_field_warnings(resource, obj, request.query.get("fieldValidation", ""))
         stored, is_created = self._registry.update(
             resource, namespace, target.name, obj, dry_run=request.is_dry_run
         )
-        return self._one(request, resource, stored, 201 if is_created else 200)
+        answer = self._one(request, resource, stored, 201 if is_created else 200)
+        return answer._replace(headers={**answer.headers, **told}) if told else answer
 
     def _patch(self, request: ApiRequest, target: Target) -> Answer:
-        check_content_type(request.content_type)
+        check_content_type(target.resource, request.content_type)
         current = self._registry.get(target.resource, target.namespace or "", target.name)
         stored = patch_object(
             self._registry,
@@ -210,6 +253,7 @@ class Endpoints:
             request.content_type,
             request.body,
             subresource=target.subresource,
+            directive=request.query.get("fieldValidation", ""),
             dry_run=request.is_dry_run,
         )
         return self._one(request, target.resource, stored)
@@ -277,7 +321,9 @@ class Endpoints:
             return self._scale(request, target)
         if target.subresource == "log" and request.method == "GET":
             self._registry.get(target.resource, namespace, name)
-            return Answer(200, b"")
+            return Answer(200, b"", 0, content_type="text/plain")
+        if target.subresource in CONNECTIONS:
+            raise self._not_connected(target)
         if target.subresource == "finalize" and request.method == "PUT":
             return self._finalize(request, target)
         if request.method != "POST":
@@ -289,9 +335,26 @@ class Endpoints:
                 raise errors.bad_request("name in URL does not match name in Binding object")
             dry_run = request.is_dry_run
             return Answer(201, encode(bind(self._registry, namespace, name, body, dry_run=dry_run)))
+        if target.subresource == "token":
+            account = self._registry.get(target.resource, namespace, name)
+            return Answer(201, encode(self._access.tokens.answer(account, body)))
         if target.subresource == "eviction":
             return Answer(201, encode(evict(self._registry, namespace, name, body)))
         raise errors.method_not_allowed()
+
+    def _not_connected(self, target: Target) -> errors.ApiError:
+        """Nothing listens like a kubelet here, so no pod, node or service can be reached.
+
+        Raises:
+            ApiError: 404, there is no such object.
+        """
+        stored = self._registry.get(target.resource, target.namespace or "", target.name)
+        if target.resource.plural == "services":
+            why = f'no endpoints available for service "{target.name}"'
+            return errors.ApiError(503, "ServiceUnavailable", why)
+        if target.resource.plural == "pods" and not stored.obj["spec"].get("nodeName"):
+            return errors.bad_request(f"pod {target.name} does not have a host assigned")
+        return errors.ApiError(500, "", "error dialing backend: connection refused")
 
     def _finalize(self, request: ApiRequest, target: Target) -> Answer:
         """Set a namespace's ``spec.finalizers``; without any, a terminating one goes."""
@@ -308,13 +371,13 @@ class Endpoints:
         resource = target.resource
         current = self._registry.get(resource, target.namespace or "", target.name)
         if request.method == "GET":
-            return Answer(200, encode(scale_of(current)))
+            return Answer(200, encode(scale_of(resource, current)))
         if request.method == "PUT":
             scale = decode_body(request)
         elif request.method == "PATCH":
             patch = decode_body(request._replace(content_type=""))
-            scale = patched(scale_of(current), request.content_type, patch)
+            scale = patched(scale_of(resource, current), request.content_type, patch)
         else:
             raise errors.method_not_allowed()
         changed = set_scale(self._registry, resource, current, scale, dry_run=request.is_dry_run)
-        return Answer(200, encode(scale_of(changed)))
+        return Answer(200, encode(scale_of(resource, changed)))

@@ -4,8 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from scheduler.cluster.custom_definitions import (
+    set_definition_defaults,
+    validate_definition,
+    validate_definition_update,
+)
+from scheduler.cluster.custom_rules import rule_functions
 from scheduler.cluster.errors import FieldError, forbidden_field, invalid_value
 from scheduler.cluster.event_conversion import set_event_defaults
+from scheduler.cluster.plain_rules import PLAIN_DEFAULTS
 from scheduler.cluster.pod_defaults import (
     canonical_quantities,
     set_pod_defaults,
@@ -23,7 +30,7 @@ from scheduler.cluster.rbac_rules import (
     validate_role,
     validate_role_update,
 )
-from scheduler.cluster.resources import SERVICES, STORAGE_CLASSES
+from scheduler.cluster.resources import SERVICES, STORAGE_CLASSES, Resource
 from scheduler.cluster.store import Store
 from scheduler.cluster.workload_rules import (
     admit_job,
@@ -206,6 +213,7 @@ _ROLE_BINDING_RULES = KindRules(
 )
 
 RULES: dict[str, KindRules] = {
+    **{collection: KindRules(defaults) for collection, defaults in PLAIN_DEFAULTS.items()},
     "pods": KindRules(set_pod_defaults, admit_pod, validate_pod, validate_pod_update),
     "nodes": KindRules(_set_node_defaults, _admit_node),
     "namespaces": KindRules(_set_namespace_defaults),
@@ -234,6 +242,11 @@ RULES: dict[str, KindRules] = {
     "storageclasses.storage.k8s.io": KindRules(_set_storage_class_defaults),
     "csidrivers.storage.k8s.io": KindRules(_set_csi_driver_defaults),
     "csistoragecapacities.storage.k8s.io": KindRules(_set_capacity_defaults),
+    "customresourcedefinitions.apiextensions.k8s.io": KindRules(
+        set_definition_defaults,
+        validate=validate_definition,
+        validate_update=validate_definition_update,
+    ),
     "roles.rbac.authorization.k8s.io": _ROLE_RULES,
     "rolebindings.rbac.authorization.k8s.io": _ROLE_BINDING_RULES,
     "clusterroles.rbac.authorization.k8s.io": _ROLE_RULES,
@@ -242,6 +255,8 @@ RULES: dict[str, KindRules] = {
 _NO_RULES = KindRules()
 
 
-def rules_of(collection: str) -> KindRules:
-    """The rules of a collection's kind."""
-    return RULES.get(collection, _NO_RULES)
+def rules_of(resource: Resource) -> KindRules:
+    """The rules of a resource's kind."""
+    if resource.custom is not None:
+        return KindRules(**rule_functions(resource.custom))
+    return RULES.get(resource.stored_in, _NO_RULES)

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from scheduler.cluster import errors
+from scheduler.cluster.custom_schema import unknown_fields
 from scheduler.cluster.event_conversion import to_core, to_events_v1
 from scheduler.cluster.merge_patch import json_merge, json_patch
 from scheduler.cluster.registry import Registry
@@ -20,14 +21,15 @@ STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 ACCEPTED = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH)
 
 
-def check_content_type(content_type: str) -> None:
-    """Refuse a patch that is none of the three kinds.
+def check_content_type(resource: Resource, content_type: str) -> None:
+    """Refuse a patch that is none of the three kinds; custom resources take but two.
 
     Raises:
         ApiError: 415.
     """
-    if content_type not in ACCEPTED:
-        raise errors.unsupported_media_type(ACCEPTED)
+    accepted = ACCEPTED if resource.custom is None else ACCEPTED[:2]
+    if content_type not in accepted:
+        raise errors.unsupported_media_type(accepted)
 
 
 def patched(obj: Json, content_type: str, patch: object) -> Json:
@@ -38,7 +40,8 @@ def patched(obj: Json, content_type: str, patch: object) -> Json:
     """
     if content_type == JSON_PATCH:
         return json_patch(obj, patch)
-    check_content_type(content_type)
+    if content_type not in ACCEPTED:
+        raise errors.unsupported_media_type(ACCEPTED)
     if not isinstance(patch, dict):
         raise errors.bad_request("error decoding patch: expected an object")
     if content_type == MERGE_PATCH:
@@ -55,6 +58,7 @@ def patch_object(
     body: bytes,
     *,
     subresource: str = "",
+    directive: str = "",
     dry_run: bool = False,
 ) -> Stored:
     """Patch an object, or its status, and store the result.
@@ -70,6 +74,7 @@ def patch_object(
     }
     after = patched(before, content_type, patch)
     _check_identity(resource, current, after)
+    _check_fields(resource, after, directive)
     after.pop("kind", None)
     after.pop("apiVersion", None)
     stored_shape = to_core(after) if resource is EVENTS_V1 else after
@@ -77,6 +82,17 @@ def patch_object(
     if subresource == "status":
         return registry.replace_status(resource, current, fresh, dry_run=dry_run)
     return registry.replace(resource, current, fresh, dry_run=dry_run)
+
+
+def _check_fields(resource: Resource, after: Json, directive: str) -> None:
+    if resource.custom is None or directive != "Strict":
+        return
+    unknown = unknown_fields(after, resource.custom.schema)
+    if unknown:
+        told = ", ".join(f'unknown field "{path}"' for path in unknown)
+        shown = msgspec.json.encode(after).decode()
+        error = errors.invalid_value("patch", shown, f"strict decoding error: {told}")
+        raise errors.invalid("", "", "", [error])
 
 
 def _decoded(body: bytes) -> object:

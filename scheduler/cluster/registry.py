@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from scheduler.cluster import errors
+from scheduler.cluster.catalog import Catalog
 from scheduler.cluster.clock import Clock
 from scheduler.cluster.deletion import DeleteOptions, DeletionPlan, plan_deletion
 from scheduler.cluster.kind_rules import rules_of
@@ -24,6 +25,7 @@ Json = dict[str, Any]
 Transform = Callable[[Json], Json]
 
 _KEPT_BY_STATUS = ("ownerReferences", "finalizers")
+_METADATA = frozenset(("metadata",))
 _UNCOUNTED = frozenset(("metadata", "status"))
 
 
@@ -35,11 +37,15 @@ class Registry:
         clock: for creation and deletion timestamps.
         taint_new_nodes: give nodes that are created the not-ready taint, as the API server's
             admission does.
+
+    Attributes:
+        catalog: which resources there are.
     """
 
     def __init__(self, store: Store, clock: Clock, *, taint_new_nodes: bool = True) -> None:
         self.store = store
         self.clock = clock
+        self.catalog = Catalog()
         self._taint_new_nodes = taint_new_nodes
 
     def get(self, resource: Resource, namespace: str, name: str) -> Stored:
@@ -69,7 +75,7 @@ class Registry:
         self._check_object(resource, obj)
         if resource.namespaced:
             self._check_namespace(resource, namespace, name)
-        rules = rules_of(resource.stored_in)
+        rules = rules_of(resource)
         rules.set_defaults(obj)
         if resource.stored_in != "nodes" or self._taint_new_nodes:
             rules.admit(self.store, obj)
@@ -84,7 +90,7 @@ class Registry:
 
     def _check_object(self, resource: Resource, obj: Json) -> None:
         found = validate_name(resource, obj["metadata"])
-        for part in ("spec", "status"):
+        for part in ("spec", "status") if resource.custom is None else ():
             if part in obj and not isinstance(obj[part], dict):
                 found.append(errors.invalid_value(part, str(obj[part]), "must be an object"))
         if resource.plural == "pods" and "spec" not in obj:
@@ -107,7 +113,7 @@ class Registry:
     def _reset_status(resource: Resource, obj: Json) -> None:
         """A posted status is dropped; the defaults fill a fresh one."""
         obj.pop("status", None)
-        rules_of(resource.stored_in).set_defaults(obj)
+        rules_of(resource).set_defaults(obj)
 
     def update(
         self, resource: Resource, namespace: str, name: str, obj: Json, *, dry_run: bool = False
@@ -164,7 +170,7 @@ class Registry:
                 obj["status"] = old["status"]
             else:
                 obj.pop("status", None)
-        rules = rules_of(resource.stored_in)
+        rules = rules_of(resource)
         rules.set_defaults(obj)
         found = rules.validate_update(obj, old)
         if found:
@@ -196,6 +202,8 @@ class Registry:
         self._check_revision(resource, current, obj)
         old = current.obj
         self._check_uid_kept(resource, obj, old)
+        if resource.custom is not None:
+            return self._replace_custom_status(resource, current, obj, dry_run=dry_run)
         carry_over(obj, old)
         for key in _KEPT_BY_STATUS:
             if key in old["metadata"]:
@@ -208,6 +216,21 @@ class Registry:
             new["status"] = obj["status"]
         if resource.plural == "pods":
             new["status"].setdefault("qosClass", (old.get("status") or {}).get("qosClass"))
+        return self._commit(resource, current, new, dry_run)
+
+    def _replace_custom_status(
+        self, resource: Resource, current: Stored, obj: Json, *, dry_run: bool
+    ) -> Stored:
+        """Of a custom resource the status alone is stored, not even labels besides."""
+        new = editable(current)
+        new.pop("status", None)
+        if "status" in obj:
+            new["status"] = obj["status"]
+        rules = rules_of(resource)
+        rules.set_defaults(new)
+        found = rules.validate(new)
+        if found:
+            raise errors.invalid_object(resource, current.name, found)
         return self._commit(resource, current, new, dry_run)
 
     def _commit(self, resource: Resource, current: Stored, obj: Json, dry_run: bool) -> Stored:
@@ -269,8 +292,9 @@ class Registry:
 def _count_generation(resource: Resource, obj: Json, old: Json) -> None:
     if not resource.has_generation:
         return
-    if {key: value for key, value in obj.items() if key not in _UNCOUNTED} != {
-        key: value for key, value in old.items() if key not in _UNCOUNTED
+    uncounted = _UNCOUNTED if resource.has_status else _METADATA
+    if {key: value for key, value in obj.items() if key not in uncounted} != {
+        key: value for key, value in old.items() if key not in uncounted
     }:
         obj["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 

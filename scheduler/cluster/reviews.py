@@ -19,14 +19,15 @@ _KINDS = {
 }
 
 
-def review(target: Review, body: Json, user: User, access: Access) -> Json:
-    """Answer a review that ``user`` posted to ``target``."""
+def review(target: Review, body: Json, user: User, access: Access, now: str) -> Json:
+    """Answer a review that ``user`` posted to ``target`` at the time ``now``."""
     spec: Json = body.get("spec") or {}
+    is_of_self = target.plural == "selfsubjectreviews"
     return {
         "kind": _KINDS[target.plural],
         "apiVersion": f"{target.group}/{target.version}",
-        "metadata": {},
-        "spec": spec,
+        "metadata": {"creationTimestamp": now} if is_of_self else {},
+        **({} if is_of_self else {"spec": spec}),
         "status": _status(target.plural, spec, user, access),
     }
 
