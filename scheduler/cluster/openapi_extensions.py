@@ -71,6 +71,11 @@ _MERGED: Mapping[str, Mapping[str, ListMerging]] = {
         _CONDITIONS,
     ),
 }
+_STRATEGIES: Mapping[tuple[str, str], str] = {
+    ("V1DeploymentSpec", "strategy"): "retainKeys",
+    ("V1PodDisruptionBudgetSpec", "selector"): "replace",
+}
+"""Of objects, not lists."""
 _SETS = frozenset((("V1ObjectMeta", "finalizers"), ("V1NodeSpec", "podCIDRs")))
 _ATOMIC_MAPS = frozenset(
     (
@@ -102,8 +107,8 @@ def extend(model: str, schema: Json) -> Json:
 
 
 def _extensions(model: str, name: str, schema: Json, merging: ListMerging | None) -> Json:
-    if (model, name) == ("V1DeploymentSpec", "strategy"):
-        return {"x-kubernetes-patch-strategy": "retainKeys"}
+    if strategy := _STRATEGIES.get((model, name)):
+        return {"x-kubernetes-patch-strategy": strategy}
     if schema.get("type") != "array":
         return {}
     if (model, name) in _SETS:
