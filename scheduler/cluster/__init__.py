@@ -12,9 +12,14 @@ How it is made, from the inside out:
 - ``registry`` is the only way to write: defaults, admission, validation and deletion by the API
   server's rules (``kind_rules``, ``kind_defaults``, ``pod_rules``, ``validation``, ``deletion``).
 - ``apply`` keeps ``metadata.managedFields`` and serves server-side apply.
+- ``catalog`` knows which resources there are: those of ``resources`` and ``plain_resources``, and
+  what CustomResourceDefinitions add (``custom_kinds``, with rules from their schemas).
 - ``endpoints``, ``listing`` and ``watch`` turn requests into registry calls and stored bytes into
-  answers (``formats``, ``table``); ``server`` adds HTTP, TLS and ``faults``.
-- ``access`` is the gate in front: ``users`` by their tokens, and roles (``rbac``) where wanted.
+  answers (``formats``, ``table``, ``presentation``); ``documents`` are discovery and OpenAPI, whose
+  schemas are read from the models of the kubernetes client; ``server`` adds HTTP, TLS and
+  ``faults``.
+- ``access`` is the gate in front: ``users`` by their ``tokens``, acting as others
+  (``impersonation``), and roles (``rbac``) where wanted.
 - ``kubelet`` runs bound pods or refuses what a node cannot hold; ``controllers`` run workloads.
 - ``embedded`` puts it together.
 
@@ -35,8 +40,8 @@ are written to run against a real API server too.
 
 Where it knows less: managedFields of pods, nodes, events and leases begin with their first apply.
 
-Not served: protobuf answers (406), custom resources, NoExecute eviction, and the finalizers that
-protect volumes in use.
+Not served: protobuf answers (406), CEL rules and conversion webhooks of custom resources, NoExecute
+eviction, and the finalizers that protect volumes in use.
 
 Rejected: etcd and kube-apiserver as child processes (binaries a user may not have, though the tests
 run against them where they are at hand), and an in-process fake client (it would leave the HTTP

@@ -8,6 +8,8 @@ import msgspec
 import yaml
 
 from scheduler.cluster import errors
+from scheduler.cluster.custom_apply import object_type
+from scheduler.cluster.custom_rules import unknown_field_warnings
 from scheduler.cluster.protobuf import MEDIA_TYPE, decode_protobuf
 from scheduler.cluster.resources import BY_KIND, EVENTS_V1, Resource
 from scheduler.cluster.schema import DecodingError, Problems, Struct, conform, struct_of
@@ -21,8 +23,22 @@ _SCHEME = "pkg/api/legacyscheme/scheme.go:30"
 
 
 def type_of(resource: Resource) -> Struct | None:
-    """The type of a resource's objects; ``None`` where it is not known."""
-    return struct_of("events.Event" if resource is EVENTS_V1 else resource.kind)
+    """The type of a resource's objects; ``None`` where it is not known, as of custom resources."""
+    if resource.custom is not None:
+        return None
+    struct = struct_of("events.Event" if resource is EVENTS_V1 else resource.kind)
+    # A part of a pod has the name of a kind: ResourceClaim.
+    return struct if struct is not None and "metadata" in struct.fields else None
+
+
+_UNKNOWN_TYPE = object_type({})
+
+
+def apply_type_of(resource: Resource) -> Struct:
+    """How the objects of a resource are owned in parts."""
+    if resource.custom is not None:
+        return resource.custom.apply_type
+    return type_of(resource) or _UNKNOWN_TYPE
 
 
 def check_options(query: Mapping[str, str], kind: str) -> None:
@@ -157,8 +173,7 @@ def read_object(
     _check_kind(obj, resource)
     struct = type_of(resource)
     if struct is None:
-        _drop_nulls(obj)
-        return obj, ()
+        return _read_untyped(obj, resource, directive)
     kind, version = obj.get("kind") or resource.kind, resource.version
     prefix = f'{kind} in version "{version}" cannot be handled as a {resource.kind}: '
     try:
@@ -171,6 +186,14 @@ def read_object(
     if found and directive == "Strict":
         raise errors.bad_request(f"{prefix}strict decoding error: {', '.join(found)}")
     return obj, tuple(found)
+
+
+def _read_untyped(obj: Json, resource: Resource, directive: str) -> tuple[Json, tuple[str, ...]]:
+    """An object of a custom kind, or of one whose type is not known."""
+    if resource.custom is None:
+        _drop_nulls(obj)
+        return obj, ()
+    return obj, unknown_field_warnings(resource, obj, directive)
 
 
 def _check_kind(obj: Json, resource: Resource) -> None:

@@ -137,8 +137,9 @@ def _finalizers(resource: Resource, obj: Json, options: DeleteOptions) -> list[s
     if not policy and resource.orphans_by_default:
         policy = "Orphan"
     wanted = {"Orphan": _ORPHAN, "Foreground": _FOREGROUND}.get(policy)
-    if wanted and wanted not in kept:
-        kept.append(wanted)
+    for added in (wanted, resource.deletion_finalizer):
+        if added and added not in kept:
+            kept.append(added)
     return kept
 
 

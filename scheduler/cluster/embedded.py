@@ -13,6 +13,7 @@ from scheduler.cluster.access import AccessOptions
 from scheduler.cluster.bootstrap_roles import make_bootstrap_roles
 from scheduler.cluster.clock import Clock
 from scheduler.cluster.controllers import CONTROLLERS, Reconciler
+from scheduler.cluster.custom_kinds import CustomKinds
 from scheduler.cluster.faults import Faults
 from scheduler.cluster.kubeconfig import write_kubeconfig
 from scheduler.cluster.kubelet import Kubelet, KubeletOptions
@@ -99,6 +100,7 @@ class EmbeddedCluster:
         )
         self.server = ApiServer(self.registry, _server_options(self.options), self.faults)
         self._nodes = nodes
+        self._custom_kinds: CustomKinds | None = None
         self._kubelet: Kubelet | None = None
         self._controllers: list[Reconciler] = []
 
@@ -120,6 +122,8 @@ class EmbeddedCluster:
             OSError: the address is taken or not ours.
         """
         self._make_first_objects()
+        self._custom_kinds = CustomKinds(self.registry)
+        self._custom_kinds.start()
         await self.server.start()
         if self.options.with_kubelet:
             self._kubelet = Kubelet(self.registry, self.options.kubelet)
@@ -132,6 +136,8 @@ class EmbeddedCluster:
     async def stop(self) -> None:
         """Stop listening, end every watch, and stop what runs behind."""
         await self.server.stop()
+        if self._custom_kinds is not None:
+            await self._custom_kinds.stop()
         for controller in self._controllers:
             await controller.stop()
         if self._kubelet is not None:

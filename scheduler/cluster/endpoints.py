@@ -7,13 +7,15 @@ collection, which no server does at once, lets others in between.
 import asyncio
 from collections.abc import Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from scheduler.cluster import errors
 from scheduler.cluster.access import Access
 from scheduler.cluster.apply import Recorder, Writer, record_create, record_update
 from scheduler.cluster.binding import bind
-from scheduler.cluster.bodies import check_options, decode_body, read_object, type_of
+from scheduler.cluster.bodies import apply_type_of, check_options, decode_body, read_object
+from scheduler.cluster.catalog import BUILT_IN
 from scheduler.cluster.deletion import parse_delete_options
 from scheduler.cluster.event_conversion import to_core
 from scheduler.cluster.eviction import evict
@@ -32,8 +34,8 @@ from scheduler.cluster.patch import (
 )
 from scheduler.cluster.paths import Review, Target
 from scheduler.cluster.registry import WHOLE_OBJECT_SUBRESOURCES, Registry
-from scheduler.cluster.resources import EVENTS_V1, RESOURCES, Resource
-from scheduler.cluster.reviews import review, token_request
+from scheduler.cluster.resources import CONNECTIONS, EVENTS_V1, Resource
+from scheduler.cluster.reviews import review
 from scheduler.cluster.scale import scale_of, set_scale
 from scheduler.cluster.selection import Selection
 from scheduler.cluster.store import Stored, encode
@@ -43,7 +45,7 @@ from scheduler.cluster.validation.events import validate_event_of_new_api
 
 Json = dict[str, Any]
 
-_PLAIN_FORMATS: Mapping[int, Format] = {id(found): plain_format(found) for found in RESOURCES}
+_PLAIN_FORMATS: Mapping[int, Format] = {id(found): plain_format(found) for found in BUILT_IN}
 _METADATA_FORMAT = MetadataFormat()
 DELETIONS_PER_TURN = 100
 _TRACKED_FROM_FIRST_APPLY = frozenset(("pods", "nodes", "events", "leases.coordination.k8s.io"))
@@ -80,12 +82,18 @@ class ApiRequest(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """Status and body of an answer, and the warnings sent in its headers."""
+    """Status, body and further headers of an answer, and the warnings sent besides."""
 
     status: int
     body: bytes
     retry_after_s: int = 0
     warnings: tuple[str, ...] = ()
+    headers: Mapping[str, str] = MappingProxyType({})
+    content_type: str = "application/json"
+
+    def warning(self, warnings: tuple[str, ...]) -> "Answer":
+        """The same with further warnings."""
+        return self._replace(warnings=self.warnings + warnings) if warnings else self
 
 
 def error_answer(error: errors.ApiError) -> Answer:
@@ -98,7 +106,37 @@ def format_for(resource: Resource, request: ApiRequest) -> Format:
     shape = negotiate(request.accept)
     if shape == "table":
         return TableFormat(resource, request.query.get("includeObject", "Metadata"))
-    return _METADATA_FORMAT if shape == "metadata" else _PLAIN_FORMATS[id(resource)]
+    if shape == "metadata":
+        return _METADATA_FORMAT
+    return _PLAIN_FORMATS.get(id(resource)) or plain_format(resource)
+
+
+_DEPRECATED = {
+    "endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+    "componentstatuses": "v1 ComponentStatus is deprecated in v1.19+",
+}
+
+
+def deprecation(resource: Resource) -> tuple[str, ...]:
+    """The warning of answers that carry a deprecated version, if it is one."""
+    text = resource.custom.warning if resource.custom else _DEPRECATED.get(resource.qualified, "")
+    return (text,) if text else ()
+
+
+_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "GET": "get"}
+
+
+def check_verb(method: str, target: Target) -> None:
+    """Refuse what a resource does not offer, such as the deletion of all namespaces at once.
+
+    Raises:
+        ApiError: 405.
+    """
+    verb = _VERBS.get(method)
+    if not target.name and method == "DELETE":
+        verb = "deletecollection"
+    if verb is None or (not target.subresource and verb not in target.resource.verbs):
+        raise errors.method_not_allowed()
 
 
 class Endpoints:
@@ -121,6 +159,7 @@ class Endpoints:
         """
         if isinstance(target, Review):
             return self._handle_review(request, target)
+        check_verb(request.method, target)
         if target.subresource and target.subresource not in WHOLE_OBJECT_SUBRESOURCES:
             return self._handle_subresource(request, target)
         if not target.name:
@@ -143,7 +182,8 @@ class Endpoints:
             name = (body.get("metadata") or {}).get("name", "")
             bound = bind(self._registry, target.namespace, name, body, dry_run=request.is_dry_run)
             return Answer(201, encode(bound))
-        return Answer(201, encode(review(target, body, request.user, self._access)))
+        now = self._registry.clock.now()
+        return Answer(201, encode(review(target, body, request.user, self._access, now)))
 
     def _handle_collection(self, request: ApiRequest, target: Target) -> Answer:
         if request.method == "POST":
@@ -167,7 +207,7 @@ class Endpoints:
             dry_run=request.is_dry_run,
             recorder=self._recorder(request, target),
         )
-        return self._one(request, resource, stored, 201)._replace(warnings=warnings)
+        return self._one(request, resource, stored, 201).warning(warnings)
 
     @staticmethod
     def _read(request: ApiRequest, resource: Resource) -> tuple[Json, tuple[str, ...]]:
@@ -184,11 +224,9 @@ class Endpoints:
             resource.has_status,
         )
 
-    def _recorder(self, request: ApiRequest, target: Target) -> Recorder | None:
-        """Tells the managedFields of what is written; ``None`` for a kind without a type."""
-        struct = type_of(target.resource)
-        if struct is None:
-            return None
+    def _recorder(self, request: ApiRequest, target: Target) -> Recorder:
+        """Tells the managedFields of what is written."""
+        struct = apply_type_of(target.resource)
         is_tracked = target.resource.stored_in not in _TRACKED_FROM_FIRST_APPLY
 
         def record(obj: Json, before: Json | None) -> list[Json] | None:
@@ -203,7 +241,8 @@ class Endpoints:
 
     @staticmethod
     def _one(request: ApiRequest, resource: Resource, stored: Stored, status: int = 200) -> Answer:
-        return Answer(status, format_for(resource, request).one(stored))
+        body = format_for(resource, request).one(stored)
+        return Answer(status, body, 0, deprecation(resource))
 
     def _get(self, request: ApiRequest, target: Target) -> Answer:
         stored = self._registry.get(target.resource, target.namespace or "", target.name)
@@ -219,17 +258,17 @@ class Endpoints:
             current = self._registry.get(resource, namespace, target.name)
             replace = self._registry.replacement(target.subresource)
             stored = replace(resource, current, obj, dry_run=request.is_dry_run, recorder=recorder)
-            return self._one(request, resource, stored)._replace(warnings=warnings)
+            return self._one(request, resource, stored).warning(warnings)
         stored, is_created = self._registry.update(
             resource, namespace, target.name, obj, dry_run=request.is_dry_run, recorder=recorder
         )
         answer = self._one(request, resource, stored, 201 if is_created else 200)
-        return answer._replace(warnings=warnings)
+        return answer.warning(warnings)
 
     def _patch(self, request: ApiRequest, target: Target) -> Answer:
-        check_content_type(request.content_type)
-        check_options(request.query, "PatchOptions")
         resource, address = target.resource, (target.namespace or "", target.name)
+        check_content_type(resource, request.content_type)
+        check_options(request.query, "PatchOptions")
         patch = PatchRequest(
             request.content_type,
             request.body,
@@ -242,7 +281,7 @@ class Endpoints:
         )
         done = self._patched(request, resource, address, patch)
         answer = self._one(request, resource, done.stored, 201 if done.is_created else 200)
-        return answer._replace(warnings=done.warnings)
+        return answer.warning(done.warnings)
 
     def _patched(
         self, request: ApiRequest, resource: Resource, address: tuple[str, str], patch: PatchRequest
@@ -322,7 +361,9 @@ class Endpoints:
             return self._scale(request, target)
         if target.subresource == "log" and request.method == "GET":
             self._registry.get(target.resource, namespace, name)
-            return Answer(200, b"")
+            return Answer(200, b"", 0, content_type="text/plain")
+        if target.subresource in CONNECTIONS:
+            raise self._not_connected(target)
         if target.subresource == "finalize" and request.method == "PUT":
             return self._finalize(request, target)
         if request.method != "POST":
@@ -336,8 +377,7 @@ class Endpoints:
             return Answer(201, encode(bind(self._registry, namespace, name, body, dry_run=dry_run)))
         if target.subresource == "token":
             account = self._registry.get(target.resource, namespace, name)
-            now_s = self._registry.clock.time_s()
-            return Answer(201, encode(token_request(body, account, now_s)))
+            return Answer(201, encode(self._access.tokens.answer(account, body)))
         if target.subresource == "eviction":
             return Answer(201, encode(self._evict(request, namespace, name, body)))
         raise errors.method_not_allowed()
@@ -346,6 +386,20 @@ class Endpoints:
         if request.is_dry_run:
             body["deleteOptions"] = {**(body.get("deleteOptions") or {}), "dryRun": ["All"]}
         return evict(self._registry, namespace, name, body)
+
+    def _not_connected(self, target: Target) -> errors.ApiError:
+        """Nothing listens like a kubelet here, so no pod, node or service can be reached.
+
+        Raises:
+            ApiError: 404, there is no such object.
+        """
+        stored = self._registry.get(target.resource, target.namespace or "", target.name)
+        if target.resource.plural == "services":
+            why = f'no endpoints available for service "{target.name}"'
+            return errors.ApiError(503, "ServiceUnavailable", why)
+        if target.resource.plural == "pods" and not stored.obj["spec"].get("nodeName"):
+            return errors.bad_request(f"pod {target.name} does not have a host assigned")
+        return errors.ApiError(500, "", "error dialing backend: connection refused")
 
     def _finalize(self, request: ApiRequest, target: Target) -> Answer:
         """Set a namespace's ``spec.finalizers``; without any, a terminating one goes."""
@@ -362,13 +416,13 @@ class Endpoints:
         resource = target.resource
         current = self._registry.get(resource, target.namespace or "", target.name)
         if request.method == "GET":
-            return Answer(200, encode(scale_of(current)))
+            return Answer(200, encode(scale_of(resource, current)))
         if request.method == "PUT":
             scale = decode_body(request.body, request.content_type)
         elif request.method == "PATCH":
-            check_content_type(request.content_type)
+            check_content_type(resource, request.content_type)
             patch = decode_patch(request.content_type, request.body)
-            scale = patched(scale_of(current), request.content_type, patch, None)
+            scale = patched(scale_of(resource, current), request.content_type, patch, None)
         else:
             raise errors.method_not_allowed()
         changed = set_scale(
@@ -379,7 +433,7 @@ class Endpoints:
             dry_run=request.is_dry_run,
             recorder=self._recorder(request, target),
         )
-        return Answer(200, encode(scale_of(changed)))
+        return Answer(200, encode(scale_of(resource, changed)))
 
 
 def _check_no_force(request: ApiRequest) -> None:

@@ -260,7 +260,7 @@ def not_acceptable() -> ApiError:
     return ApiError(
         406,
         "NotAcceptable",
-        "only the following media types are accepted: application/json",
+        "only the following media types are accepted: application/json, application/yaml",
     )
 
 
@@ -270,6 +270,7 @@ def method_not_allowed() -> ApiError:
         405,
         "MethodNotAllowed",
         "the server does not allow this method on the requested resource",
+        {},
     )
 
 

@@ -56,9 +56,7 @@ class PlainFormat(Format):
     def __init__(self, resource: Resource) -> None:
         self.cache_key = resource.api_version
         self._prefix = resource.type_prefix
-        self._list_prefix = (
-            f'{{"kind":"{resource.kind}List","apiVersion":"{resource.api_version}","metadata":'
-        ).encode()
+        self._list_prefix = resource.list_type_prefix
 
     def one(self, stored: Stored) -> bytes:
         """The object with its kind and apiVersion in front."""
@@ -96,8 +94,8 @@ class MetadataFormat(Format):
         return b"".join((kind, encode(metadata), b',"items":['))
 
     def list_item(self, stored: Stored) -> bytes:
-        """Metadata."""
-        return encode({"metadata": stored.obj["metadata"]})
+        """The same as alone."""
+        return self.one(stored)
 
 
 def partial_metadata(obj: Json) -> Json:

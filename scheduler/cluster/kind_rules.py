@@ -6,9 +6,16 @@ from typing import Any
 
 from scheduler.cluster import kind_defaults as defaults
 from scheduler.cluster import workload_rules as workloads
+from scheduler.cluster.custom_definitions import (
+    set_definition_defaults,
+    validate_definition,
+    validate_definition_update,
+)
+from scheduler.cluster.custom_rules import rule_functions
 from scheduler.cluster.errors import FieldError
 from scheduler.cluster.event_conversion import set_event_defaults
 from scheduler.cluster.kind_defaults import IS_DEFAULT_CLASS
+from scheduler.cluster.plain_rules import PLAIN_DEFAULTS
 from scheduler.cluster.pod_defaults import set_pod_defaults
 from scheduler.cluster.pod_rules import admit_pod, keep_pod_status
 from scheduler.cluster.rbac_rules import (
@@ -18,6 +25,7 @@ from scheduler.cluster.rbac_rules import (
     validate_role,
     validate_role_update,
 )
+from scheduler.cluster.resources import Resource
 from scheduler.cluster.store import Store
 from scheduler.cluster.validation import events, kinds, volumes
 from scheduler.cluster.validation import workloads as workload_checks
@@ -105,6 +113,7 @@ _ROLE_BINDING_RULES = KindRules(
 )
 
 RULES: dict[str, KindRules] = {
+    **{collection: KindRules(filled) for collection, filled in PLAIN_DEFAULTS.items()},
     "pods": KindRules(
         set_pod_defaults,
         admit_pod,
@@ -213,6 +222,11 @@ RULES: dict[str, KindRules] = {
         validate=kinds.validate_attachment,
         validate_update=kinds.validate_attachment_update,
     ),
+    "customresourcedefinitions.apiextensions.k8s.io": KindRules(
+        set_definition_defaults,
+        validate=validate_definition,
+        validate_update=validate_definition_update,
+    ),
     "roles.rbac.authorization.k8s.io": _ROLE_RULES,
     "rolebindings.rbac.authorization.k8s.io": _ROLE_BINDING_RULES,
     "clusterroles.rbac.authorization.k8s.io": _ROLE_RULES,
@@ -221,6 +235,8 @@ RULES: dict[str, KindRules] = {
 _NO_RULES = KindRules()
 
 
-def rules_of(collection: str) -> KindRules:
-    """The rules of a collection's kind."""
-    return RULES.get(collection, _NO_RULES)
+def rules_of(resource: Resource) -> KindRules:
+    """The rules of a resource's kind."""
+    if resource.custom is not None:
+        return KindRules(**rule_functions(resource.custom))
+    return RULES.get(resource.stored_in, _NO_RULES)

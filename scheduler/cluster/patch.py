@@ -9,7 +9,8 @@ import yaml
 from scheduler.cluster import errors
 from scheduler.cluster.apply import Recorder, Writer, apply
 from scheduler.cluster.apply.field_sets import MissingKeyError
-from scheduler.cluster.bodies import duplicate_fields, json_error, load_yaml, type_of
+from scheduler.cluster.bodies import apply_type_of, duplicate_fields, json_error, load_yaml, type_of
+from scheduler.cluster.custom_schema import unknown_fields
 from scheduler.cluster.event_conversion import to_core, to_events_v1
 from scheduler.cluster.merge_patch import json_merge, json_patch
 from scheduler.cluster.registry import Registry
@@ -25,6 +26,7 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 ACCEPTED = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
+ACCEPTED_OF_CUSTOM = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 
 
 class PatchRequest(NamedTuple):
@@ -65,14 +67,15 @@ class Patched(NamedTuple):
     is_created: bool = False
 
 
-def check_content_type(content_type: str) -> None:
-    """Refuse a patch that is none of the known kinds.
+def check_content_type(resource: Resource, content_type: str) -> None:
+    """Refuse a patch that is none of the known kinds; custom resources have no strategies.
 
     Raises:
         ApiError: 415.
     """
-    if content_type not in ACCEPTED:
-        raise errors.unsupported_media_type(ACCEPTED)
+    accepted = ACCEPTED if resource.custom is None else ACCEPTED_OF_CUSTOM
+    if content_type not in accepted:
+        raise errors.unsupported_media_type(accepted)
 
 
 def decode_patch(content_type: str, body: bytes) -> object:
@@ -98,9 +101,8 @@ def patched(obj: Json, content_type: str, patch: Any, struct: Struct | None) -> 
     """The object a patch makes of ``obj``, which stays as it is.
 
     Raises:
-        ApiError: 400, 415 or 422.
+        ApiError: 400 or 422.
     """
-    check_content_type(content_type)
     if content_type == JSON_PATCH:
         return json_patch(obj, patch)
     if content_type == MERGE_PATCH:
@@ -123,6 +125,8 @@ def patch_object(
     struct = type_of(resource)
     after = patched(before, request.content_type, patch, struct)
     fresh, unknown = _conformed(before, after, request, struct)
+    if resource.custom is not None:
+        unknown = unknown_fields(fresh, resource.custom.schema)
     warnings = _strict_errors(request, patch, unknown)
     if warnings and request.directive == "Strict":
         why = f"strict decoding error: {', '.join(warnings)}"
@@ -210,9 +214,7 @@ def apply_object(
         ApiError: 400, 409, 422 or 500.
     """
     config = _configuration(resource, address, request)
-    struct = type_of(resource)
-    if struct is None:
-        raise errors.unsupported_media_type(ACCEPTED[:3])
+    struct = apply_type_of(resource)
     live = None if current is None else current.obj
     if live is not None and resource is EVENTS_V1:
         live = to_events_v1(live)
@@ -221,7 +223,8 @@ def apply_object(
     except MissingKeyError as error:
         raise errors.internal(_untyped(resource, address, f"errors:\n  {error}")) from error
     fresh: Json = msgspec.json.decode(msgspec.json.encode(applied.obj))
-    conform(fresh, struct)
+    if (known := type_of(resource)) is not None:
+        conform(fresh, known)
     stored_shape = to_core(fresh) if resource is EVENTS_V1 else fresh
     registry.check_address(resource, *address, stored_shape)
     kept = request._replace(recorder=lambda _new, _old: applied.managed_fields)
@@ -278,15 +281,16 @@ def _decoded_again(config: Json) -> Json:
 
 def _check_typed(resource: Resource, address: tuple[str, str], config: Json) -> None:
     """Refuse unknown fields and wrong types, whatever the fieldValidation."""
-    struct = type_of(resource)
-    if struct is None:
-        return
-    try:
-        problems = conform(config, struct)
-    except DecodingError as error:
-        raise errors.internal(_untyped(resource, address, str(error))) from error
-    if problems.unknown:
-        listed = [f".{path}: field not declared in schema" for path in problems.unknown]
+    unknown: list[str] = []
+    if resource.custom is not None:
+        unknown = unknown_fields(config, resource.custom.schema)
+    elif (struct := type_of(resource)) is not None:
+        try:
+            unknown = conform(config, struct).unknown
+        except DecodingError as error:
+            raise errors.internal(_untyped(resource, address, str(error))) from error
+    if unknown:
+        listed = [f".{path}: field not declared in schema" for path in unknown]
         text = listed[0] if len(listed) == 1 else "errors:\n  " + "\n  ".join(listed)
         raise errors.internal(_untyped(resource, address, text))
 

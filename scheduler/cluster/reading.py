@@ -11,7 +11,7 @@ from aiohttp import web
 
 from scheduler.cluster import errors
 from scheduler.cluster.connections import InFlight
-from scheduler.cluster.endpoints import Answer, ApiRequest, Endpoints, format_for
+from scheduler.cluster.endpoints import Answer, ApiRequest, Endpoints, deprecation, format_for
 from scheduler.cluster.formats import ITEMS_PER_SLICE, Format
 from scheduler.cluster.list_options import (
     ListOptions,
@@ -21,6 +21,7 @@ from scheduler.cluster.list_options import (
 )
 from scheduler.cluster.listing import Page, list_page, parse_revision, wait_for_revision
 from scheduler.cluster.paths import Target
+from scheduler.cluster.presentation import common_headers, is_plain, warning_values, wishes_of
 from scheduler.cluster.resources import Resource
 from scheduler.cluster.selection import Selection
 from scheduler.cluster.store import HistoryLostError, Store
@@ -40,7 +41,7 @@ STALL_S = 60.0
 """A client that takes nothing of an answer for this long is cut off."""
 SLOW_WATCHER_S = 5.0
 """A watch closed as too slow ends by itself within this, or its connection is broken off."""
-_JSON_HEADERS: Mapping[str, str] = {"Content-Type": "application/json"}
+_JSON: Mapping[str, str] = {"Content-Type": "application/json"}
 
 log = structlog.get_logger(__name__)
 
@@ -121,10 +122,13 @@ class Reader:
     ) -> web.StreamResponse:
         """Answer a list; a large one goes out as it is encoded, and others are served between."""
         format_ = format_for(resource, api_request)
-        if len(page.items) <= ITEMS_PER_SLICE:
-            answer = Answer(200, format_.many(page.items, page.metadata))
-            return await self._respond(request, answer)
-        response = web.StreamResponse(headers=_JSON_HEADERS)
+        is_plain_json = is_plain(wishes_of(request.headers, request.query))
+        if len(page.items) <= ITEMS_PER_SLICE or not is_plain_json:
+            body = format_.many(page.items, page.metadata)
+            return await self._respond(request, Answer(200, body, 0, deprecation(resource)))
+        response = web.StreamResponse(headers={**common_headers(), **_JSON})
+        for value in warning_values(deprecation(resource)):
+            response.headers.add("Warning", value)
         try:
             async with _broken_off_after(STALL_S, request) as deadline:
                 await response.prepare(request)
@@ -155,7 +159,7 @@ class Reader:
             failure = errors.expired(str(error))
         except errors.ApiError as error:
             failure = error
-        response = web.StreamResponse(headers=_JSON_HEADERS)
+        response = web.StreamResponse(headers={**common_headers(), **_JSON})
         try:
             await response.prepare(request)
             if failure is not None:

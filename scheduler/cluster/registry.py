@@ -10,6 +10,7 @@ from typing import Any
 
 from scheduler.cluster import errors
 from scheduler.cluster.apply import Recorder
+from scheduler.cluster.catalog import Catalog
 from scheduler.cluster.clock import Clock
 from scheduler.cluster.deletion import DeleteOptions, DeletionPlan, plan_deletion
 from scheduler.cluster.kind_rules import rules_of
@@ -28,6 +29,7 @@ Replace = Callable[..., Stored]
 WHOLE_OBJECT_SUBRESOURCES = frozenset(("status", "ephemeralcontainers", "resize"))
 """Those that are read and written as the object itself, and change a part of it."""
 _KEPT_BY_STATUS = ("ownerReferences", "finalizers")
+_METADATA = frozenset(("metadata",))
 _UNCOUNTED = frozenset(("metadata", "status"))
 
 
@@ -39,11 +41,15 @@ class Registry:
         clock: for creation and deletion timestamps.
         taint_new_nodes: give nodes that are created the not-ready taint, as the API server's
             admission does.
+
+    Attributes:
+        catalog: which resources there are.
     """
 
     def __init__(self, store: Store, clock: Clock, *, taint_new_nodes: bool = True) -> None:
         self.store = store
         self.clock = clock
+        self.catalog = Catalog()
         self._taint_new_nodes = taint_new_nodes
 
     def get(self, resource: Resource, namespace: str, name: str) -> Stored:
@@ -89,8 +95,8 @@ class Registry:
 
     def _complete(self, resource: Resource, obj: Json) -> None:
         """Set defaults, let admission decide, and refuse what is not valid."""
-        rules = rules_of(resource.stored_in)
-        for part in ("spec", "status"):
+        rules = rules_of(resource)
+        for part in ("spec", "status") if resource.custom is None else ():
             if part in obj and not isinstance(obj[part], dict):
                 error = errors.invalid_value(part, obj[part], "must be an object")
                 raise errors.invalid_object(resource, obj["metadata"].get("name", ""), [error])
@@ -112,7 +118,7 @@ class Registry:
     def _reset_status(resource: Resource, obj: Json) -> None:
         """A posted status is dropped; the defaults fill a fresh one."""
         obj.pop("status", None)
-        rules_of(resource.stored_in).set_defaults(obj)
+        rules_of(resource).set_defaults(obj)
 
     def check_address(self, resource: Resource, namespace: str, name: str, obj: Json) -> None:
         """Refuse an object that is not the one the URL names.
@@ -196,7 +202,7 @@ class Registry:
                 obj["status"] = old["status"]
             else:
                 obj.pop("status", None)
-        rules = rules_of(resource.stored_in)
+        rules = rules_of(resource)
         rules.set_defaults(obj)
         rules.keep_on_update(obj, old)
         found += validate_metadata_update(obj["metadata"], old["metadata"])
@@ -260,6 +266,10 @@ class Registry:
         self._check_revision(resource, current, obj)
         old = current.obj
         found = _immutable_metadata(obj, old)
+        if resource.custom is not None:
+            return self._replace_custom_status(
+                resource, current, obj, found, dry_run=dry_run, recorder=recorder
+            )
         carry_over(obj, old)
         for key in _KEPT_BY_STATUS:
             if key in old["metadata"]:
@@ -270,13 +280,36 @@ class Registry:
         new["metadata"] = obj["metadata"]
         if "status" in obj:
             new["status"] = obj["status"]
-        rules = rules_of(resource.stored_in)
+        rules = rules_of(resource)
         rules.keep_on_status_update(new, old)
         found += validate_metadata_update(new["metadata"], old["metadata"])
         found += rules.validate_status(new, old)
         if found:
             raise errors.invalid_object(resource, current.name, found)
         _record(recorder, new, old)
+        return self._commit(resource, current, new, dry_run)
+
+    def _replace_custom_status(
+        self,
+        resource: Resource,
+        current: Stored,
+        obj: Json,
+        found: list[errors.FieldError],
+        *,
+        dry_run: bool,
+        recorder: Recorder | None,
+    ) -> Stored:
+        """Of a custom resource the status alone is stored, not even labels besides."""
+        new = editable(current)
+        new.pop("status", None)
+        if "status" in obj:
+            new["status"] = obj["status"]
+        rules = rules_of(resource)
+        rules.set_defaults(new)
+        found = found + rules.validate(new)
+        if found:
+            raise errors.invalid_object(resource, current.name, found)
+        _record(recorder, new, current.obj)
         return self._commit(resource, current, new, dry_run)
 
     def _commit(self, resource: Resource, current: Stored, obj: Json, dry_run: bool) -> Stored:
@@ -358,8 +391,9 @@ def _record(recorder: Recorder | None, obj: Json, old: Json) -> None:
 def _count_generation(resource: Resource, obj: Json, old: Json) -> None:
     if not resource.has_generation:
         return
-    if {key: value for key, value in obj.items() if key not in _UNCOUNTED} != {
-        key: value for key, value in old.items() if key not in _UNCOUNTED
+    uncounted = _UNCOUNTED if resource.has_status else _METADATA
+    if {key: value for key, value in obj.items() if key not in uncounted} != {
+        key: value for key, value in old.items() if key not in uncounted
     }:
         obj["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 

@@ -1,20 +1,15 @@
 """Token and access reviews: who somebody is, and what they may do."""
 
-import base64
 from typing import Any
 
 from scheduler.cluster.access import Access
-from scheduler.cluster.clock import timestamp
 from scheduler.cluster.errors import bad_request, invalid, invalid_value
 from scheduler.cluster.paths import Review
 from scheduler.cluster.request_attributes import Attributes
-from scheduler.cluster.store import Stored, encode
 from scheduler.cluster.users import User
 
 Json = dict[str, Any]
 
-_TOKEN_LASTS_S = 3600
-_SHORTEST_TOKEN_S = 600
 _KINDS = {
     "tokenreviews": "TokenReview",
     "selfsubjectreviews": "SelfSubjectReview",
@@ -25,19 +20,20 @@ _KINDS = {
 }
 
 
-def review(target: Review, body: Json, user: User, access: Access) -> Json:
-    """Answer a review that ``user`` posted to ``target``.
+def review(target: Review, body: Json, user: User, access: Access, now: str) -> Json:
+    """Answer a review that ``user`` posted to ``target`` at the time ``now``.
 
     Raises:
         ApiError: 400 or 422, it does not say what is to be reviewed.
     """
     spec: Json = body.get("spec") or {}
     _check_spec(target, spec)
+    is_of_self = target.plural == "selfsubjectreviews"
     return {
         "kind": _KINDS[target.plural],
         "apiVersion": f"{target.group}/{target.version}",
-        "metadata": {},
-        "spec": spec,
+        "metadata": {"creationTimestamp": now} if is_of_self else {},
+        **({} if is_of_self else {"spec": spec}),
         "status": _status(target.plural, spec, user, access),
     }
 
@@ -63,44 +59,6 @@ def _check_spec(target: Review, spec: Json) -> None:
         found.append(invalid_value("spec.user", "", _NOBODY))
     if found:
         raise invalid(target.group, _KINDS[target.plural], "", found)
-
-
-def token_request(body: Json, account: Stored, now_s: float) -> Json:
-    """Answer a TokenRequest for a service account; the token is not checked by anybody.
-
-    Raises:
-        ApiError: 422, it would last less than ten minutes.
-    """
-    spec: Json = body.get("spec") or {}
-    lasts_s = spec.get("expirationSeconds") or _TOKEN_LASTS_S
-    if lasts_s < _SHORTEST_TOKEN_S:
-        detail = "may not specify a duration less than 10 minutes"
-        error = invalid_value("spec.expirationSeconds", lasts_s, detail)
-        raise invalid("authentication.k8s.io", "TokenRequest", "", [error])
-    audiences = spec.get("audiences") or ["https://kubernetes.default.svc"]
-    metadata = account.obj["metadata"]
-    claims = {
-        "aud": audiences,
-        "exp": int(now_s) + lasts_s,
-        "iat": int(now_s),
-        "sub": f"system:serviceaccount:{account.namespace}:{account.name}",
-        "uid": metadata["uid"],
-    }
-    parts = (encode({"alg": "none"}), encode(claims))
-    token = ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts)
-    kept = ("name", "namespace", "creationTimestamp")
-    return {
-        "kind": "TokenRequest",
-        "apiVersion": "authentication.k8s.io/v1",
-        "metadata": {key: metadata[key] for key in kept if key in metadata},
-        "spec": {
-            **spec,
-            "audiences": audiences,
-            "expirationSeconds": lasts_s,
-            "boundObjectRef": spec.get("boundObjectRef"),
-        },
-        "status": {"token": f"{token}.", "expirationTimestamp": timestamp(int(now_s) + lasts_s)},
-    }
 
 
 def _status(plural: str, spec: Json, user: User, access: Access) -> Json:

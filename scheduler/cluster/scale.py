@@ -4,6 +4,7 @@ from typing import Any
 
 from scheduler.cluster import errors
 from scheduler.cluster.apply import Recorder
+from scheduler.cluster.json_path import compile_path
 from scheduler.cluster.registry import Registry, editable
 from scheduler.cluster.resources import Resource
 from scheduler.cluster.store import Stored
@@ -11,21 +12,33 @@ from scheduler.cluster.store import Stored
 Json = dict[str, Any]
 
 
-def scale_of(stored: Stored) -> Json:
-    """The ``Scale`` of a Deployment, ReplicaSet, StatefulSet or ReplicationController."""
+def scale_of(resource: Resource, stored: Stored) -> Json:
+    """The ``Scale`` of a workload, or of a custom resource that says where its counts are."""
     obj, metadata = stored.obj, stored.obj["metadata"]
     kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
-    status: Json = {"replicas": (obj.get("status") or {}).get("replicas", 0)}
-    selector = _selector_text(obj["spec"].get("selector") or {})
+    paths = resource.custom.scale if resource.custom else None
+    if paths is None:
+        replicas = obj["spec"].get("replicas", 1)
+        status: Json = {"replicas": (obj.get("status") or {}).get("replicas", 0)}
+        selector = _selector_text(obj["spec"].get("selector") or {})
+    else:
+        replicas = _at(obj, paths["specReplicasPath"], 0)
+        status = {"replicas": _at(obj, paths["statusReplicasPath"], 0)}
+        selector = _at(obj, paths.get("labelSelectorPath", ""), "")
     if selector:
         status["selector"] = selector
     return {
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
         "metadata": {key: metadata[key] for key in kept if key in metadata},
-        "spec": {"replicas": obj["spec"].get("replicas", 1)},
+        "spec": {"replicas": replicas},
         "status": status,
     }
+
+
+def _at(obj: Json, path: str, default: Any) -> Any:
+    found = compile_path(path)(obj) if path else []
+    return found[0] if found else default
 
 
 def _selector_text(selector: Json) -> str:
@@ -59,5 +72,12 @@ def set_scale(
     if asked and asked != str(current.revision):
         raise errors.conflict(resource, current.name)
     obj = editable(current)
-    obj["spec"]["replicas"] = replicas
+    path = "spec.replicas"
+    if resource.custom and resource.custom.scale:
+        path = resource.custom.scale["specReplicasPath"].lstrip(".")
+    *parents, last = path.split(".")
+    holder = obj
+    for key in parents:
+        holder = holder.setdefault(key, {})
+    holder[last] = replicas
     return registry.replace(resource, current, obj, dry_run=dry_run, recorder=recorder)

@@ -2,9 +2,11 @@
 
 import asyncio
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
+from urllib.parse import urlsplit
 
 import structlog
 from aiohttp import web
@@ -13,37 +15,34 @@ from multidict import CIMultiDict
 from scheduler.cluster import errors
 from scheduler.cluster.access import Access, AccessOptions
 from scheduler.cluster.connections import HttpServer, InFlight, make_room_for_connections
-from scheduler.cluster.discovery import (
-    VERSION,
-    api_group,
-    api_group_list,
-    api_resource_list,
-    api_versions,
-    group_versions,
-    openapi_document,
-    openapi_index,
-)
+from scheduler.cluster.documents import PAGE_NOT_FOUND, TEXT_TYPE, DocumentRequest, Documents
 from scheduler.cluster.endpoints import (
     Answer,
     ApiRequest,
     Endpoints,
+    check_verb,
     error_answer,
 )
 from scheduler.cluster.fault_endpoints import FAULTS_PATH, FaultEndpoints
 from scheduler.cluster.faults import FaultRule, Faults
+from scheduler.cluster.health import health_report, is_health_path
+from scheduler.cluster.impersonation import impersonated
 from scheduler.cluster.paths import Target, parse_path, without_watch_prefix
+from scheduler.cluster.presentation import (
+    common_headers,
+    compressed,
+    styled,
+    warning_values,
+    wishes_of,
+)
 from scheduler.cluster.reading import Reader
 from scheduler.cluster.registry import Registry
-from scheduler.cluster.store import encode
 from scheduler.cluster.users import User
 from scheduler.cluster.watch import WatcherRegistry
-
-Json = dict[str, Any]
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
 BODY_TIMEOUT_S = 60.0
 _LOOPBACK = ("127.", "localhost", "::1")
-_HEALTH_PATHS = ("/healthz", "/livez", "/readyz")
 
 log = structlog.get_logger(__name__)
 
@@ -85,11 +84,12 @@ class ApiServer:
     def __init__(self, registry: Registry, options: ServerOptions, faults: Faults) -> None:
         self.watchers = WatcherRegistry(registry.store)
         self.faults = faults
-        self.access = Access(options.access, registry.store)
+        self.access = Access(options.access, registry.store, registry.clock)
         self._registry = registry
         self._store = registry.store
         self._options = options
         self._endpoints = Endpoints(registry, self.access)
+        self._documents = Documents(registry.catalog, lambda: urlsplit(self.url).netloc)
         self._fault_endpoints = FaultEndpoints(self)
         self._in_flight = InFlight(options.max_in_flight)
         self._reader = Reader(
@@ -159,7 +159,7 @@ class ApiServer:
             response = _too_many_requests()
             response.force_close()
             return response
-        if self._in_flight.is_full and not request.path.startswith(_HEALTH_PATHS):
+        if self._in_flight.is_full and not is_health_path(request.path):
             return _too_many_requests()
         try:
             with self._in_flight.counted():
@@ -173,9 +173,17 @@ class ApiServer:
 
     async def _route(self, request: web.BaseRequest) -> web.StreamResponse:
         path = request.path
-        if path.startswith(_HEALTH_PATHS):
-            return web.Response(text="ok")
+        if is_health_path(path):
+            excluded = request.query.getall("exclude", [])
+            return _text(*health_report(path, request.query, excluded))
         user = self.access.authenticate(request.headers.get("Authorization", ""))
+        if "Impersonate-User" in request.headers or "Impersonate-Group" in request.headers:
+            user = impersonated(
+                user,
+                request.headers.get("Impersonate-User", ""),
+                request.headers.getall("Impersonate-Group", []),
+                self.access.check_attributes,
+            )
         self.access.check(user, request.method, path, request.query)
         if path.startswith(FAULTS_PATH) and self._options.faults_over_http:
             return await _response(request, await self._fault_endpoints.handle(request, path))
@@ -203,9 +211,9 @@ class ApiServer:
 
     async def _answer(self, request: web.BaseRequest, user: User) -> web.StreamResponse:
         path, watches = without_watch_prefix(request.path)
-        target = parse_path(path)
+        target = parse_path(path, self._registry.catalog)
         if target is None:
-            return await _unserved(request, request.path)
+            return await self._document(request, request.path)
         method = request.method
         api_request = ApiRequest(
             method,
@@ -222,9 +230,30 @@ class ApiServer:
         if watches:
             raise errors.method_not_allowed()
         if method == "DELETE" and isinstance(target, Target) and not target.name:
+            check_verb(method, target)
             page = await self._endpoints.delete_collection(api_request, target)
             return await self._reader.send_list(request, page, api_request, target.resource)
         return await _response(request, self._endpoints.handle(api_request, target))
+
+    async def _document(self, request: web.BaseRequest, path: str) -> web.StreamResponse:
+        """A document, or the 404 that fits the path."""
+        if path == "/metrics":
+            return _text(200, "")
+        headers = request.headers
+        found = PAGE_NOT_FOUND
+        if "//" not in path:
+            asked = DocumentRequest(
+                request.method,
+                path,
+                request.query,
+                headers.get("Accept", ""),
+                headers.get("If-None-Match", ""),
+            )
+            found = self._documents.answer(asked)
+        if found.content_type == TEXT_TYPE:
+            return _text(found.status, found.body.decode(), found.headers)
+        answer = Answer(found.status, found.body, 0, (), found.headers, found.content_type)
+        return await _response(request, answer)
 
 
 async def _body(request: web.BaseRequest) -> bytes:
@@ -253,14 +282,19 @@ def _make_request(
     )
 
 
-async def _response(_request: web.BaseRequest, answer: Answer) -> web.Response:
-    headers = CIMultiDict({"Content-Type": "application/json"})
+async def _response(request: web.BaseRequest, answer: Answer) -> web.Response:
+    headers = CIMultiDict({**common_headers(), **answer.headers})
     if answer.retry_after_s:
         headers["Retry-After"] = str(answer.retry_after_s)
-    for warning in answer.warnings:
-        quoted = warning.replace("\\", "\\\\").replace('"', '\\"')
-        headers.add("Warning", f'299 - "{quoted}"')
-    return web.Response(body=answer.body, status=answer.status, headers=headers)
+    for value in warning_values(answer.warnings):
+        headers.add("Warning", value)
+    body, headers["Content-Type"] = answer.body, answer.content_type
+    if answer.content_type == "application/json" and body:
+        wishes = wishes_of(request.headers, request.query)
+        body, headers["Content-Type"] = styled(body, wishes)
+        body, further = await compressed(body, wishes)
+        headers.update(further)
+    return web.Response(body=body, status=answer.status, headers=headers)
 
 
 def _too_many_requests() -> web.Response:
@@ -272,40 +306,9 @@ def _too_many_requests() -> web.Response:
     )
 
 
-_DOCUMENTS: Mapping[str, Callable[[], Json]] = {
-    "/version": lambda: VERSION,
-    "/api": api_versions,
-    "/apis": api_group_list,
-    "/openapi/v3": openapi_index,
-}
-
-
-async def _unserved(request: web.BaseRequest, path: str) -> web.Response:
-    """A discovery document, or the 404 that fits the path."""
-    parts = path.strip("/").split("/")
-    document: Json | None = None
-    if request.method == "GET":
-        document = _document(path, parts)
-    if document is not None:
-        return await _response(request, Answer(200, encode(document)))
-    depth = 2 if parts[0] == "api" else 3
-    if len(parts) > depth and _group_version(parts[:depth]) in group_versions():
-        raise errors.unknown_path()
-    return web.Response(status=404, text="404 page not found\n")
-
-
-def _document(path: str, parts: list[str]) -> Json | None:
-    builder = _DOCUMENTS.get(path.rstrip("/"))
-    if builder is not None:
-        return builder()
-    if len(parts) == 2 and parts[0] == "apis":
-        return api_group(parts[1])
-    if parts[:2] == ["openapi", "v3"]:
-        return openapi_document(*_group_version(parts[2:]))
-    return api_resource_list(*_group_version(parts))
-
-
-def _group_version(parts: list[str]) -> tuple[str, str]:
-    if len(parts) == 2 and parts[0] == "api":
-        return "", parts[1]
-    return (parts[1], parts[2]) if len(parts) == 3 and parts[0] == "apis" else ("", "")
+def _text(
+    status: int, text: str, headers: Mapping[str, str] = MappingProxyType({})
+) -> web.Response:
+    all_headers = {**common_headers(), **headers, "Content-Type": TEXT_TYPE}
+    all_headers["X-Content-Type-Options"] = "nosniff"
+    return web.Response(body=text.encode(), status=status, headers=all_headers)

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler.cluster.clock import parse_timestamp
+from scheduler.cluster.table_descriptions import description_of
 
 Json = dict[str, Any]
-Cell = str | int | bool | None
+Cell = str | int | float | bool | None
 NONE = "<none>"
 UNKNOWN = "<unknown>"
+UNSET = "<unset>"
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,7 @@ class Column:
         type: ``string`` or ``integer``.
         format: ``name`` for the column that names the object.
         priority: 1 shows only with ``-o wide``.
+        description: what the column says of itself, where it is not one of a built-in kind.
     """
 
     name: str
@@ -29,14 +32,15 @@ class Column:
     type: str = "string"
     format: str = ""
     priority: int = 0
+    description: str = ""
 
-    def definition(self) -> Json:
-        """A ``TableColumnDefinition``."""
+    def definition(self, collection: str) -> Json:
+        """A ``TableColumnDefinition`` of a kind's collection."""
         return {
             "name": self.name,
             "type": self.type,
             "format": self.format,
-            "description": "",
+            "description": self.description or description_of(collection, self.name),
             "priority": self.priority,
         }
 
@@ -49,6 +53,18 @@ def column(name: str, cell: Callable[[Json], Cell], type_: str = "string") -> Co
 def wide(name: str, cell: Callable[[Json], Cell], type_: str = "string") -> Column:
     """A column shown only with ``-o wide``."""
     return Column(name, lambda obj, _now: cell(obj), type_, priority=1)
+
+
+def at(*path: str, default: Cell = "") -> Callable[[Json], Cell]:
+    """The value at a path; ``default`` where there is none."""
+
+    def cell(obj: Json) -> Cell:
+        found: Any = obj
+        for key in path:
+            found = found.get(key) if isinstance(found, dict) else None
+        return default if found is None else found
+
+    return cell
 
 
 def name_of(obj: Json) -> str:
@@ -74,7 +90,9 @@ def age_column() -> Column:
 
 def default_columns() -> list[Column]:
     """Columns of a kind that has none of its own."""
-    created = Column("Created At", lambda obj, _now: obj["metadata"].get("creationTimestamp"))
+    created = Column(
+        "Created At", lambda obj, _now: obj["metadata"].get("creationTimestamp"), type="date"
+    )
     return [name_column(), created]
 
 

@@ -54,6 +54,8 @@ ROOTS = [
     "V1EndpointSlice",
     "V1RuntimeClass",
     "V1Ingress",
+    "V1IngressClass",
+    "V1VolumeAttributesClass",
     "V1NetworkPolicy",
     "V2HorizontalPodAutoscaler",
     "V1PodTemplate",

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from scheduler.cluster.controllers.reconciler import Key, Reconciler
 from scheduler.cluster.deletion import DeleteOptions
 from scheduler.cluster.registry import Registry, editable
-from scheduler.cluster.resources import RESOURCES, Resource
+from scheduler.cluster.resources import Resource
 from scheduler.cluster.store import Change, Stored
 
 Json = dict[str, Any]
@@ -35,14 +35,19 @@ class GarbageCollector(Reconciler):
 
     def follow(self) -> None:
         """Follow every kind but Events, which own nothing and are owned by nothing."""
-        followed = [resource for resource in RESOURCES if resource.stored_in != "events"]
+        catalog = self.registry.catalog
+        followed = [found for found in catalog.collections() if found.stored_in != "events"]
         for resource in followed:
             for stored in self.store.collection(resource.stored_in):
                 self._add(resource, stored)
         for resource in followed:
-            self.subscribe(resource, partial(self._see, resource))
+            self._include(resource)
+        catalog.follow_collections(self._include)
         for uid in self._dependents:
             self._enqueue_if_due(uid)
+
+    def _include(self, resource: Resource) -> None:
+        self.subscribe(resource, partial(self._see, resource))
 
     def _see(self, resource: Resource, change: Change) -> None:
         metadata = change.current.obj["metadata"]

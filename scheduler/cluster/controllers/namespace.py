@@ -2,7 +2,7 @@
 
 from scheduler.cluster.controllers.reconciler import Key, Reconciler, key_of
 from scheduler.cluster.deletion import DeleteOptions
-from scheduler.cluster.resources import NAMESPACES, RESOURCES, Resource
+from scheduler.cluster.resources import NAMESPACES, Resource
 from scheduler.cluster.store import Change
 
 
@@ -11,12 +11,17 @@ class NamespaceController(Reconciler):
 
     def follow(self) -> None:
         """Follow namespaces, and what leaves them."""
-        contents = {found.stored_in: found for found in RESOURCES if found.namespaced}
-        self._contents: list[Resource] = list(contents.values())
-        for resource in self._contents:
-            self.subscribe(resource, self._on_content)
+        self._contents: list[Resource] = []
+        for resource in self.registry.catalog.collections():
+            self._include(resource)
+        self.registry.catalog.follow_collections(self._include)
         self.subscribe(NAMESPACES, lambda change: self.enqueue(key_of(change)))
         self.enqueue_all(NAMESPACES)
+
+    def _include(self, resource: Resource) -> None:
+        if resource.namespaced:
+            self._contents.append(resource)
+            self.subscribe(resource, self._on_content)
 
     def _on_content(self, change: Change) -> None:
         if change.type != "DELETED":

@@ -13,6 +13,7 @@ from scheduler.cluster.resources import (
     JOBS,
     NODES,
     PODS,
+    ROLES,
     Resource,
 )
 from scheduler.cluster.store import Stored
@@ -135,7 +136,11 @@ def test_events_tell_when_how_often_and_about_what() -> None:
 
 
 def test_a_kind_without_columns_shows_name_and_creation() -> None:
-    assert row(CSI_DRIVERS, {}) == {"Name": "x", "Created At": CREATED}
+    assert row(ROLES, {}) == {"Name": "x", "Created At": CREATED}
+
+
+def test_an_object_that_lacks_what_its_kind_has_is_shown_all_the_same() -> None:
+    assert row(CSI_DRIVERS, {})["TokenRequests"] == "<unknown>"
 
 
 def test_rows_carry_what_was_asked_for() -> None:
