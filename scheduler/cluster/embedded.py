@@ -11,7 +11,7 @@ from typing import Any, Self
 from scheduler.cluster.access import AccessOptions
 from scheduler.cluster.bootstrap_roles import make_bootstrap_roles
 from scheduler.cluster.clock import Clock
-from scheduler.cluster.controllers import CONTROLLERS, Reconciler
+from scheduler.cluster.controllers import CONTROLLERS, Reconciler, Shared
 from scheduler.cluster.faults import Faults
 from scheduler.cluster.kubeconfig import write_kubeconfig
 from scheduler.cluster.kubelet import Kubelet, KubeletOptions
@@ -95,6 +95,7 @@ class EmbeddedCluster:
         self.server = ApiServer(self.registry, _server_options(self.options), self.faults)
         self._nodes = nodes
         self._kubelet: Kubelet | None = None
+        self._shared: Shared | None = None
         self._controllers: list[Reconciler] = []
 
     @property
@@ -120,7 +121,8 @@ class EmbeddedCluster:
             self._kubelet = Kubelet(self.registry, self.options.kubelet)
             self._kubelet.start()
         if self.options.with_controllers:
-            self._controllers = [controller(self.registry) for controller in CONTROLLERS]
+            self._shared = Shared(self.registry)
+            self._controllers = [controller(self._shared) for controller in CONTROLLERS]
             for controller in self._controllers:
                 controller.start()
 
@@ -129,6 +131,8 @@ class EmbeddedCluster:
         await self.server.stop()
         for controller in self._controllers:
             await controller.stop()
+        if self._shared is not None:
+            self._shared.stop()
         if self._kubelet is not None:
             await self._kubelet.stop()
 

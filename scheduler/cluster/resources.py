@@ -190,6 +190,7 @@ DAEMON_SETS = Resource(
     subresources=("status",),
     has_generation=True,
 )
+CONTROLLER_REVISIONS = Resource("apps", "v1", "ControllerRevision", "controllerrevisions")
 JOBS = Resource(
     "batch",
     "v1",
@@ -276,6 +277,7 @@ RESOURCES: tuple[Resource, ...] = (
     REPLICA_SETS,
     STATEFUL_SETS,
     DAEMON_SETS,
+    CONTROLLER_REVISIONS,
     JOBS,
     LEASES,
     PRIORITY_CLASSES,

@@ -4,8 +4,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from scheduler.cluster.controllers.reconciler import Key, Reconciler
+from scheduler.cluster.controllers.shared import Shared
 from scheduler.cluster.deletion import DeleteOptions
-from scheduler.cluster.registry import Registry, editable
+from scheduler.cluster.registry import editable
 from scheduler.cluster.resources import RESOURCES, Resource
 from scheduler.cluster.store import Change, Stored
 
@@ -26,10 +27,11 @@ class GarbageCollector(Reconciler):
 
     Its keys are owners' uids (as names, without a namespace): a uid is enqueued when its owner is
     deleted or waits for one of the two finalizers, or when a dependent of an unknown owner appears.
+    What exists at the start keeps owners that are unknown: they were not loaded with it.
     """
 
-    def __init__(self, registry: Registry) -> None:
-        super().__init__(registry)
+    def __init__(self, shared: Shared) -> None:
+        super().__init__(shared)
         self._dependents: dict[str, dict[_Dependent, None]] = {}
         self._living: dict[str, _Dependent] = {}
 
@@ -39,10 +41,10 @@ class GarbageCollector(Reconciler):
         for resource in followed:
             for stored in self.store.collection(resource.stored_in):
                 self._add(resource, stored)
+                if stored.obj["metadata"].get("deletionTimestamp"):
+                    self.enqueue(Key("", stored.obj["metadata"]["uid"]))
         for resource in followed:
             self.subscribe(resource, partial(self._see, resource))
-        for uid in self._dependents:
-            self._enqueue_if_due(uid)
 
     def _see(self, resource: Resource, change: Change) -> None:
         metadata = change.current.obj["metadata"]
@@ -109,8 +111,16 @@ class GarbageCollector(Reconciler):
     def _delete_foreground(self, place: _Dependent, owner: Stored, uid: str) -> None:
         for dependent in list(self._dependents.get(uid, ())):
             self._collect(dependent, "Foreground")
-        if uid not in self._dependents:
+        if not any(self._blocks(dependent, uid) for dependent in self._dependents.get(uid, ())):
             self._drop_finalizer(place, owner, FOREGROUND)
+
+    def _blocks(self, dependent: _Dependent, owner_uid: str) -> bool:
+        """Whether an owner that is deleted in the foreground waits for this dependent."""
+        stored = self.store.get(dependent.resource.stored_in, dependent.namespace, dependent.name)
+        references = stored.obj["metadata"].get("ownerReferences") or () if stored else ()
+        return any(
+            found["uid"] == owner_uid and found.get("blockOwnerDeletion") for found in references
+        )
 
     def _collect(self, dependent: _Dependent, policy: str) -> None:
         """Delete a dependent none of whose other owners lives on."""
@@ -119,7 +129,10 @@ class GarbageCollector(Reconciler):
         if stored is None or stored.obj["metadata"].get("deletionTimestamp"):
             return
         references = stored.obj["metadata"].get("ownerReferences") or ()
-        if any(self._lives_on(reference["uid"]) for reference in references):
+        living = [found for found in references if self._lives_on(found["uid"])]
+        if living:
+            if policy == "Background":
+                self._set_owners(dependent, stored, living)
             return
         uid = stored.obj["metadata"]["uid"]
         options = DeleteOptions(propagation_policy=policy, uid=uid)
@@ -135,14 +148,17 @@ class GarbageCollector(Reconciler):
     def _release(self, dependent: _Dependent, owner_uid: str) -> None:
         resource, namespace, name = dependent
         stored = self.store.get(resource.stored_in, namespace, name)
-        if stored is None:
-            return
+        if stored is not None:
+            references = stored.obj["metadata"].get("ownerReferences") or ()
+            kept = [reference for reference in references if reference["uid"] != owner_uid]
+            self._set_owners(dependent, stored, kept)
+
+    def _set_owners(self, dependent: _Dependent, stored: Stored, owners: list[Json]) -> None:
         obj = editable(stored)
-        references = obj["metadata"].pop("ownerReferences", [])
-        kept = [reference for reference in references if reference["uid"] != owner_uid]
-        if kept:
-            obj["metadata"]["ownerReferences"] = kept
-        self.registry.replace(resource, stored, obj)
+        obj["metadata"]["ownerReferences"] = owners
+        if not owners:
+            del obj["metadata"]["ownerReferences"]
+        self.registry.replace(dependent.resource, stored, obj)
 
     def _drop_finalizer(self, place: _Dependent, owner: Stored, finalizer: str) -> None:
         obj = editable(owner)
