@@ -44,11 +44,13 @@ _OF_EVERYONE = ("system:discovery", "system:basic-user")
 def make_bootstrap_roles(registry: Registry) -> None:
     """Store what every authenticated user may do, and the role of those who delegate reviews."""
     for name, rules in _ROLES.items():
-        registry.create(CLUSTER_ROLES, "", {"metadata": {"name": name}, "rules": rules})
+        if registry.store.get(CLUSTER_ROLES.stored_in, "", name) is None:
+            registry.create(CLUSTER_ROLES, "", {"metadata": {"name": name}, "rules": rules})
     for name in _OF_EVERYONE:
         binding = {
             "metadata": {"name": name},
             "roleRef": {"kind": "ClusterRole", "name": name},
             "subjects": [{"kind": "Group", "name": AUTHENTICATED}],
         }
-        registry.create(CLUSTER_ROLE_BINDINGS, "", binding)
+        if registry.store.get(CLUSTER_ROLE_BINDINGS.stored_in, "", name) is None:
+            registry.create(CLUSTER_ROLE_BINDINGS, "", binding)

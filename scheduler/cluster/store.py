@@ -227,6 +227,23 @@ class Store:
         target.record(Change(collection, kind, stored, previous))
         return stored
 
+    def load(self, collection: str, obj: Json) -> None:
+        """Take over an object that has lived elsewhere, under the resourceVersion it has there.
+
+        Nobody is told and nothing is kept of it for watches, so this is for the time before anybody
+        follows; :meth:`forget_history` ends that time. An object without a usable resourceVersion
+        gets the next one.
+        """
+        target, metadata = self.collection(collection), obj["metadata"]
+        text = metadata.get("resourceVersion") or ""
+        revision = int(text) if text.isdigit() else self.revision + 1
+        if not text.isdigit():
+            obj = _with_revision(obj, revision)
+        self.revision = max(self.revision, revision)
+        target.last_revision = max(target.last_revision, revision)
+        objects = target.by_namespace.setdefault(metadata.get("namespace", ""), {})
+        objects[metadata["name"]] = Stored(obj, revision)
+
     def remove(self, collection: str, stored: Stored) -> Stored:
         """Delete an object; returns its last state under the deletion's revision."""
         target = self.collection(collection)

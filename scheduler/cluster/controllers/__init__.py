@@ -13,13 +13,18 @@ Left out: CronJobs, pod failure and success policies of Jobs, surge of DaemonSet
 and zones of node eviction, and Events about single pods of workloads.
 """
 
+from dataclasses import dataclass
+
 from scheduler.cluster.controllers.daemon_set import DaemonSetController
 from scheduler.cluster.controllers.deployment import DeploymentController
 from scheduler.cluster.controllers.disruption import DisruptionController
 from scheduler.cluster.controllers.garbage_collector import GarbageCollector
 from scheduler.cluster.controllers.job import JobController
 from scheduler.cluster.controllers.namespace import NamespaceController
-from scheduler.cluster.controllers.node_lifecycle import NodeLifecycleController
+from scheduler.cluster.controllers.node_lifecycle import (
+    DEFAULT_GRACE_S,
+    NodeLifecycleController,
+)
 from scheduler.cluster.controllers.pod_garbage import PodGarbageCollector
 from scheduler.cluster.controllers.reconciler import Reconciler
 from scheduler.cluster.controllers.replica_set import (
@@ -41,11 +46,36 @@ CONTROLLERS: tuple[type[Reconciler], ...] = (
     JobController,
     GarbageCollector,
     NamespaceController,
-    NodeLifecycleController,
     TaintEvictionController,
     PodGarbageCollector,
     DisruptionController,
     VolumeController,
 )
 
-__all__ = ["CONTROLLERS", "Reconciler", "ServiceAccountController", "Shared"]
+
+@dataclass(frozen=True)
+class ControllerOptions:
+    """What of the controllers can be chosen.
+
+    Args:
+        node_grace_s: how long a node may be silent before it is Unknown.
+        with_service_accounts: give every namespace its default ServiceAccount and the ConfigMap
+            ``kube-root-ca.crt``.
+        authority_pem: what that ConfigMap holds.
+    """
+
+    node_grace_s: float = DEFAULT_GRACE_S
+    with_service_accounts: bool = False
+    authority_pem: str = ""
+
+
+def make_controllers(shared: Shared, options: ControllerOptions) -> list[Reconciler]:
+    """All controllers, not started yet."""
+    controllers: list[Reconciler] = [controller(shared) for controller in CONTROLLERS]
+    controllers.append(NodeLifecycleController(shared, options.node_grace_s))
+    if options.with_service_accounts:
+        controllers.append(ServiceAccountController(shared, options.authority_pem))
+    return controllers
+
+
+__all__ = ["ControllerOptions", "Reconciler", "Shared", "make_controllers"]

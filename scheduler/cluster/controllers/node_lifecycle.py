@@ -5,6 +5,7 @@ from typing import Any
 from scheduler.cluster.controllers.node_taints import condition_status, with_own_taints
 from scheduler.cluster.controllers.ownership import set_condition
 from scheduler.cluster.controllers.reconciler import Key, Reconciler, key_of
+from scheduler.cluster.controllers.shared import Shared
 from scheduler.cluster.node_state import is_silent
 from scheduler.cluster.registry import editable
 from scheduler.cluster.resources import NODES, PODS
@@ -25,7 +26,9 @@ class NodeLifecycleController(Reconciler):
     it no longer hears of, and its pods are no longer ready.
     """
 
-    grace_s = DEFAULT_GRACE_S
+    def __init__(self, shared: Shared, grace_s: float = DEFAULT_GRACE_S) -> None:
+        super().__init__(shared)
+        self._grace_s = grace_s
 
     def follow(self) -> None:
         """Follow nodes, and the pods on them."""
@@ -62,7 +65,7 @@ class NodeLifecycleController(Reconciler):
             self.forget_timer(key)
             return stored
         now = self.registry.clock.time_s()
-        left_s = self._silent.setdefault(key.name, now) + self.grace_s - now
+        left_s = self._silent.setdefault(key.name, now) + self._grace_s - now
         if left_s > 0:
             self.enqueue_after(key, left_s)
             return stored

@@ -4,7 +4,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from scheduler.cluster.resources import PODS, Resource
+from scheduler.cluster.resources import Resource
 from scheduler.cluster.store import Change, Store, Stored
 
 Json = dict[str, Any]
@@ -94,60 +94,66 @@ class PodGroup:
         members: all of them, by name.
         active: those neither finished nor being deleted.
         tracked: those no longer active that a Job has not counted yet.
-        num_ready: active ones that are ready.
-        num_terminating: being deleted and not finished.
     """
 
-    __slots__ = ("active", "members", "num_ready", "num_terminating", "tracked")
+    __slots__ = ("_ready", "_terminating", "active", "members", "tracked")
 
     def __init__(self) -> None:
         self.members: dict[str, Stored] = {}
         self.active: dict[str, Stored] = {}
         self.tracked: dict[str, Stored] = {}
-        self.num_ready = 0
-        self.num_terminating = 0
+        self._ready: set[str] = set()
+        self._terminating: set[str] = set()
+
+    @property
+    def num_ready(self) -> int:
+        """Active pods that are ready."""
+        return len(self._ready)
+
+    @property
+    def num_terminating(self) -> int:
+        """Pods that are being deleted and have not finished."""
+        return len(self._terminating)
 
     def put(self, pod: Stored) -> None:
         """Add a pod or replace its earlier state."""
-        self.discard(pod.name)
-        self.members[pod.name] = pod
+        name = pod.name
+        self.discard(name)
+        self.members[name] = pod
         if is_active(pod):
-            self.active[pod.name] = pod
-            self.num_ready += is_ready(pod)
+            self.active[name] = pod
+            if is_ready(pod):
+                self._ready.add(name)
             return
-        self.num_terminating += not is_finished(pod)
+        if not is_finished(pod):
+            self._terminating.add(name)
         if JOB_TRACKING in (pod.obj["metadata"].get("finalizers") or ()):
-            self.tracked[pod.name] = pod
+            self.tracked[name] = pod
 
     def discard(self, name: str) -> None:
         """Remove a pod, if it is there."""
-        pod = self.members.pop(name, None)
-        if pod is None:
-            return
-        self.tracked.pop(name, None)
-        if self.active.pop(name, None) is not None:
-            self.num_ready -= is_ready(pod)
-        else:
-            self.num_terminating -= not is_finished(pod)
+        if self.members.pop(name, None) is not None:
+            self.tracked.pop(name, None)
+            self.active.pop(name, None)
+            self._ready.discard(name)
+            self._terminating.discard(name)
 
 
 _NOBODY = PodGroup()
 
 
 class OwnedPods:
-    """Pods by the uid of their managing controller, and those without one by namespace.
+    """Pods by the uid of their managing controller, and those without one by namespace."""
 
-    Args:
-        store: whose pods are indexed.
-    """
-
-    def __init__(self, store: Store) -> None:
+    def __init__(self) -> None:
         self._groups: dict[str, PodGroup] = {}
         self._orphans: dict[str, dict[str, Stored]] = {}
         self._listeners: dict[str, list[OnOwnedPod]] = {}
         self._orphan_listeners: list[Callable[[Stored], None]] = []
-        for stored in store.collection(PODS.stored_in):
-            self._add(stored, controller_reference(stored.obj))
+
+    def add(self, pod: Stored) -> None:
+        """Take in a pod that exists at the start."""
+        self._add(pod, controller_reference(pod.obj))
 
     def on_change(self, kind: str, listener: OnOwnedPod) -> None:
         """Call ``listener`` with each change of a pod of such an owner, and the reference to it."""

@@ -2,24 +2,17 @@
 
 from collections.abc import Callable
 
-from scheduler.cluster.resources import PODS
-from scheduler.cluster.store import Change, Store, Stored
+from scheduler.cluster.store import Change, Stored
 
 OnPod = Callable[[Change], None]
 
 
 class PodsByNode:
-    """Pods by ``spec.nodeName``; kept up to date by :meth:`see`.
+    """Pods by ``spec.nodeName``; kept up to date by :meth:`see`."""
 
-    Args:
-        store: whose pods are indexed.
-    """
-
-    def __init__(self, store: Store) -> None:
+    def __init__(self) -> None:
         self._by_node: dict[str, dict[tuple[str, str], Stored]] = {}
         self._listeners: list[OnPod] = []
-        for stored in store.collection(PODS.stored_in):
-            self._add(stored)
 
     def on_change(self, listener: OnPod) -> None:
         """Call ``listener`` with each change of a bound pod."""
@@ -37,11 +30,12 @@ class PodsByNode:
             if not pods:
                 self._by_node.pop(node_name, None)
         else:
-            self._add(current)
+            self.add(current)
         for listener in self._listeners:
             listener(change)
 
-    def _add(self, stored: Stored) -> None:
+    def add(self, stored: Stored) -> None:
+        """Take in a pod, if it is bound."""
         node_name = stored.obj["spec"].get("nodeName")
         if node_name:
             pods = self._by_node.setdefault(node_name, {})

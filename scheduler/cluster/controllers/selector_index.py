@@ -47,9 +47,11 @@ class SelectorIndex:
 
     def selecting(self, namespace: str, labels: dict[str, str]) -> list[str]:
         """The names of a namespace's objects that select ``labels``."""
-        found = []
+        found: list[str] = []
         for anchor in (None, *labels.items()):
-            for name in self._names.get((namespace, anchor), ()):
-                if match_label_selector(self._entries[namespace, name].selector, labels):
-                    found.append(name)
+            found += [
+                name
+                for name in self._names.get((namespace, anchor), ())
+                if match_label_selector(self._entries[namespace, name].selector, labels)
+            ]
         return found

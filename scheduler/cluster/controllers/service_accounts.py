@@ -3,6 +3,7 @@
 from typing import Any
 
 from scheduler.cluster.controllers.reconciler import Key, Reconciler, key_of
+from scheduler.cluster.controllers.shared import Shared
 from scheduler.cluster.resources import CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS, Resource
 from scheduler.cluster.store import Change
 
@@ -14,7 +15,9 @@ _AUTHORITY = "kube-root-ca.crt"
 class ServiceAccountController(Reconciler):
     """Keeps ServiceAccount ``default`` and ConfigMap ``kube-root-ca.crt`` in every namespace."""
 
-    authority_pem = ""
+    def __init__(self, shared: Shared, authority_pem: str = "") -> None:
+        super().__init__(shared)
+        self._authority_pem = authority_pem
 
     def follow(self) -> None:
         """Follow namespaces, and the two objects should they be deleted."""
@@ -33,7 +36,7 @@ class ServiceAccountController(Reconciler):
         if namespace is None or namespace.obj["metadata"].get("deletionTimestamp"):
             return
         self._make(SERVICE_ACCOUNTS, key.name, {"metadata": {"name": "default"}})
-        data = {"ca.crt": self.authority_pem}
+        data = {"ca.crt": self._authority_pem}
         self._make(CONFIG_MAPS, key.name, {"metadata": {"name": _AUTHORITY}, "data": data})
 
     def _make(self, resource: Resource, namespace: str, obj: Json) -> None:
