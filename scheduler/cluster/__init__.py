@@ -12,7 +12,10 @@ How it is made, from the inside out:
 - ``endpoints``, ``listing`` and ``watch`` turn requests into registry calls and stored bytes into
   answers (``formats``, ``table``); ``server`` adds HTTP, TLS and ``faults``.
 - ``access`` is the gate in front: ``users`` by their tokens, and roles (``rbac``) where wanted.
-- ``kubelet`` runs bound pods or refuses what a node cannot hold; ``controllers`` run workloads.
+- ``kubelet`` runs bound pods or refuses what a node cannot hold (``node_load``), and behaves as the
+  node's annotations say (``node_state``); ``controllers`` do the work of kube-controller-manager.
+- ``loading`` starts a cluster from the objects of another one (``dump_reader``), ``saving`` writes
+  them to a file; ``node_file`` describes nodes that do not exist anywhere.
 - ``embedded`` puts it together.
 
 Invariants.
@@ -29,7 +32,7 @@ Behaviour follows what was observed on kube-apiserver v1.36. The tests of those 
 a real API server too.
 
 Not served: server-side apply (415), protobuf answers (406), field validation beyond what scheduling
-needs, custom resources, NoExecute eviction, and the finalizers that protect volumes in use.
+needs, and custom resources.
 
 Rejected: etcd and kube-apiserver as child processes (binaries a user may not have, though the tests
 run against them where they are at hand), and an in-process fake client (it would leave the HTTP
@@ -38,25 +41,35 @@ path, where most surprises live, untested).
 Callers: ``scheduler.cli`` and tests. This room knows nothing of scheduling.
 """
 
+from scheduler.cluster.dump_reader import DumpError, read_dump
 from scheduler.cluster.embedded import ClusterOptions, EmbeddedCluster, run_cluster
 from scheduler.cluster.faults import FaultRule, Faults
 from scheduler.cluster.kubeconfig import write_kubeconfig
 from scheduler.cluster.kubelet import KubeletOptions
+from scheduler.cluster.node_file import read_node_file
 from scheduler.cluster.nodes import benchmark_nodes, make_node, sample_nodes
+from scheduler.cluster.resources import RESOURCES, Resource
+from scheduler.cluster.saving import write_items
 from scheduler.cluster.users import User, parse_token_file, service_account_user
 
 __all__ = [
+    "RESOURCES",
     "ClusterOptions",
+    "DumpError",
     "EmbeddedCluster",
     "FaultRule",
     "Faults",
     "KubeletOptions",
+    "Resource",
     "User",
     "benchmark_nodes",
     "make_node",
     "parse_token_file",
+    "read_dump",
+    "read_node_file",
     "run_cluster",
     "sample_nodes",
     "service_account_user",
+    "write_items",
     "write_kubeconfig",
 ]

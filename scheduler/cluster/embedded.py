@@ -128,6 +128,11 @@ class EmbeddedCluster:
         """Where the API server listens."""
         return self.server.url
 
+    @property
+    def num_nodes(self) -> int:
+        """How many nodes there are."""
+        return len(self.store.collection(NODES.stored_in))
+
     def write_kubeconfig(self, path: str | Path) -> Path:
         """Write a kubeconfig for this cluster; returns its path."""
         options = self.options

@@ -18,6 +18,7 @@ import structlog
 
 from scheduler.api import InvalidObject, Node, SelectorError, decode_object, decode_pod
 from scheduler.cluster.claim_waits import ClaimWaits
+from scheduler.cluster.csi_nodes import csi_node_for
 from scheduler.cluster.deletion import DeleteOptions
 from scheduler.cluster.node_heartbeat import is_alive, reported_conditions
 from scheduler.cluster.node_load import NodeLoad, Refusal
@@ -30,7 +31,7 @@ from scheduler.cluster.pod_status import (
     succeeded_status,
 )
 from scheduler.cluster.registry import Registry, editable
-from scheduler.cluster.resources import NODES, PERSISTENT_VOLUME_CLAIMS, PODS
+from scheduler.cluster.resources import CSI_NODES, NODES, PERSISTENT_VOLUME_CLAIMS, PODS
 from scheduler.cluster.store import Change, Stored
 from scheduler.cluster.timers import LoopTimers, Timer, Timers
 
@@ -204,6 +205,7 @@ class Kubelet:
             self._dead.add(name)
             return
         self._report(stored, behaviour, before)
+        self._register_drivers(stored)
         if name in self._dead:
             self._dead.discard(name)
             self._catch_up(name)
@@ -242,6 +244,17 @@ class Kubelet:
             self._registry.change_status(
                 NODES, "", stored.name, lambda node: {**node["status"], "conditions": conditions}
             )
+
+    def _register_drivers(self, stored: Stored) -> None:
+        """Keep the CSINode of a node that says which drivers it has."""
+        wanted = csi_node_for(stored)
+        if wanted is None:
+            return
+        known = self._store.get(CSI_NODES.stored_in, "", stored.name)
+        if known is None:
+            self._registry.create(CSI_NODES, "", wanted)
+        elif known.obj["spec"] != wanted["spec"]:
+            self._registry.replace(CSI_NODES, known, {**editable(known), "spec": wanted["spec"]})
 
     def _catch_up(self, node_name: str) -> None:
         """A node is back: its pods are ready again, and those that were to stop do so."""

@@ -16,6 +16,9 @@ The others are numbers:
 - ``stowage/pod-start-seconds``: how long pods take from admission to Running.
 - ``stowage/pod-failure-rate``: 0 to 1, the share of pods that fail instead of running.
 - ``stowage/job-run-seconds``: how long pods of Jobs run.
+
+``stowage/csi-drivers`` lists CSI drivers, each with the number of volumes it can attach:
+``disk.example.com=25,nfs.example.com``. The node's CSINode says so.
 """
 
 import contextlib

@@ -15,9 +15,11 @@ and zones of node eviction, and Events about single pods of workloads.
 
 from dataclasses import dataclass
 
+from scheduler.cluster.controllers.attachment import AttachmentController
 from scheduler.cluster.controllers.daemon_set import DaemonSetController
 from scheduler.cluster.controllers.deployment import DeploymentController
 from scheduler.cluster.controllers.disruption import DisruptionController
+from scheduler.cluster.controllers.ephemeral_volume import EphemeralVolumeController
 from scheduler.cluster.controllers.garbage_collector import GarbageCollector
 from scheduler.cluster.controllers.job import JobController
 from scheduler.cluster.controllers.namespace import NamespaceController
@@ -26,6 +28,7 @@ from scheduler.cluster.controllers.node_lifecycle import (
     NodeLifecycleController,
 )
 from scheduler.cluster.controllers.pod_garbage import PodGarbageCollector
+from scheduler.cluster.controllers.provisioner import ProvisionerController
 from scheduler.cluster.controllers.reconciler import Reconciler
 from scheduler.cluster.controllers.replica_set import (
     ReplicaSetController,
@@ -36,6 +39,7 @@ from scheduler.cluster.controllers.shared import Shared
 from scheduler.cluster.controllers.stateful_set import StatefulSetController
 from scheduler.cluster.controllers.taint_eviction import TaintEvictionController
 from scheduler.cluster.controllers.volume import VolumeController
+from scheduler.cluster.controllers.volume_protection import VolumeProtectionController
 
 CONTROLLERS: tuple[type[Reconciler], ...] = (
     DeploymentController,
@@ -50,6 +54,10 @@ CONTROLLERS: tuple[type[Reconciler], ...] = (
     PodGarbageCollector,
     DisruptionController,
     VolumeController,
+    ProvisionerController,
+    VolumeProtectionController,
+    AttachmentController,
+    EphemeralVolumeController,
 )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from scheduler.cluster.controllers.ownership import owner_reference
 from scheduler.cluster.controllers.shared import Shared
-from scheduler.cluster.controllers.template_revision import content_hash
+from scheduler.cluster.controllers.template_revision import content_hash, same_template
 from scheduler.cluster.deletion import DeleteOptions
 from scheduler.cluster.registry import editable
 from scheduler.cluster.resources import CONTROLLER_REVISIONS, Resource
@@ -101,13 +101,9 @@ def revision_hash(revision: Stored, owner: Stored) -> str:
 
 
 def _equal(one: Json, other: Json) -> bool:
-    return bool(_pruned(one) == _pruned(other))
+    return same_template(_template(one), _template(other))
 
 
-def _pruned(value: Any) -> Any:
-    """Without nulls, which Go's encoder writes for unset creation times."""
-    if isinstance(value, dict):
-        return {key: _pruned(inner) for key, inner in value.items() if inner is not None}
-    if isinstance(value, list):
-        return [_pruned(inner) for inner in value]
-    return value
+def _template(data: Json) -> Json:
+    template = (data.get("spec") or {}).get("template") or {}
+    return {key: value for key, value in template.items() if key != "$patch"}

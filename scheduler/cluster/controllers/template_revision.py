@@ -15,6 +15,10 @@ REVISION_HISTORY = "deployment.kubernetes.io/revision-history"
 DESIRED_REPLICAS = "deployment.kubernetes.io/desired-replicas"
 MAX_REPLICAS = "deployment.kubernetes.io/max-replicas"
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_NO_TEMPLATE = frozenset(("creationTimestamp", "generation"))
+_OFF_IF_ABSENT = frozenset(
+    ("stdin", "stdinOnce", "tty", "hostNetwork", "hostPID", "hostIPC", "readOnly")
+)
 _NOT_COPIED = frozenset((_LAST_APPLIED, REVISION, REVISION_HISTORY, DESIRED_REPLICAS, MAX_REPLICAS))
 
 
@@ -27,15 +31,26 @@ def content_hash(content: Json, salt: int = 0) -> str:
 
 
 def same_template(one: Json, other: Json) -> bool:
-    """Whether two pod templates are equal but for the label that carries the hash."""
-    return _without_hash(one) == _without_hash(other)
+    """Whether two pod templates mean the same but for the label that carries the hash."""
+    return bool(_meaning(_without_hash(one)) == _meaning(_without_hash(other)))
+
+
+def _meaning(value: Any) -> Any:
+    """Without what clients may write out or leave out: nulls, and flags that are off."""
+    if isinstance(value, dict):
+        return {
+            key: _meaning(inner)
+            for key, inner in value.items()
+            if inner is not None and not (inner is False and key in _OFF_IF_ABSENT)
+        }
+    return [_meaning(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _without_hash(template: Json) -> Json:
     metadata = template.get("metadata") or {}
     labels = dict(metadata.get("labels") or {})
     labels.pop(HASH_LABEL, None)
-    rest = {key: value for key, value in metadata.items() if key != "creationTimestamp"}
+    rest = {key: value for key, value in metadata.items() if key not in _NO_TEMPLATE}
     return {**template, "metadata": {**rest, "labels": labels}}
 
 
