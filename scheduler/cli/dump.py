@@ -49,7 +49,9 @@ def dump(file: Target, kubeconfig: Kubeconfig = None, secrets: Secrets = False) 
     from scheduler.cluster import RESOURCES, write_items  # noqa: PLC0415
 
     console = Console(stderr=True, highlight=False)
-    seen: dict[str, Resource] = {found.stored_in: found for found in reversed(RESOURCES)}
+    seen: dict[str, Resource] = {}
+    for resource in RESOURCES:  # of two that show the same objects, the first
+        seen.setdefault(resource.stored_in, resource)
     if not secrets:
         del seen["secrets"]
     try:

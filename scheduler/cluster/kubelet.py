@@ -201,7 +201,7 @@ class Kubelet:
             return
         before = self._behaviours.get(name)
         behaviour = self._behave(stored, before)
-        if not is_alive(stored.obj, behaviour):
+        if not is_alive(stored.obj, behaviour, before):
             self._dead.add(name)
             return
         self._report(stored, behaviour, before)

@@ -2,7 +2,13 @@
 
 from typing import Any
 
-from scheduler.cluster.node_state import NOT_READY, PRESSURES, RUNNING, NodeBehaviour
+from scheduler.cluster.node_state import (
+    NOT_READY,
+    PRESSURES,
+    RUNNING,
+    STOPPED,
+    NodeBehaviour,
+)
 from scheduler.cluster.nodes import node_conditions
 
 Json = dict[str, Any]
@@ -16,14 +22,16 @@ _PRESSED = {
 _REPORTED = frozenset(("Ready", *_PRESSED))
 
 
-def is_alive(node: Json, behaviour: NodeBehaviour) -> bool:
+def is_alive(node: Json, behaviour: NodeBehaviour, before: NodeBehaviour | None) -> bool:
     """Whether a kubelet stand-in runs the node.
 
-    A node that is Unknown was given up by whoever watched it, here or where it was loaded from; it
-    is alive again once it is told to run.
+    A node that is Unknown although it was not stopped here was given up where it was loaded from;
+    it is alive once it is told to run.
     """
-    if "stopped" in behaviour.words:
+    if STOPPED in behaviour.words:
         return False
+    if before is not None and STOPPED in before.words:
+        return True
     ready = next((found for found in _conditions(node) if found.get("type") == "Ready"), {})
     return ready.get("status") != "Unknown" or RUNNING in behaviour.words
 

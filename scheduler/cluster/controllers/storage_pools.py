@@ -109,7 +109,7 @@ class StoragePools:
         if total is None:
             return
         name = _object_name(storage_class, segment)
-        left = str(max(0, self._left(storage_class, segment, total)))
+        left = _quantity(max(0, self._left(storage_class, segment, total)))
         known = self._registry.store.get(CSI_STORAGE_CAPACITIES.stored_in, _NAMESPACE, name)
         if known is not None:
             obj = editable(known)
@@ -131,6 +131,14 @@ def _key(segment: Segment) -> _SegmentKey:
 
 def _object_name(storage_class: Stored, segment: Segment) -> str:
     return f"csisc-{content_hash({'class': storage_class.name, 'segment': segment})}"
+
+
+def _quantity(num_bytes: int) -> str:
+    """The shortest exact quantity of bytes."""
+    for suffix, power in (("Ti", 40), ("Gi", 30), ("Mi", 20), ("Ki", 10)):
+        if num_bytes and num_bytes % 2**power == 0:
+            return f"{num_bytes // 2**power}{suffix}"
+    return str(num_bytes)
 
 
 def _size(storage_class: Stored) -> int | None:

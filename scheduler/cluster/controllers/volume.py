@@ -64,7 +64,8 @@ class VolumeController(Reconciler):
         if claim:
             self.enqueue(Key(claim.get("namespace", ""), claim.get("name", "")))
         elif change.type != "DELETED":
-            for key in self._index.pending_claims(class_of(volume.obj)):
+            class_name = class_of(volume.obj)
+            for key in self._index.naming(volume.name) + self._index.pending_claims(class_name):
                 self.enqueue(Key(*key))
 
     def _on_class(self, change: Change) -> None:

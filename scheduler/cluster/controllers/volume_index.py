@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from scheduler.cluster.controllers.volume_fit import class_of
+from scheduler.cluster.controllers.volume_fit import BIND_COMPLETED, annotation, class_of
 from scheduler.cluster.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
 from scheduler.cluster.store import Change, Store, Stored
 
@@ -21,6 +21,7 @@ class VolumeIndex:
         self._free: dict[str, dict[str, Stored]] = {}
         self._reserved: dict[ClaimKey, dict[str, None]] = {}
         self._pending: dict[str, dict[ClaimKey, None]] = {}
+        self._naming: dict[str, dict[ClaimKey, None]] = {}
         for volume in store.collection(PERSISTENT_VOLUMES.stored_in):
             self._add_volume(volume)
         for claim in store.collection(PERSISTENT_VOLUME_CLAIMS.stored_in):
@@ -37,6 +38,8 @@ class VolumeIndex:
     def see_claim(self, change: Change) -> None:
         """Take a claim's change into the index."""
         for gone in filter(None, (change.previous, change.current)):
+            named = gone.obj["spec"].get("volumeName") or ""
+            self._naming.get(named, {}).pop((gone.namespace, gone.name), None)
             self._pending.get(class_of(gone.obj), {}).pop((gone.namespace, gone.name), None)
         if change.type != "DELETED":
             self._add_claim(change.current)
@@ -48,9 +51,11 @@ class VolumeIndex:
             self._free.setdefault(class_of(volume.obj), {})[volume.name] = volume
 
     def _add_claim(self, claim: Stored) -> None:
-        if not claim.obj["spec"].get("volumeName"):
-            pending = self._pending.setdefault(class_of(claim.obj), {})
-            pending[claim.namespace, claim.name] = None
+        key, named = (claim.namespace, claim.name), claim.obj["spec"].get("volumeName")
+        if not named:
+            self._pending.setdefault(class_of(claim.obj), {})[key] = None
+        elif not annotation(claim.obj, BIND_COMPLETED):
+            self._naming.setdefault(named, {})[key] = None
 
     def free_volumes(self, class_name: str) -> list[Stored]:
         """Volumes of a class that no claim has."""
@@ -59,6 +64,10 @@ class VolumeIndex:
     def reserved_for(self, namespace: str, name: str) -> list[str]:
         """Names of the volumes whose ``claimRef`` names a claim."""
         return list(self._reserved.get((namespace, name), ()))
+
+    def naming(self, volume_name: str) -> list[ClaimKey]:
+        """Unbound claims that ask for a volume by its name."""
+        return list(self._naming.get(volume_name, ()))
 
     def pending_claims(self, class_name: str) -> list[ClaimKey]:
         """Claims of a class that have no volume."""
