@@ -34,6 +34,7 @@ from scheduler.cluster.controllers.replica_set import (
     ReplicaSetController,
     ReplicationControllerController,
 )
+from scheduler.cluster.controllers.role_aggregation import RoleAggregationController
 from scheduler.cluster.controllers.service_accounts import ServiceAccountController
 from scheduler.cluster.controllers.shared import Shared
 from scheduler.cluster.controllers.stateful_set import StatefulSetController
@@ -58,6 +59,7 @@ CONTROLLERS: tuple[type[Reconciler], ...] = (
     VolumeProtectionController,
     AttachmentController,
     EphemeralVolumeController,
+    RoleAggregationController,
 )
 
 
