@@ -1,6 +1,7 @@
 """The whole cluster in one object: API server, kubelet stand-in and controllers."""
 
 import asyncio
+import gc
 import signal
 import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -146,6 +147,13 @@ class EmbeddedCluster:
             OSError: the address is taken or not ours, or a dump cannot be read.
             DumpError: a dump holds something else.
         """
+        gc.disable()  # what is made or loaded now stays; looking for garbage in it is in vain
+        try:
+            await self._start()
+        finally:
+            gc.enable()
+
+    async def _start(self) -> None:
         self._make_first_objects()
         await self.server.start()
         if self.options.with_kubelet:

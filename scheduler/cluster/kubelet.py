@@ -109,8 +109,7 @@ class Kubelet:
         for stored in self._store.collection(NODES.stored_in).items():
             self._see_node(stored)
         pods = self._store.collection(PODS.stored_in).items()
-        bound = [pod for pod in pods if pod.obj["spec"].get("nodeName")]
-        for stored in sorted(bound, key=lambda pod: pod.revision):
+        for stored in sorted(pods, key=lambda pod: pod.revision):
             self._take_over(stored)
         self._unsubscribe = [
             self._store.subscribe(NODES.stored_in, self._on_node),
@@ -291,19 +290,25 @@ class Kubelet:
 
         Only a pod that says itself how long it runs comes to its end.
         """
-        metadata, node_name = stored.obj["metadata"], stored.obj["spec"]["nodeName"]
-        load = self._nodes.get(node_name)
-        if stored.obj["status"].get("phase") not in {"Running", "Unknown"} or load is None:
-            self._later(self._see_pod, stored)
-            return
-        self._pods[metadata["uid"]] = _Admitted(node_name, stored.namespace, stored.name)
         try:
-            load.take(decode_pod(stored.body))
+            pod = decode_pod(stored.body)
+        except InvalidObject as error:
+            log.warning("pod is not run", pod=stored.name, why=str(error))
+            return
+        load = self._nodes.get(pod.spec.node_name)
+        if pod.status.phase not in {"Running", "Unknown"} or load is None:
+            if pod.spec.node_name:
+                self._later(self._see_pod, stored)
+            return
+        metadata = pod.metadata
+        self._pods[metadata.uid] = _Admitted(pod.spec.node_name, stored.namespace, stored.name)
+        try:
+            load.take(pod)
         except (InvalidObject, SelectorError) as error:
             log.warning("what a pod takes is not known", pod=stored.name, why=str(error))
-        if RUN_SECONDS_ANNOTATION in (metadata.get("annotations") or {}):
+        if RUN_SECONDS_ANNOTATION in metadata.annotations:
             self._plan_end(stored)
-        if metadata.get("deletionTimestamp"):
+        if metadata.deletion_timestamp:
             self._later(self._stop_pod, stored)
 
     def _admit(self, stored: Stored) -> None:

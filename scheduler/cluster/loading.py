@@ -1,6 +1,5 @@
 """Starts a cluster from the objects of another one: names, uids, nodes and statuses are kept."""
 
-import gc
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -60,14 +59,10 @@ def load_files(registry: Registry, paths: Iterable[Path], *, strict: bool = Fals
         ApiError: a manifest is refused.
     """
     loading = _Loading(registry, strict)
-    gc.disable()  # hundreds of thousands of objects come to stay; looking for garbage is in vain
-    try:
-        for path in paths:
-            for position, obj in enumerate(read_dump(path)):
-                loading.take(f"{path}: object {position + 1}", obj)
-        return loading.finish()
-    finally:
-        gc.enable()
+    for path in paths:
+        for position, obj in enumerate(read_dump(path)):
+            loading.take(f"{path}: object {position + 1}", obj)
+    return loading.finish()
 
 
 class _Loading:
