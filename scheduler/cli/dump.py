@@ -12,8 +12,6 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from scheduler.cli.failures import FAILURES
-
 if TYPE_CHECKING:
     from scheduler.cluster import Resource
     from scheduler.operator.api_client import ApiClient
@@ -46,6 +44,7 @@ def dump(file: Target, kubeconfig: Kubeconfig = None, secrets: Secrets = False) 
     [cyan]stowage cluster --from FILE[/cyan] starts from it.
     """
     # The Kubernetes client takes a second to import; --help need not wait for it.
+    from scheduler.cli.failures import FAILURES  # noqa: PLC0415
     from scheduler.cluster import RESOURCES, write_items  # noqa: PLC0415
 
     console = Console(stderr=True, highlight=False)
