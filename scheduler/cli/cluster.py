@@ -210,6 +210,7 @@ def cluster(
     _set_up_logging()
     console = Console(stderr=True, highlight=False)
     try:
+        _check_folder(save)
         made = _nodes(nodes, shape, node_file, is_empty=not from_)
         options = ClusterOptions(
             listen=listen,
@@ -244,6 +245,12 @@ def _set_up_logging() -> None:
         ],
         logger_factory=structlog.WriteLoggerFactory(sys.stderr),
     )
+
+
+def _check_folder(save: Path | None) -> None:
+    """Refuse a file that could not be written in the end."""
+    if save is not None and not save.absolute().parent.is_dir():
+        raise ValueError(f"--save: {save.parent} (expected a folder)")
 
 
 def _nodes(

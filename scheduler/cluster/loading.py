@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from scheduler.cluster.dump_reader import DumpError, read_dump
+from scheduler.cluster.errors import ApiError
 from scheduler.cluster.event_conversion import to_core
 from scheduler.cluster.registry import Registry
 from scheduler.cluster.resources import BY_KIND, EVENTS_V1, NAMESPACES, NODES, Resource
@@ -55,8 +56,8 @@ def load_files(registry: Registry, paths: Iterable[Path], *, strict: bool = Fals
 
     Raises:
         OSError: a file cannot be read.
-        DumpError: an object is none, or, with ``strict``, its kind is not served.
-        ApiError: a manifest is refused.
+        DumpError: an object is none, a manifest is refused, or, with ``strict``, a kind is not
+            served.
     """
     loading = _Loading(registry, strict)
     for path in paths:
@@ -73,7 +74,7 @@ class _Loading:
         self._store = registry.store
         self._strict = strict
         self._report = LoadReport()
-        self._manifests: list[tuple[Resource, Json]] = []
+        self._manifests: list[tuple[str, Resource, Json]] = []
         self._namespaces: dict[str, None] = {}
         self._node_names: Counter[str] = Counter()
 
@@ -89,7 +90,7 @@ class _Loading:
         if resource.namespaced:
             self._namespaces[metadata.setdefault("namespace", "default")] = None
         if not metadata.get("uid"):
-            self._manifests.append((resource, obj))
+            self._manifests.append((where, resource, obj))
             return
         self._take_over(resource, obj)
 
@@ -126,8 +127,11 @@ class _Loading:
         for name in self._namespaces:
             if self._store.get(NAMESPACES.stored_in, "", name) is None:
                 self._registry.create(NAMESPACES, "", {"metadata": {"name": name}})
-        for resource, obj in self._manifests:
-            self._registry.create(resource, obj["metadata"].get("namespace", ""), obj)
+        for where, resource, obj in self._manifests:
+            try:
+                self._registry.create(resource, obj["metadata"].get("namespace", ""), obj)
+            except ApiError as refusal:
+                raise DumpError(f"{where}: {refusal.message}") from refusal
             self._report.loaded[resource.kind] += 1
         self._store.forget_history()
         self._warn_of_missing_nodes()

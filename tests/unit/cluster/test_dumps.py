@@ -110,6 +110,7 @@ def test_what_is_no_dump_is_told(tmp_path: Path, content: str, problem: str) -> 
         ({"apiVersion": "v1", "kind": "Pod"}, "metadata: None"),
         ({"apiVersion": "v1", "kind": "Pod", "metadata": {"uid": "u"}}, "metadata.name of Pod"),
         ({**pod("a"), "spec": 3}, "spec of Pod a: expected an object"),
+        ({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "A"}}, "Node .A. is invalid"),
     ],
 )
 def test_an_object_that_is_none_is_told_with_its_place(
