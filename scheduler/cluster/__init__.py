@@ -20,7 +20,10 @@ How it is made, from the inside out:
   ``faults``.
 - ``access`` is the gate in front: ``users`` by their ``tokens``, acting as others
   (``impersonation``), and roles (``rbac``) where wanted.
-- ``kubelet`` runs bound pods or refuses what a node cannot hold; ``controllers`` run workloads.
+- ``kubelet`` runs bound pods or refuses what a node cannot hold (``node_load``), and behaves as the
+  node's annotations say (``node_state``); ``controllers`` do the work of kube-controller-manager.
+- ``loading`` starts a cluster from the objects of another one (``dump_reader``), ``saving`` writes
+  them to a file; ``node_file`` describes nodes that do not exist anywhere.
 - ``embedded`` puts it together.
 
 Invariants.
@@ -40,8 +43,7 @@ are written to run against a real API server too.
 
 Where it knows less: managedFields of pods, nodes, events and leases begin with their first apply.
 
-Not served: protobuf answers (406), CEL rules and conversion webhooks of custom resources, NoExecute
-eviction, and the finalizers that protect volumes in use.
+Not served: protobuf answers (406), CEL rules and conversion webhooks of custom resources.
 
 Rejected: etcd and kube-apiserver as child processes (binaries a user may not have, though the tests
 run against them where they are at hand), and an in-process fake client (it would leave the HTTP
@@ -50,25 +52,40 @@ path, where most surprises live, untested).
 Callers: ``scheduler.cli`` and tests. This room knows nothing of scheduling.
 """
 
+from scheduler.cluster.catalog import BUILT_IN
+from scheduler.cluster.custom_definitions import is_established, resources_of
+from scheduler.cluster.dump_reader import DumpError, read_dump
 from scheduler.cluster.embedded import ClusterOptions, EmbeddedCluster, run_cluster
 from scheduler.cluster.faults import FaultRule, Faults
 from scheduler.cluster.kubeconfig import write_kubeconfig
 from scheduler.cluster.kubelet import KubeletOptions
+from scheduler.cluster.node_file import read_node_file
 from scheduler.cluster.nodes import benchmark_nodes, make_node, sample_nodes
+from scheduler.cluster.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
+from scheduler.cluster.saving import write_items
 from scheduler.cluster.users import User, parse_token_file, service_account_user
 
 __all__ = [
+    "BUILT_IN",
+    "CUSTOM_RESOURCE_DEFINITIONS",
     "ClusterOptions",
+    "DumpError",
     "EmbeddedCluster",
     "FaultRule",
     "Faults",
     "KubeletOptions",
+    "Resource",
     "User",
     "benchmark_nodes",
+    "is_established",
     "make_node",
     "parse_token_file",
+    "read_dump",
+    "read_node_file",
+    "resources_of",
     "run_cluster",
     "sample_nodes",
     "service_account_user",
+    "write_items",
     "write_kubeconfig",
 ]

@@ -8,10 +8,11 @@ import msgspec
 import yaml
 
 from scheduler.cluster import errors
+from scheduler.cluster.catalog import BY_KIND
 from scheduler.cluster.custom_apply import object_type
 from scheduler.cluster.custom_rules import unknown_field_warnings
 from scheduler.cluster.protobuf import MEDIA_TYPE, decode_protobuf
-from scheduler.cluster.resources import BY_KIND, EVENTS_V1, Resource
+from scheduler.cluster.resources import EVENTS_V1, Resource
 from scheduler.cluster.schema import DecodingError, Problems, Struct, conform, struct_of
 
 Json = dict[str, Any]

@@ -7,6 +7,9 @@ from scheduler.cluster.plain_resources import PLAIN_RESOURCES
 from scheduler.cluster.resources import RESOURCES, Resource
 
 BUILT_IN = (*RESOURCES, *PLAIN_RESOURCES)
+BY_KIND: Mapping[tuple[str, str], Resource] = {
+    (resource.api_version, resource.kind): resource for resource in BUILT_IN
+}
 
 _GROUPS = (
     "",
@@ -41,8 +44,9 @@ class Catalog:
     def __init__(self) -> None:
         self.generation = 0
         self._by_path: dict[_PathKey, Resource] = {_key(found): found for found in BUILT_IN}
-        self._by_kind = {(found.api_version, found.kind): found for found in BUILT_IN}
+        self._by_kind = dict(BY_KIND)
         self._custom: dict[str, tuple[Resource, ...]] = {}
+        self._announced: set[str] = set()
         self._listeners: list[Callable[[Resource], None]] = []
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
@@ -62,7 +66,10 @@ class Catalog:
 
     def collections(self) -> list[Resource]:
         """One resource for each of the store's collections."""
-        return list({found.stored_in: found for found in self}.values())
+        found: dict[str, Resource] = {}
+        for resource in self:  # of two that show the same objects, the first
+            found.setdefault(resource.stored_in, resource)
+        return list(found.values())
 
     def follow_collections(self, listener: Callable[[Resource], None]) -> None:
         """Call ``listener`` with one resource of each collection that is added from now on."""
@@ -81,7 +88,8 @@ class Catalog:
             self._by_path[_key(resource)] = resource
             self._by_kind[resource.api_version, resource.kind] = resource
         self.generation += 1
-        if served and not before:
+        if served and served[0].stored_in not in self._announced:
+            self._announced.add(served[0].stored_in)
             for listener in self._listeners:
                 listener(served[0])
 

@@ -25,7 +25,6 @@ POD_TEMPLATES = Resource("", "v1", "PodTemplate", "podtemplates", has_generation
 RESOURCE_QUOTAS = Resource(
     "", "v1", "ResourceQuota", "resourcequotas", short_names=("quota",), subresources=_STATUS
 )
-CONTROLLER_REVISIONS = Resource("apps", "v1", "ControllerRevision", "controllerrevisions")
 HORIZONTAL_POD_AUTOSCALERS = Resource(
     "autoscaling",
     "v2",
@@ -116,7 +115,6 @@ PLAIN_RESOURCES = (
     LIMIT_RANGES,
     POD_TEMPLATES,
     RESOURCE_QUOTAS,
-    CONTROLLER_REVISIONS,
     HORIZONTAL_POD_AUTOSCALERS,
     CRON_JOBS,
     INGRESSES,

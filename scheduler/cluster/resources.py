@@ -1,6 +1,5 @@
 """The kinds this cluster serves, and how each is addressed, stored and changed."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -229,6 +228,7 @@ DAEMON_SETS = Resource(
     subresources=("status",),
     has_generation=True,
 )
+CONTROLLER_REVISIONS = Resource("apps", "v1", "ControllerRevision", "controllerrevisions")
 JOBS = Resource(
     "batch",
     "v1",
@@ -328,6 +328,7 @@ RESOURCES: tuple[Resource, ...] = (
     REPLICA_SETS,
     STATEFUL_SETS,
     DAEMON_SETS,
+    CONTROLLER_REVISIONS,
     JOBS,
     LEASES,
     PRIORITY_CLASSES,
@@ -343,7 +344,3 @@ RESOURCES: tuple[Resource, ...] = (
     CLUSTER_ROLES,
     CLUSTER_ROLE_BINDINGS,
 )
-
-BY_KIND: Mapping[tuple[str, str], Resource] = {
-    (resource.api_version, resource.kind): resource for resource in RESOURCES
-}

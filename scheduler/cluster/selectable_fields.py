@@ -22,6 +22,8 @@ _PATHS: Mapping[str, Mapping[str, Path]] = {
     "nodes": {"spec.unschedulable": ("spec", "unschedulable")},
     "namespaces": {"status.phase": ("status", "phase")},
     "secrets": {"type": ("type",)},
+    "services": {"spec.clusterIP": ("spec", "clusterIP"), "spec.type": ("spec", "type")},
+    "replicationcontrollers": {"status.replicas": ("status", "replicas")},
     "jobs.batch": {"status.successful": ("status", "succeeded")},
     "events": {
         **{
@@ -46,6 +48,11 @@ def field_position(collection: str, field: str) -> int | None:
     """Where in :func:`field_values` a field is found; ``None`` if objects have no such field."""
     path = _PATHS.get(collection, {}).get(field)
     return None if path is None else _PATHS_READ[collection].index(path)
+
+
+def has_fields(collection: str) -> bool:
+    """Whether objects can be selected by more than name and namespace."""
+    return collection in _PATHS
 
 
 def field_values(collection: str, obj: Json) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from scheduler.api import (
     LabelSelector,
@@ -14,8 +14,9 @@ from scheduler.api import (
 from scheduler.api.decode import convert_object
 from scheduler.api.selector_syntax import FieldRequirement
 from scheduler.cluster.errors import bad_request
+from scheduler.cluster.json_path import compile_path
 from scheduler.cluster.resources import Resource
-from scheduler.cluster.selectable_fields import field_position
+from scheduler.cluster.selectable_fields import field_position, has_fields
 from scheduler.cluster.stored import Stored
 
 Json = dict[str, Any]
@@ -48,22 +49,49 @@ def match_label_selector(selector: Json | None, labels: Mapping[str, str]) -> bo
     return compiled.matches(labels)
 
 
+class _Fields(NamedTuple):
+    """Which fields a kind can be selected by.
+
+    Args:
+        collection: where its objects are.
+        namespaced: they can be selected by namespace.
+        paths: the selectable fields of a custom kind; ``None`` for any other.
+    """
+
+    collection: str
+    namespaced: bool
+    paths: tuple[str, ...] | None
+
+    def refusal(self, field: str) -> str:
+        """What is said of another field; not every kind says it in the same words."""
+        if self.collection == "jobs.batch":
+            return f'field label "{field}" not supported for batchv1.Job'
+        if self.paths is not None or has_fields(self.collection):
+            return f"field label not supported: {field}"
+        return (
+            f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"'
+        )
+
+
 def field_test(text: str, resource: Resource) -> FieldTest | None:
     """Compile a field selector of ``resource``; ``None`` selects everything.
 
     Raises:
         ApiError: 400, it cannot be parsed or names a field the resource does not index.
     """
-    return _field_tests(text, resource.stored_in, resource.namespaced) if text else None
+    if not text:
+        return None
+    paths = resource.custom.selectable_fields if resource.custom is not None else None
+    return _field_tests(text, _Fields(resource.stored_in, resource.namespaced, paths))
 
 
 @lru_cache(maxsize=512)
-def _field_tests(text: str, collection: str, namespaced: bool) -> FieldTest | None:
+def _field_tests(text: str, fields: _Fields) -> FieldTest | None:
     try:
         requirements = parse_field_selector(text).requirements
     except SelectorError as error:
         raise bad_request(str(error)) from error
-    tests = [_field_test(requirement, collection, namespaced) for requirement in requirements]
+    tests = [_field_test(requirement, fields) for requirement in requirements]
     if not tests:
         return None
     if len(tests) == 1:
@@ -71,13 +99,22 @@ def _field_tests(text: str, collection: str, namespaced: bool) -> FieldTest | No
     return lambda stored: all(test(stored) for test in tests)
 
 
-def _field_test(requirement: FieldRequirement, collection: str, namespaced: bool) -> FieldTest:
+def _field_test(requirement: FieldRequirement, fields: _Fields) -> FieldTest:
     field, value, equals = requirement.field, requirement.value, requirement.equals
     if field == "metadata.name":
         return lambda stored: (stored.name == value) is equals
-    if field == "metadata.namespace" and namespaced:
+    if field == "metadata.namespace" and fields.namespaced:
         return lambda stored: (stored.namespace == value) is equals
-    position = field_position(collection, field)
+    if f".{field}" in (fields.paths or ()):
+        read = compile_path(f".{field}")
+        return lambda stored: (_text(read(stored.obj)) == value) is equals
+    position = field_position(fields.collection, field)
     if position is None:
-        raise bad_request(f"field label not supported: {field}")
+        raise bad_request(fields.refusal(field))
     return lambda stored: (stored.fields[position] == value) is equals
+
+
+def _text(found: list[Any]) -> str:
+    """A field as selectors compare it."""
+    value = found[0] if found else ""
+    return str(value).lower() if isinstance(value, bool) else str(value)

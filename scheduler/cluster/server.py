@@ -273,13 +273,18 @@ async def _body(request: web.BaseRequest) -> bytes:
         raise errors.ApiError(408, "Timeout", "the rest of the body did not arrive") from error
 
 
+class _Request(web.BaseRequest):
+    """A request whose answers do not tell which library serves them."""
+
+    async def _prepare_hook(self, response: web.StreamResponse) -> None:
+        response.headers.pop("Server", None)
+
+
 def _make_request(
     message: Any, payload: Any, protocol: Any, writer: Any, task: "asyncio.Task[None]"
 ) -> web.BaseRequest:
     loop = asyncio.get_running_loop()
-    return web.BaseRequest(
-        message, payload, protocol, writer, task, loop, client_max_size=MAX_BODY_BYTES
-    )
+    return _Request(message, payload, protocol, writer, task, loop, client_max_size=MAX_BODY_BYTES)
 
 
 async def _response(request: web.BaseRequest, answer: Answer) -> web.Response:

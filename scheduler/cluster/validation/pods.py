@@ -174,11 +174,16 @@ def _validate_whole(spec: Json) -> list[FieldError]:
     return found
 
 
-def validate_template(template: Json, path: str) -> list[FieldError]:
-    """Errors of a pod template."""
+def validate_template_metadata(template: Json, path: str) -> list[FieldError]:
+    """Errors of a pod template's labels and annotations."""
     metadata = template.get("metadata") or {}
     found = validate_labels(metadata.get("labels") or {}, f"{path}.labels")
-    found += validate_annotations(metadata.get("annotations") or {}, f"{path}.annotations")
+    return found + validate_annotations(metadata.get("annotations") or {}, f"{path}.annotations")
+
+
+def validate_template(template: Json, path: str) -> list[FieldError]:
+    """Errors of a pod template."""
+    found = validate_template_metadata(template, path)
     found += validate_pod_spec(template.get("spec") or {}, f"{path}.spec")
     if (template.get("spec") or {}).get("ephemeralContainers"):
         detail = "ephemeral containers not allowed in pod template"

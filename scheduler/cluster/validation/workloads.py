@@ -10,7 +10,7 @@ from scheduler.cluster.errors import (
     unsupported_value,
 )
 from scheduler.cluster.selectors import match_label_selector
-from scheduler.cluster.validation.pods import validate_template
+from scheduler.cluster.validation.pods import validate_template, validate_template_metadata
 from scheduler.cluster.validation.selectors import validate_label_selector
 
 Json = dict[str, Any]
@@ -60,7 +60,9 @@ def _validate_template(spec: Json, kind: str) -> list[FieldError]:
     is_empty = not selector or not any(selector.values())
     if not is_empty and not match_label_selector(selector, labels):
         found.append(invalid_value("spec.template.metadata.labels", labels or None, _MISMATCH))
-    found += validate_template(template, "spec.template")
+    # A StatefulSet's volumes are claims still to be made: its pods are checked one by one.
+    check = validate_template_metadata if kind == "StatefulSet" else validate_template
+    found += check(template, "spec.template")
     policy = (template.get("spec") or {}).get("restartPolicy", "Always")
     if policy != "Always":
         found.append(unsupported_value("spec.template.spec.restartPolicy", policy, ("Always",)))

@@ -102,6 +102,7 @@ WIDGET = definition(
     ),
     version("v1beta1", deprecated=True),
 )
+WIDGET["spec"]["versions"][0]["selectableFields"] = [{"jsonPath": ".spec.color"}]
 WIDGET["spec"]["names"] |= {"shortNames": ["wd"], "categories": ["all"]}
 
 
@@ -428,3 +429,15 @@ async def test_definitions_can_be_applied(http: ApiClient) -> None:
     assert (await apply(http, path, made)).status == 201
     assert (await apply(http, path, made)).status == 200
     assert (await http.delete(path)).status == 200
+
+
+async def test_custom_resources_are_selected_by_the_fields_their_definition_names(
+    widgets: ApiClient,
+) -> None:
+    for name, color in (("one", "red"), ("two", "blue")):
+        await widgets.create(WIDGETS, widget(name, color=color))
+    found = (await widgets.get(f"{WIDGETS}?fieldSelector=spec.color=blue")).body["items"]
+    assert [each["metadata"]["name"] for each in found] == ["two"]
+    refused = await widgets.get(f"{WIDGETS}?fieldSelector=spec.size=3")
+    assert refused.status == 400
+    assert "field label not supported: spec.size" in refused.text

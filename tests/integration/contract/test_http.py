@@ -272,3 +272,12 @@ async def test_head_and_options_are_no_verbs(http: ApiClient) -> None:
 async def test_a_node_posted_to_the_wrong_place_is_refused(http: ApiClient) -> None:
     reply = await http.post(PODS, node("misplaced"))
     assert (reply.status, reply.body["reason"]) == (400, "BadRequest")
+
+
+async def test_answers_do_not_tell_what_serves_them(
+    http: ApiClient, shared_server: ApiServerUnderTest
+) -> None:
+    async with raw_session(shared_server) as session:
+        for path in ("/api/v1/namespaces/default", "/api/v1/nodes", "/healthz", "/nothing"):
+            async with session.get(path) as response:
+                assert "Server" not in response.headers

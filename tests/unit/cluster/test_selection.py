@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from scheduler.cluster.errors import ApiError
-from scheduler.cluster.resources import EVENTS_V1, NODES, PODS
+from scheduler.cluster.resources import CONFIG_MAPS, EVENTS_V1, JOBS, NODES, PODS
 from scheduler.cluster.selection import Selection
 from scheduler.cluster.selectors import match_label_selector
 from scheduler.cluster.store import Change, Store, Stored
@@ -74,6 +74,14 @@ def test_a_namespace_limits_namespaced_kinds_only() -> None:
 def test_a_field_that_is_not_indexed_is_refused(field: str) -> None:
     with pytest.raises(ApiError, match=f"field label not supported: {field}"):
         Selection(PODS, field_selector=f"{field}=x")
+
+
+def test_kinds_without_fields_of_their_own_refuse_in_other_words() -> None:
+    known = 'only "metadata.name", "metadata.namespace"'
+    with pytest.raises(ApiError, match=f'"spec.x" is not a known field selector: {known}'):
+        Selection(CONFIG_MAPS, field_selector="spec.x=1")
+    with pytest.raises(ApiError, match=r'field label "spec\.x" not supported'):
+        Selection(JOBS, field_selector="spec.x=1")
 
 
 def test_events_are_selected_by_what_they_are_about_in_either_name() -> None:
