@@ -61,13 +61,14 @@ from scheduler.cluster.kubeconfig import write_kubeconfig
 from scheduler.cluster.kubelet import KubeletOptions
 from scheduler.cluster.node_file import read_node_file
 from scheduler.cluster.nodes import benchmark_nodes, make_node, sample_nodes
-from scheduler.cluster.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
+from scheduler.cluster.resources import CUSTOM_RESOURCE_DEFINITIONS, PODS, Resource
 from scheduler.cluster.saving import write_items
 from scheduler.cluster.users import User, parse_token_file, service_account_user
 
 __all__ = [
     "BUILT_IN",
     "CUSTOM_RESOURCE_DEFINITIONS",
+    "PODS",
     "ClusterOptions",
     "DumpError",
     "EmbeddedCluster",

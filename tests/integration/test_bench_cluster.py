@@ -28,6 +28,8 @@ def test_every_request_is_answered_and_every_event_arrives() -> None:
     assert all(each["per_s_to_slowest"] > 0 for each in result["watches"])
     assert 0 < result["rss_mib"] <= result["peak_rss_mib"]
     assert result["list_mib"] > 0.1
+    assert result["load_s"] > 0
+    assert result["file_mib"] > 0.1
 
 
 def test_the_tables_have_a_row_for_each_measure() -> None:

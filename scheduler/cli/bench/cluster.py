@@ -1,7 +1,7 @@
 """The embedded cluster's own benchmark: what requests, watches and objects cost it.
 
 The server is a process of its own and this one is the client, so CPU time and memory are the
-server's alone. The cluster is filled first: everything is measured with all pods in it.
+server's alone. The cluster starts from a file: everything is measured with all pods in it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import uvloop
 from rich.console import Console
 from rich.markup import escape
 
+from scheduler.cli.bench.cluster_file import write_cluster_file
 from scheduler.cli.bench.cluster_report import print_cluster_result
 from scheduler.cli.bench.cluster_result import ClusterResult, RequestCost, WatchCost
 from scheduler.cli.bench.http_load import (
@@ -31,7 +32,7 @@ from scheduler.cli.bench.http_load import (
     send_all,
 )
 from scheduler.cli.bench.process_cost import cpu_seconds, memory_mib, peak_memory_mib
-from scheduler.cli.bench.workloads import pending_pod, running_pod
+from scheduler.cli.bench.workloads import pending_pod
 from scheduler.cli.cluster import Shape
 from scheduler.cli.failures import FAILURES
 from scheduler.cli.launch import free_port, start_cluster
@@ -44,6 +45,7 @@ EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 STRATEGIC = "application/strategic-merge-patch+json"
 WATCHERS = 5
 _SCHEDULER_NAME = "nobody"
+_LOAD_TIMEOUT_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +71,13 @@ class ClusterBench:
         self._address = address
         self._pid = pid
 
-    async def run(self, start_s: float) -> ClusterResult:
-        """Fill the cluster and measure.
+    async def run(self, load_s: float, file_mib: float) -> ClusterResult:
+        """Measure.
 
         Raises:
             LoadError: the server refused something.
         """
         options = self._options
-        began = time.monotonic()
-        await send_all(self._address, self._fill())
-        fill_s = time.monotonic() - began
         rss_mib = memory_mib(self._pid)
         requests = [await self._requests(kind, made) for kind, made in self._kinds()]
         with LongestWait(self._address, "/api/v1/namespaces/default") as wait:
@@ -89,8 +88,8 @@ class ClusterBench:
         return ClusterResult(
             nodes=options.num_nodes,
             pods=options.num_pods,
-            start_s=round(start_s, 2),
-            fill_s=round(fill_s, 2),
+            load_s=round(load_s, 2),
+            file_mib=round(file_mib, 1),
             rss_mib=round(rss_mib),
             peak_rss_mib=round(peak_memory_mib(self._pid)),
             list_s=round(list_s, 2),
@@ -98,13 +97,6 @@ class ClusterBench:
             longest_wait_ms=round(wait.seconds * 1000, 1),
             requests=tuple(requests),
             watches=tuple(watches),
-        )
-
-    def _fill(self) -> Iterable[bytes]:
-        options = self._options
-        return (
-            self._post(PODS, running_pod("mixed", index, options.num_nodes, _SCHEDULER_NAME))
-            for index in range(options.num_pods)
         )
 
     def _post(self, path: str, body: Json) -> bytes:
@@ -236,20 +228,24 @@ def _event(pod: str) -> Json:
 
 
 async def _run(options: ClusterOptions, processes: ChildProcesses, folder: Path) -> ClusterResult:
+    file = folder / "cluster.json"
+    await write_cluster_file(file, options.num_nodes, options.num_pods, _SCHEDULER_NAME)
     port, began = free_port(), time.monotonic()
     await start_cluster(
         processes,
         folder,
-        options.num_nodes,
+        0,
         Shape.BENCH,
+        f"--from={file}",
         f"--listen=127.0.0.1:{port}",
         f"--watch-history={max(10_000, options.num_requests * 2)}",
         "--no-kubelet",
         "--no-controllers",
+        timeout_s=_LOAD_TIMEOUT_S,
     )
-    start_s = time.monotonic() - began
-    server = processes.children[0]
-    return await ClusterBench(options, Address("127.0.0.1", port), server.pid).run(start_s)
+    load_s = time.monotonic() - began
+    bench = ClusterBench(options, Address("127.0.0.1", port), processes.children[0].pid)
+    return await bench.run(load_s, file.stat().st_size / 2**20)
 
 
 def run_cluster_bench(options: ClusterOptions, console: Console, as_json: bool) -> int:

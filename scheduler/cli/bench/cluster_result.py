@@ -28,8 +28,8 @@ class ClusterResult(msgspec.Struct, frozen=True):
     """All of it.
 
     Attributes:
-        start_s: From the start of the process with its nodes to its kubeconfig.
-        fill_s: Creating the pods over HTTP.
+        load_s: From the start of the process with a file of all nodes and pods to its kubeconfig.
+        file_mib: Size of that file.
         rss_mib: Resident memory with all nodes and pods, before anything else is measured.
         peak_rss_mib: At the end, whatever came in between.
         list_s: All pods in one list.
@@ -39,8 +39,8 @@ class ClusterResult(msgspec.Struct, frozen=True):
 
     nodes: int
     pods: int
-    start_s: float
-    fill_s: float
+    load_s: float
+    file_mib: float
     rss_mib: float
     peak_rss_mib: float
     list_s: float

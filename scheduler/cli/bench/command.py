@@ -73,8 +73,8 @@ def cluster(
 ) -> None:
     """Measure the embedded cluster itself: requests, watch events, memory.
 
-    The cluster runs as a process of its own, without kubelet and controllers, and is filled
-    first; CPU time and memory are the server's alone.
+    The cluster runs as a process of its own, without kubelet and controllers, and starts from a
+    file with all of it; CPU time and memory are the server's alone.
     """
     from scheduler.cli.bench.cluster import ClusterOptions, run_cluster_bench  # noqa: PLC0415
 
