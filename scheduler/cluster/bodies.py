@@ -14,6 +14,7 @@ from scheduler.cluster.custom_rules import unknown_field_warnings
 from scheduler.cluster.protobuf import MEDIA_TYPE, decode_protobuf
 from scheduler.cluster.resources import EVENTS_V1, Resource
 from scheduler.cluster.schema import DecodingError, Problems, Struct, conform, struct_of
+from scheduler.cluster.yaml_text import load_yaml
 
 Json = dict[str, Any]
 
@@ -76,7 +77,7 @@ def decode_body(body: bytes, content_type: str, kind: str = "") -> Json:
         raise errors.unsupported_media_type(("application/json", "application/yaml", MEDIA_TYPE))
     try:
         if content_type == "application/yaml":
-            decoded = yaml.load(body, Loader=_YamlLoader)  # noqa: S506 - a SafeLoader
+            decoded = load_yaml(body)
         else:
             decoded = msgspec.json.decode(body)
     except (msgspec.DecodeError, yaml.YAMLError, UnicodeDecodeError) as error:
@@ -93,26 +94,6 @@ def decode_body(body: bytes, content_type: str, kind: str = "") -> Json:
         why = f"json: cannot unmarshal {word} into Go value of type {target}"
         raise _unrecognized(f"couldn't get version/kind; json parse error: {why}", body, kind)
     return decoded
-
-
-class _YamlLoader(yaml.SafeLoader):
-    """YAML as JSON has it: no timestamps of its own."""
-
-
-_YamlLoader.yaml_implicit_resolvers = {
-    first: [(tag, form) for tag, form in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-
-
-def load_yaml(body: bytes) -> object:
-    """A YAML or JSON document.
-
-    Raises:
-        yaml.YAMLError: it is neither.
-    """
-    loaded: object = yaml.load(body, Loader=_YamlLoader)  # noqa: S506 - a SafeLoader
-    return loaded
 
 
 def _unrecognized(why: str, body: bytes, kind: str) -> errors.ApiError:

@@ -12,24 +12,15 @@ from typing import Any
 import msgspec
 import yaml
 
+from scheduler.cluster.yaml_text import load_yaml
+
 Json = dict[str, Any]
 
-_LoaderType = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _HEAD = 4096
-_SCALAR_TIMESTAMP = "tag:yaml.org,2002:timestamp"
 
 
 class DumpError(ValueError):
     """A file that is no dump; the text names the file and what was expected."""
-
-
-class _Loader(_LoaderType):  # type: ignore[misc, valid-type]
-    """YAML as Kubernetes reads it: dates stay text."""
-
-    yaml_implicit_resolvers = {  # noqa: RUF012 - as yaml declares it
-        first: [pair for pair in pairs if pair[0] != _SCALAR_TIMESTAMP]
-        for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
 
 
 class _ListDocument(msgspec.Struct):
@@ -85,7 +76,7 @@ def _read_yaml(path: Path) -> Iterator[Json]:
     with path.open(encoding="utf-8") as lines:
         for number, text in _chunks(lines):
             try:
-                loaded = yaml.load(text, _Loader)  # noqa: S506 - a safe loader's subclass
+                loaded = load_yaml(text)
             except yaml.YAMLError as error:
                 raise DumpError(f"{path}: from line {number}: {error}") from error
             for obj in loaded if isinstance(loaded, list) else [loaded]:

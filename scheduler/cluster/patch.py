@@ -9,7 +9,7 @@ import yaml
 from scheduler.cluster import errors
 from scheduler.cluster.apply import Recorder, Writer, apply
 from scheduler.cluster.apply.field_sets import MissingKeyError
-from scheduler.cluster.bodies import apply_type_of, duplicate_fields, json_error, load_yaml, type_of
+from scheduler.cluster.bodies import apply_type_of, duplicate_fields, json_error, type_of
 from scheduler.cluster.custom_schema import unknown_fields
 from scheduler.cluster.event_conversion import to_core, to_events_v1
 from scheduler.cluster.merge_patch import json_merge, json_patch
@@ -18,6 +18,7 @@ from scheduler.cluster.resources import EVENTS_V1, Resource
 from scheduler.cluster.schema import DecodingError, Struct, conform, num_keys
 from scheduler.cluster.store import Stored
 from scheduler.cluster.strategic_merge import go_text, strategic_merge
+from scheduler.cluster.yaml_text import load_yaml
 
 Json = dict[str, Any]
 

@@ -39,6 +39,15 @@ def test_null_and_empty_are_the_same_as_not_set_unless_go_holds_a_pointer() -> N
     assert conformed(pod)[0] == {"metadata": {}, "spec": {"priority": 0}}
 
 
+def test_what_a_client_writes_out_of_a_workload_is_not_stored() -> None:
+    pod = {"hostNetwork": False, "containers": [{"name": "c", "stdin": False, "tty": False}]}
+    metadata = {"creationTimestamp": None, "generation": 0, "labels": {"app": "a"}}
+    spec = {"paused": False, "replicas": 0, "template": {"metadata": metadata, "spec": pod}}
+    kept = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "c"}]}}
+    found = conformed({"spec": spec}, "Deployment")[0]
+    assert found["spec"] == {"replicas": 0, "template": kept}
+
+
 def test_quantities_are_made_canonical_wherever_they_are() -> None:
     node = {"status": {"capacity": {"cpu": 4, "memory": "0.5Gi"}}}
     assert conformed(node, "Node")[0]["status"]["capacity"] == {"cpu": "4", "memory": "512Mi"}
