@@ -79,6 +79,7 @@ LISTS: dict[str, dict[str, ListMerge]] = {
     "DaemonSetStatus": {"conditions": _BY_TYPE},
     "JobStatus": {"conditions": ListMerge("type", ())},
     "PodDisruptionBudgetStatus": {"conditions": _BY_TYPE},
+    "HorizontalPodAutoscalerStatus": {"conditions": _BY_TYPE},
     "CSINodeSpec": {"drivers": _BY_NAME},
     "CSIDriverSpec": {"volumeLifecycleModes": _SET},
 }
