@@ -14,11 +14,14 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from scheduler.api.instructions import PodReference, VictimsOnNode
 from scheduler.api.namespace import Namespace
 from scheduler.api.node import Node
 from scheduler.api.pod import Pod
+from scheduler.api.policy import PodDisruptionBudget
 from scheduler.api.selectors import LabelSelector
 from scheduler.api.status import Code
+from scheduler.api.volume import StorageObject
 
 
 class ActionType(IntFlag):
@@ -92,14 +95,23 @@ class ClusterEvent:
     action: ActionType
     label: str = ""
 
+    @property
+    def is_wildcard(self) -> bool:
+        """Whether it stands for anything that can happen; ``ClusterEventIsWildCard``."""
+        return self.resource is EventResource.WILDCARD and self.action == ActionType.ALL
+
     def matches(self, happened: ClusterEvent) -> bool:
-        """Whether somebody registered for this event wants to hear of `happened`."""
-        if self.resource is not EventResource.WILDCARD and not self._covers(happened.resource):
-            return False
-        return bool(self.action & happened.action)
+        """Whether somebody registered for this event wants to hear of `happened`.
+
+        A wildcard that happened concerns pods, whoever rejected them, and matches nobody's
+        registration but a wildcard (``MatchClusterEvents`` of v1.36).
+        """
+        if self.is_wildcard:
+            return True
+        return self._covers(happened.resource) and bool(self.action & happened.action)
 
     def _covers(self, resource: EventResource) -> bool:
-        if self.resource is resource or resource is EventResource.WILDCARD:
+        if self.resource in (resource, EventResource.WILDCARD):
             return True
         return self.resource is EventResource.POD and resource in (
             EventResource.ASSIGNED_POD,
@@ -112,6 +124,11 @@ class QueueingHint(Enum):
 
     SKIP = "QueueSkip"
     QUEUE = "Queue"
+
+    @classmethod
+    def when(cls, helps: bool) -> QueueingHint:
+        """QUEUE if the event helps, SKIP if not."""
+        return cls.QUEUE if helps else cls.SKIP
 
 
 class PendingPodSeen(msgspec.Struct, frozen=True, tag=True):
@@ -183,8 +200,38 @@ class WorkloadGone(msgspec.Struct, frozen=True, tag=True):
     name: str
 
 
+class StorageSeen(msgspec.Struct, frozen=True, tag=True):
+    """A claim, a persistent volume or another object of storage was added or changed."""
+
+    object: StorageObject
+
+
+class StorageGone(msgspec.Struct, frozen=True, tag=True):
+    """An object of storage was deleted; `kind` is one of `StorageObject`'s."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
+class DisruptionBudgetSeen(msgspec.Struct, frozen=True, tag=True):
+    """A PodDisruptionBudget was added or changed."""
+
+    budget: PodDisruptionBudget
+
+
+class DisruptionBudgetGone(msgspec.Struct, frozen=True, tag=True):
+    """A PodDisruptionBudget was deleted."""
+
+    namespace: str
+    name: str
+
+
 class ObjectInvalid(msgspec.Struct, frozen=True, tag=True):
-    """An object could not be understood; what it said before, if anything, still holds."""
+    """An object could not be understood; what it said before, if anything, still holds.
+
+    `scheduler_name` is whose pod it is, where it is a pod that waits for a node; else empty.
+    """
 
     kind: str
     namespace: str
@@ -193,6 +240,7 @@ class ObjectInvalid(msgspec.Struct, frozen=True, tag=True):
     field: str
     value: str
     expectation: str
+    scheduler_name: str = ""
 
 
 class PreBindFinished(msgspec.Struct, frozen=True, tag=True):
@@ -202,6 +250,22 @@ class PreBindFinished(msgspec.Struct, frozen=True, tag=True):
     code: Code
     reasons: tuple[str, ...] = ()
     plugin: str = ""
+
+
+class VolumesWritten(msgspec.Struct, frozen=True, tag=True):
+    """The shell carried out a ``BindVolumes``, or could not.
+
+    Attributes:
+        uid: Of the pod.
+        volumes: Resource version by name of the volumes that are given to their claims now.
+        claims: Resource version by ``namespace/name`` of the claims that name the node now.
+        error: Why not all were written; empty if they were.
+    """
+
+    uid: str
+    volumes: dict[str, str] = msgspec.field(default_factory=dict)
+    claims: dict[str, str] = msgspec.field(default_factory=dict)
+    error: str = ""
 
 
 class BindSucceeded(msgspec.Struct, frozen=True, tag=True):
@@ -215,11 +279,13 @@ class BindFailed(msgspec.Struct, frozen=True, tag=True):
     """The API server is known not to have bound the pod to the node we chose.
 
     A lost answer is neither this nor a success: the dispatcher reads the pod back first.
+    `by_extender`: it was an extender that was to bind it, and no Bind plugin.
     """
 
     uid: str
     node_name: str
     message: str
+    by_extender: bool = False
 
 
 class WaitingPodAllowed(msgspec.Struct, frozen=True, tag=True):
@@ -235,6 +301,12 @@ class WaitingPodRejected(msgspec.Struct, frozen=True, tag=True):
     uid: str
     plugin: str
     message: str
+
+
+class PodsActivated(msgspec.Struct, frozen=True, tag=True):
+    """A plugin wants these pods tried now, whatever they wait for."""
+
+    uids: tuple[str, ...]
 
 
 class ExtendersAnswered(msgspec.Struct, frozen=True, tag=True):
@@ -256,6 +328,38 @@ class ExtendersAnswered(msgspec.Struct, frozen=True, tag=True):
     failed: dict[str, str] = msgspec.field(default_factory=dict)
     failed_and_unresolvable: dict[str, str] = msgspec.field(default_factory=dict)
     scores: dict[str, int] = msgspec.field(default_factory=dict)
+    error: str = ""
+
+
+class VictimsReviewed(msgspec.Struct, frozen=True, tag=True):
+    """The extenders said which preemptions for a pod they leave, or one of them failed.
+
+    Attributes:
+        uid: Of the preemptor.
+        number: Of the consultation; an answer to an earlier one is of no use.
+        candidates: By node name, what is left; the victims may be others than asked about.
+        error: Why there is no answer; empty if there is one.
+    """
+
+    uid: str
+    number: int
+    candidates: dict[str, VictimsOnNode] = msgspec.field(default_factory=dict)
+    error: str = ""
+
+
+class EvictionFinished(msgspec.Struct, frozen=True, tag=True):
+    """A victim is being deleted, was gone already, or could not be evicted.
+
+    Attributes:
+        preemptor_uid: Whom it was to make room for.
+        victim: The pod.
+        was_deleted: Whether it was this eviction that deleted it.
+        error: Why it is still there; empty if it is not.
+    """
+
+    preemptor_uid: str
+    victim: PodReference
+    was_deleted: bool = False
     error: str = ""
 
 
@@ -282,12 +386,20 @@ Event: TypeAlias = (
     | NamespaceGone
     | WorkloadSeen
     | WorkloadGone
+    | StorageSeen
+    | StorageGone
+    | DisruptionBudgetSeen
+    | DisruptionBudgetGone
     | ObjectInvalid
     | PreBindFinished
+    | VolumesWritten
     | BindSucceeded
     | BindFailed
     | WaitingPodAllowed
     | WaitingPodRejected
+    | PodsActivated
     | ExtendersAnswered
+    | VictimsReviewed
+    | EvictionFinished
     | ConfigurationChanged
 )

@@ -73,6 +73,23 @@ class Extenders:
             if is_interested(self.configured[index], spec)
         )
 
+    def to_review(self, spec: PodSpec) -> tuple[int, ...]:
+        """Those that have a say about the victims of such a pod, in the order in which to ask."""
+        return tuple(
+            index
+            for index in self._order
+            if self.configured[index].preempt_verb
+            if is_interested(self.configured[index], spec)
+        )
+
+    @property
+    def want_victims(self) -> bool:
+        """Whether one of them is sent whole victims rather than their UIDs."""
+        return any(
+            not extender.node_cache_capable and extender.preempt_verb
+            for extender in self.configured
+        )
+
     @property
     def want_nodes(self) -> bool:
         """Whether one of them is sent whole nodes rather than their names."""

@@ -6,6 +6,8 @@ from typing import TypeAlias
 
 import msgspec
 
+from scheduler.api.meta import ObjectReference
+
 
 class PodReference(msgspec.Struct, frozen=True):
     """Which pod is meant; the UID tells two pods of one name apart."""
@@ -30,9 +32,55 @@ class RunPreBind(msgspec.Struct, frozen=True, tag=True):
 
 
 class StopPreBind(msgspec.Struct, frozen=True, tag=True):
-    """The pod is gone: end its PreBind plugins where they are; no answer is wanted."""
+    """The pod is gone: end what is done before binding where it is; no answer is wanted."""
 
     pod: PodReference
+
+
+class GiveVolume(msgspec.Struct, frozen=True):
+    """Give a persistent volume to a claim, unless the volume has changed since.
+
+    Attributes:
+        name: The volume.
+        uid: Its UID.
+        resource_version: The one that was looked at.
+        claim_ref: The claim, as the volume is to name it.
+        is_marked: Whether the volume is to say that no user bound it.
+    """
+
+    name: str
+    uid: str
+    resource_version: str
+    claim_ref: ObjectReference
+    is_marked: bool
+
+
+class SelectNode(msgspec.Struct, frozen=True):
+    """Ask for a claim's volume on a node, unless the claim has changed since.
+
+    Attributes:
+        namespace: Of the claim.
+        name: Of the claim.
+        uid: Its UID.
+        resource_version: The one that was looked at.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+
+
+class BindVolumes(msgspec.Struct, frozen=True, tag=True):
+    """Write what was decided about a pod's claims, then answer with ``VolumesWritten``.
+
+    Nothing is taken back if a write fails: what is written is true whoever the pod's node is.
+    """
+
+    pod: PodReference
+    node_name: str
+    volumes: tuple[GiveVolume, ...] = ()
+    claims: tuple[SelectNode, ...] = ()
 
 
 class BindPod(msgspec.Struct, frozen=True, tag=True):
@@ -68,6 +116,69 @@ class ConsultExtenders(msgspec.Struct, frozen=True, tag=True):
     extenders: tuple[int, ...]
 
 
+class VictimsOnNode(msgspec.Struct, frozen=True):
+    """What a preemption would do on a node: pods to be evicted, most important first.
+
+    `num_violations` is how many of them a disruption budget does not allow to be evicted.
+    """
+
+    pods: tuple[PodReference, ...]
+    num_violations: int = 0
+
+
+class ConsultOnVictims(msgspec.Struct, frozen=True, tag=True):
+    """Ask extenders which of these preemptions to leave, then answer with ``VictimsReviewed``.
+
+    `candidates` are by node name; `extenders` and `number` are as in ``ConsultExtenders``.
+    """
+
+    pod: PodReference
+    number: int
+    candidates: dict[str, VictimsOnNode]
+    extenders: tuple[int, ...]
+
+
+class EvictPod(msgspec.Struct, frozen=True, tag=True):
+    """Give a victim the DisruptionTarget condition, delete it, answer with ``EvictionFinished``.
+
+    `scheduler_name` is the preemptor's profile.
+    """
+
+    victim: PodReference
+    preemptor: PodReference
+    scheduler_name: str
+
+
+class ClearNomination(msgspec.Struct, frozen=True, tag=True):
+    """Remove the nominated node from a pod's status: a more important pod has taken it."""
+
+    pod: PodReference
+
+
+class PreemptionAttempted(msgspec.Struct, frozen=True, tag=True):
+    """Preemption was tried for a pod; for the metrics and the log.
+
+    Attributes:
+        pod: The preemptor.
+        node_name: Where it makes room; empty if nowhere.
+        num_victims: How many pods have to go there, those on their way out included; 0 if nobody
+            is evicted for it.
+    """
+
+    pod: PodReference
+    node_name: str = ""
+    num_victims: int = 0
+
+
+class PreemptionFinished(msgspec.Struct, frozen=True, tag=True):
+    """All victims of a pod are on their way out, or one could not be evicted (`is_error`)."""
+
+    pod: PodReference
+    node_name: str
+    is_error: bool
+    duration_s: float
+
+
 class ReadPod(msgspec.Struct, frozen=True, tag=True):
     """Read a pod back whose binding the watch has not confirmed.
 
@@ -79,19 +190,30 @@ class ReadPod(msgspec.Struct, frozen=True, tag=True):
 
 
 class PatchPodStatus(msgspec.Struct, frozen=True, tag=True):
-    """Set the PodScheduled condition to False and, if given, the nominated node.
+    """Set the PodScheduled condition to False, or the nominated node, or both.
 
-    `nominated_node_name`: None leaves it alone, an empty string clears it.
+    Attributes:
+        reason: Of the condition; empty leaves the condition alone.
+        message: Of the condition.
+        nominated_node_name: None leaves it alone, an empty string clears it.
+        observed_generation: Generation of the pod that the condition is about; 0 is not written.
+        is_transition: Whether the condition is new or was not False, so that its
+            ``lastTransitionTime`` is now; else it stays.
     """
 
     pod: PodReference
-    reason: str
-    message: str
+    reason: str = ""
+    message: str = ""
     nominated_node_name: str | None = None
+    observed_generation: int = 0
+    is_transition: bool = True
 
 
 class EmitEvent(msgspec.Struct, frozen=True, tag=True):
-    """Record an events.k8s.io/v1 Event about a pod; `event_type` is Normal or Warning."""
+    """Record an events.k8s.io/v1 Event about a pod; `event_type` is Normal or Warning.
+
+    `related` is another pod that has to do with it.
+    """
 
     pod: PodReference
     event_type: str
@@ -99,6 +221,7 @@ class EmitEvent(msgspec.Struct, frozen=True, tag=True):
     action: str
     note: str
     scheduler_name: str
+    related: PodReference | None = None
 
 
 class AttemptResult(msgspec.Struct, frozen=True, tag=True):
@@ -171,9 +294,15 @@ class ConfigurationApplied(msgspec.Struct, frozen=True, tag=True):
 Instruction: TypeAlias = (
     RunPreBind
     | StopPreBind
+    | BindVolumes
     | BindPod
     | BindByExtender
     | ConsultExtenders
+    | ConsultOnVictims
+    | EvictPod
+    | ClearNomination
+    | PreemptionAttempted
+    | PreemptionFinished
     | ReadPod
     | PatchPodStatus
     | EmitEvent

@@ -1,5 +1,7 @@
 """Volumes in pods, persistent volumes and claims, storage classes and CSI objects."""
 
+from typing import TypeAlias
+
 import msgspec
 
 from scheduler.api.meta import ApiStruct, LabelSelector, ObjectMeta, ObjectReference, Quantities
@@ -308,3 +310,14 @@ class VolumeAttachment(ApiStruct, frozen=True):
 
     metadata: ObjectMeta = ObjectMeta()
     spec: VolumeAttachmentSpec = VolumeAttachmentSpec()
+
+
+StorageObject: TypeAlias = (
+    PersistentVolume
+    | PersistentVolumeClaim
+    | StorageClass
+    | CSINode
+    | CSIDriver
+    | CSIStorageCapacity
+    | VolumeAttachment
+)

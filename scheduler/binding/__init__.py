@@ -1,8 +1,13 @@
 """Commitment: a pod's way from assumed to bound, or back.
 
-    assumed -> Reserve -> Permit -+-> (waiting on permit) -+-> PreBind -> Bind -> bound
-                  |          |    |          |             |      |        |
-                  +----------+----+----------+-------------+------+--------+--> given back
+    |---- scheduling cycle ----|--------------------- binding cycle ---------------------|
+
+    assumed -> Reserve -> Permit -> pre-flight -+-> (waits) -+-> PreBind -> Bind -> bound
+                  |         |           |       |      |     |      |        |
+                  +---------+-----------+-------+------+-----+------+--------+--> given back
+
+The pre-flight asks the PreBind plugins whether they have work to do. Up to the end of Permit a
+plugin can find the pod unschedulable; what goes wrong later is retried after a backoff.
 
 Each step is a call that returns what comes next: a list of instructions for the shell, or the
 status that ended it. Nothing here waits: what takes time is an instruction, and its outcome is
@@ -13,14 +18,13 @@ An asyncio task a pod was rejected: a state that lives in a stack frame can be n
 nor replayed.
 """
 
-from scheduler.binding.binding_cycle import BindingCycle, BindingPhase, Proceed, begin_binding
-from scheduler.binding.waiting_pods import PERMIT_TIMEOUT_CAP_S, WaitingPods
+from scheduler.binding.binding_cycle import BindingCycle, BindingPhase, Proceed, Step
+from scheduler.binding.waiting_pods import WaitingPods
 
 __all__ = [
-    "PERMIT_TIMEOUT_CAP_S",
     "BindingCycle",
     "BindingPhase",
     "Proceed",
+    "Step",
     "WaitingPods",
-    "begin_binding",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from itertools import takewhile
 from typing import Any, TypeAlias
 
 from scheduler.api.extenders import BindingExtender
@@ -16,6 +17,7 @@ from scheduler.api.instructions import (
     RunPreBind,
 )
 from scheduler.api.status import Code, Status
+from scheduler.framework.binding_run import StagedPreBind
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.runner import Framework
 from scheduler.queue.queued_pod import QueuedPod
@@ -23,8 +25,9 @@ from scheduler.state.pod_info import PodInfo
 
 
 class BindingPhase(Enum):
-    """Where a pod is on its way from assumed to bound."""
+    """Where a pod is on its way from assumed to bound; RESERVING lasts no longer than a call."""
 
+    RESERVING = "reserving"
     WAITING_ON_PERMIT = "waiting on permit"
     PRE_BINDING = "pre-binding"
     BINDING = "binding"
@@ -41,6 +44,10 @@ class BindingCycle:
             was sent that is what success looks like; before, it means the pod was deleted.
         was_deleted: Whether the pod was seen bound and then gone, all before the answer came.
         extender: Binds the pod in place of the Bind plugins; None if none does.
+        is_reserved: Whether there is something to give back.
+        bind_plugin: The Bind plugin that took the pod; empty before that.
+        pre_binds: The PreBind plugins that have not had their turn.
+        stage: The PreBind in stages that is under way; None if none is.
     """
 
     queued: QueuedPod
@@ -48,26 +55,62 @@ class BindingCycle:
     node_name: str
     framework: Framework
     state: CycleState
-    phase: BindingPhase = BindingPhase.PRE_BINDING
+    phase: BindingPhase = BindingPhase.RESERVING
     left_pending: bool = False
     was_deleted: bool = False
     extender: BindingExtender | None = None
+    is_reserved: bool = False
+    bind_plugin: str = ""
+    pre_binds: tuple[str, ...] = ()
+    stage: StagedPreBind | None = None
 
     @property
     def reference(self) -> PodReference:
         """Which pod this is about."""
         return self.info.reference
 
+    def reserve(self) -> Step:
+        """Reserve and Permit; the end of the scheduling cycle.
+
+        A failed Reserve has given everything back already.
+        """
+        framework, state, info = self.framework, self.state, self.info
+        reserved = framework.run_reserve(state, info, self.node_name)
+        if not reserved.is_success:
+            return reserved
+        self.is_reserved = True
+        permit = framework.run_permit(state, info, self.node_name)
+        if permit.status.code is not Code.WAIT and not permit.status.is_success:
+            return permit.status
+        return Proceed([], permit.timeouts)
+
+    def plan(self) -> Step:
+        """Find out which PreBind plugins have work to do; the beginning of the binding cycle."""
+        self.phase = BindingPhase.WAITING_ON_PERMIT
+        plan = self.framework.plan_pre_bind(self.state, self.info, self.node_name)
+        self.pre_binds = plan.plugins
+        return Proceed([]) if plan.status.is_success else plan.status
+
     def pre_bind(self) -> Step:
         """Permit is settled: run the PreBind plugins that have work, or bind at once."""
-        plan = self.framework.plan_pre_bind(self.state, self.info, self.node_name)
-        if not plan.status.is_success:
-            return plan.status
-        if not plan.plugins:
+        self.phase = BindingPhase.PRE_BINDING
+        return self.next_pre_bind()
+
+    def next_pre_bind(self) -> Step:
+        """Run the PreBind plugins whose turn it is: all up to one in stages, or that one."""
+        self.stage = None
+        if not self.pre_binds:
             return self.bind()
         self.phase = BindingPhase.PRE_BINDING
+        first, *rest = self.pre_binds
+        self.stage = self._staged(first)
+        if self.stage is not None:
+            self.pre_binds = tuple(rest)
+            return Proceed([self.stage.writes()])
+        run = tuple(takewhile(lambda name: self._staged(name) is None, self.pre_binds))
+        self.pre_binds = self.pre_binds[len(run) :]
         name = self.framework.scheduler_name
-        return Proceed([RunPreBind(self.reference, self.node_name, name, plan.plugins)])
+        return Proceed([RunPreBind(self.reference, self.node_name, name, run)])
 
     def run_pre_bind(self, plugin: str) -> Coroutine[Any, Any, Status] | None:
         """The work of one PreBind plugin for the shell to await; None if it is not the time."""
@@ -88,16 +131,22 @@ class BindingCycle:
         self.phase = BindingPhase.BINDING
         return Proceed([instruction])
 
+    def _staged(self, plugin: str) -> StagedPreBind | None:
+        return self.framework.staged_pre_bind(self.state, self.info, self.node_name, plugin)
+
     def _run_bind(self) -> BindPod:
-        return self.framework.run_bind(self.state, self.info, self.node_name)
+        self.bind_plugin, bind = self.framework.run_bind(self.state, self.info, self.node_name)
+        return bind
 
     def bound(self) -> None:
         """The API server has bound the pod: tell the PostBind plugins."""
         self.framework.run_post_bind(self.state, self.info, self.node_name)
 
     def give_back(self) -> None:
-        """Something after Reserve failed: unreserve, in reverse order."""
-        self.framework.run_unreserve(self.state, self.info, self.node_name)
+        """The pod will not be bound: unreserve, in reverse order, unless that has been done."""
+        if self.is_reserved:
+            self.is_reserved = False
+            self.framework.run_unreserve(self.state, self.info, self.node_name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,22 +159,3 @@ class Proceed:
 
 #: What a step answers: how to go on, or the status that ends the cycle.
 Step: TypeAlias = Proceed | Status
-
-
-def begin_binding(cycle: BindingCycle) -> Step:
-    """Reserve and Permit for a pod just assumed; on agreement go on to PreBind and Bind.
-
-    A failed Reserve has already unreserved everything when this returns; after any other
-    failing status the caller gives the cycle back.
-    """
-    framework, state, info = cycle.framework, cycle.state, cycle.info
-    reserved = framework.run_reserve(state, info, cycle.node_name)
-    if not reserved.is_success:
-        return reserved
-    permit = framework.run_permit(state, info, cycle.node_name)
-    if permit.status.code is Code.WAIT:
-        cycle.phase = BindingPhase.WAITING_ON_PERMIT
-        return Proceed([], permit.timeouts)
-    if not permit.status.is_success:
-        return permit.status
-    return cycle.pre_bind()

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from heapq import heappop, heappush
 
+from scheduler.api.duration import format_duration
 from scheduler.api.status import Status, unschedulable
 
-#: No pod waits longer than this, whatever its plugins ask for; ``maxTimeout`` of the
-#: framework runtime in v1.36.
-PERMIT_TIMEOUT_CAP_S = 15 * 60.0
 _NO_DEADLINES: Mapping[str, float] = {}
 
 
@@ -22,8 +20,9 @@ class WaitingPods:
 
     def __init__(self) -> None:
         self._deadlines: dict[str, dict[str, float]] = {}
-        # (deadline, uid, plugin), soonest first; entries that hold no more are dropped on the way.
-        self._soonest: list[tuple[float, str, str]] = []
+        # (deadline, uid, plugin, limit), soonest first; entries that hold no more are dropped on
+        # the way.
+        self._soonest: list[tuple[float, str, str, float]] = []
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._deadlines
@@ -32,12 +31,10 @@ class WaitingPods:
         return len(self._deadlines)
 
     def add(self, uid: str, timeouts: Mapping[str, float], now: float) -> None:
-        """Let the pod wait for each plugin of `timeouts` (seconds), capped at 15 minutes."""
-        self._deadlines[uid] = {
-            plugin: now + min(timeout, PERMIT_TIMEOUT_CAP_S) for plugin, timeout in timeouts.items()
-        }
-        for plugin, deadline in self._deadlines[uid].items():
-            heappush(self._soonest, (deadline, uid, plugin))
+        """Let the pod wait for each plugin of `timeouts`, that many seconds."""
+        self._deadlines[uid] = {plugin: now + limit for plugin, limit in timeouts.items()}
+        for plugin, limit in timeouts.items():
+            heappush(self._soonest, (now + limit, uid, plugin, limit))
 
     def allow(self, uid: str, plugin: str) -> bool:
         """One plugin agrees; True when that was the last one and the pod goes on."""
@@ -57,7 +54,7 @@ class WaitingPods:
 
     def next_deadline(self) -> float | None:
         """When the first pod's time runs out, or None if none waits."""
-        while self._soonest and not self._holds(*self._soonest[0]):
+        while self._soonest and not self._holds(*self._soonest[0][:3]):
             heappop(self._soonest)
         return self._soonest[0][0] if self._soonest else None
 
@@ -65,10 +62,11 @@ class WaitingPods:
         """Take out the pods whose time has run out, with the rejection of the plugin at fault."""
         expired = []
         while self._soonest and self._soonest[0][0] <= now:
-            deadline, uid, plugin = heappop(self._soonest)
+            deadline, uid, plugin, limit = heappop(self._soonest)
             if self._holds(deadline, uid, plugin):
                 del self._deadlines[uid]
-                reason = f"rejected due to timeout after waiting at plugin {plugin}"
+                waited = format_duration(limit)
+                reason = f"rejected due to timeout after waiting {waited} at plugin {plugin}"
                 expired.append((uid, unschedulable(reason, plugin=plugin)))
         return expired
 

@@ -27,7 +27,7 @@ from scheduler.cli.plugin_discovery import discover_plugins
 from scheduler.cli.profiles import make_extenders, with_plugin_mistakes
 from scheduler.cli.run_flags import LoggingFormat
 from scheduler.engine import Engine, make_engine
-from scheduler.framework import Handle, Registry, Timings, absent_plugins
+from scheduler.framework import Handle, Registry, Timings
 from scheduler.operator import (
     AccessOptions,
     ConfigMapOptions,
@@ -116,9 +116,6 @@ def run_options(
     registry = _plugins(handle)
     for text in settings_without_effect(configuration):
         log.warning("setting without effect", setting=text)
-    for profile in configuration.profiles:
-        for plugin in absent_plugins(profile, registry):
-            log.warning("plugin is not in this version: left out", plugin=plugin)
     configurator = Configurator(registry, max_in_unschedulable_s)
     settings = configurator.settings(configuration)
     loaded = configurator.describe(configuration, settings)

@@ -70,7 +70,6 @@ def _accepted(file: Path | None) -> tuple[KubeSchedulerConfiguration, dict[str, 
     from scheduler.cli.effective import effective_builtins  # noqa: PLC0415
     from scheduler.cli.plugin_discovery import discover_plugins  # noqa: PLC0415
     from scheduler.cli.profiles import make_frameworks, with_plugin_mistakes  # noqa: PLC0415
-    from scheduler.framework import absent_plugins  # noqa: PLC0415
 
     console = Console(stderr=True, highlight=False)
     registry = discover_plugins()
@@ -84,10 +83,6 @@ def _accepted(file: Path | None) -> tuple[KubeSchedulerConfiguration, dict[str, 
         raise typer.Exit(1) from invalid
     for text in settings_without_effect(configuration):
         console.print(f"[yellow]without effect:[/yellow] {text}")
-    for profile in configuration.profiles:
-        for plugin in absent_plugins(profile, registry):
-            left_out = f"{plugin} is not in this version: accepted and left out"
-            console.print(f"[yellow]profile {profile.scheduler_name}:[/yellow] {left_out}")
     return configuration, effective_builtins(configuration, frameworks, registry)
 
 

@@ -17,7 +17,7 @@ Judging all nodes at once costs no more than judging some, and finds the best on
 sets ``percentageOfNodesToScore`` gets what it asks for.
 """
 
-from scheduler.cycle.consulted import ConsultationNeeded, Consulted
+from scheduler.cycle.consulted import ConsultationNeeded, Consulted, ReviewNeeded
 from scheduler.cycle.diagnosis import NO_NODES_AVAILABLE, fit_error_message
 from scheduler.cycle.feasibility import NodeSearch, num_feasible_nodes_to_find
 from scheduler.cycle.ranking import pick_node
@@ -37,6 +37,7 @@ __all__ = [
     "Consulted",
     "Failed",
     "NodeSearch",
+    "ReviewNeeded",
     "Scheduled",
     "SchedulingResult",
     "SchedulingStep",

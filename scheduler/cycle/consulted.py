@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from scheduler.api.status import Status
+from scheduler.framework import Candidate
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,4 +42,17 @@ class ConsultationNeeded:
     """
 
     node_names: tuple[str, ...]
+    evaluated_nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewNeeded:
+    """Preemption would help; extenders have not been asked about its victims.
+
+    Attributes:
+        candidates: The nodes to ask about, with the victims of each.
+        evaluated_nodes: Nodes that were filtered.
+    """
+
+    candidates: tuple[Candidate, ...]
     evaluated_nodes: int

@@ -8,8 +8,15 @@ import numpy as np
 
 from scheduler.api.status import Status
 from scheduler.cycle.consulted import Consulted
-from scheduler.framework import CycleState, FilterResult, Framework, PreFilterOutcome
-from scheduler.framework.nominated import Nominations
+from scheduler.framework import (
+    NO_NOMINATIONS,
+    CycleState,
+    FilterResult,
+    Framework,
+    Nominations,
+    PreFilterOutcome,
+    VictimReview,
+)
 from scheduler.framework.verdict import Int64Array
 from scheduler.state.pod_info import PodInfo
 from scheduler.state.snapshot import Snapshot
@@ -22,17 +29,21 @@ class NodeSearch:
     """How to search.
 
     Attributes:
-        nominated: (pod, node name) of all nominated pods.
+        nominated: All nominations.
         percentage: ``percentageOfNodesToScore``: stop once this share of the nodes is feasible;
             None or 0 for all of them.
         start_row: Where to start then; pass the last result's `next_start_row`.
         consulted: What extenders said; None if none has a say.
+        reviews_victims: Whether an extender has a say about the victims of a preemption.
+        review: What they said about them; None if they have not been asked.
     """
 
-    nominated: Nominations = ()
+    nominated: Nominations = NO_NOMINATIONS
     percentage: int | None = None
     start_row: int = 0
     consulted: Consulted | None = None
+    reviews_victims: bool = False
+    review: VictimReview | None = None
 
 
 SEARCH_ALL = NodeSearch()

@@ -11,11 +11,11 @@ Where extenders have a say, Filter is followed by what they said, or by the ques
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from scheduler.api.status import Status, error
-from scheduler.cycle.consulted import ConsultationNeeded
+from scheduler.api.status import SUCCESS, Status, error
+from scheduler.cycle.consulted import ConsultationNeeded, ReviewNeeded
 from scheduler.cycle.diagnosis import NO_NODES_AVAILABLE, fit_error_message
 from scheduler.cycle.extenders import pass_extenders
 from scheduler.cycle.feasibility import (
@@ -30,6 +30,7 @@ from scheduler.framework import (
     Diagnosis,
     Framework,
     PluginFailed,
+    Preemption,
     ScoreResult,
     diagnose_filter,
     diagnose_pre_filter,
@@ -72,12 +73,16 @@ class Unschedulable:
         evaluated_nodes: Nodes that were filtered.
         nominated_node_name: The node where PostFilter makes room; empty clears the pod's
             nomination, None leaves it alone.
+        preemption: What came of trying to make room; None if nobody tried.
+        post_filter_status: Of PostFilter, Success if it makes room.
     """
 
     diagnosis: Diagnosis
     message: str
     evaluated_nodes: int = 0
     nominated_node_name: str | None = None
+    preemption: Preemption | None = None
+    post_filter_status: Status = SUCCESS
 
     @property
     def unschedulable_plugins(self) -> frozenset[str]:
@@ -99,7 +104,7 @@ class Failed:
 
 SchedulingResult: TypeAlias = Scheduled | Unschedulable | Failed
 #: A result, or what extenders have to be asked before there is one.
-SchedulingStep: TypeAlias = SchedulingResult | ConsultationNeeded
+SchedulingStep: TypeAlias = SchedulingResult | ConsultationNeeded | ReviewNeeded
 
 
 def schedule_pod(
@@ -114,6 +119,9 @@ def schedule_pod(
     result = step_pod(framework, snapshot, pod, state, choose, search)
     if isinstance(result, ConsultationNeeded):
         text = f"extenders have to be asked about {len(result.node_names)} nodes first"
+        return Failed(error(text))
+    if isinstance(result, ReviewNeeded):
+        text = f"extenders have to be asked about {len(result.candidates)} preemptions first"
         return Failed(error(text))
     return result
 
@@ -140,7 +148,7 @@ def step_pod(
         search: Nominations and limits.
     """
     if not snapshot.num_nodes:
-        return Unschedulable(Diagnosis(0), NO_NODES_AVAILABLE)
+        return Unschedulable(Diagnosis(0), NO_NODES_AVAILABLE, nominated_node_name="")
     try:
         return _decide(framework, snapshot, pod, state, choose, search)
     except PluginFailed as failure:
@@ -155,10 +163,11 @@ def _decide(
     choose: Callable[[int], int],
     search: NodeSearch,
 ) -> SchedulingStep:
+    making_room = _MakingRoom(search, choose)
     outcome = framework.run_pre_filter(state, pod, snapshot)
     if outcome.status.is_rejected:
         diagnosis = diagnose_pre_filter(outcome, snapshot.num_nodes)
-        return _refuse(framework, snapshot, pod, state, diagnosis, 0)
+        return _refuse(framework, snapshot, pod, state, diagnosis, making_room)
     if not outcome.status.is_success:
         return Failed(outcome.status)
     found = find_feasible_nodes(framework, snapshot, pod, state, outcome, search)
@@ -171,7 +180,8 @@ def _decide(
         diagnosis = diagnose_filter(
             outcome, found.filtered, snapshot.num_nodes, found.failed_nomination
         )
-        return _refuse(framework, snapshot, pod, state, diagnosis, found.num_evaluated)
+        making_room = replace(making_room, evaluated_nodes=found.num_evaluated)
+        return _refuse(framework, snapshot, pod, state, diagnosis, making_room)
     return _choose_node(framework, snapshot, pod, state, choose, found)
 
 
@@ -196,16 +206,36 @@ def _choose_node(
     return Scheduled(snapshot.node_names[row], found.num_evaluated, len(found.rows), found, scores)
 
 
+@dataclass(frozen=True, slots=True)
+class _MakingRoom:
+    """What PostFilter goes by."""
+
+    search: NodeSearch
+    choose: Callable[[int], int]
+    evaluated_nodes: int = 0
+
+
 def _refuse(
     framework: Framework,
     snapshot: Snapshot,
     pod: PodInfo,
     state: CycleState,
     diagnosis: Diagnosis,
-    evaluated: int,
-) -> Unschedulable:
+    making_room: _MakingRoom,
+) -> Unschedulable | ReviewNeeded:
+    search, evaluated = making_room.search, making_room.evaluated_nodes
+    framework.prepare_post_filter(state, pod, search.nominated, making_room.choose, search.review)
     outcome = framework.run_post_filter(state, pod, snapshot, diagnosis)
+    preemption = state.get(Preemption)
+    makes_room = preemption is not None and preemption.chosen is not None
+    if preemption is not None and makes_room and search.reviews_victims and search.review is None:
+        return ReviewNeeded(tuple(preemption.find_candidates().values()), evaluated)
     diagnosis = diagnosis.with_post_filter_message(outcome.status.message)
     return Unschedulable(
-        diagnosis, fit_error_message(diagnosis), evaluated, outcome.nominated_node_name
+        diagnosis,
+        fit_error_message(diagnosis),
+        evaluated,
+        outcome.nominated_node_name,
+        preemption,
+        outcome.status,
     )

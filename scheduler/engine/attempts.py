@@ -14,6 +14,7 @@ from scheduler.cycle import (
     Consulted,
     Failed,
     NodeSearch,
+    ReviewNeeded,
     Scheduled,
     SchedulingResult,
     SchedulingStep,
@@ -22,9 +23,16 @@ from scheduler.cycle import (
 )
 from scheduler.engine.commitments import start_binding
 from scheduler.engine.consultations import Consultation
-from scheduler.engine.extenders import consulted, not_consulted, start_consultation
+from scheduler.engine.extenders import (
+    consulted,
+    not_consulted,
+    reviewed,
+    start_consultation,
+    start_review,
+)
 from scheduler.engine.failure import Failure, give_back_to_queue
 from scheduler.engine.machine import Machine
+from scheduler.engine.preemptions import make_room
 from scheduler.framework import CycleState
 from scheduler.queue.queued_pod import QueuedPod
 from scheduler.state.pod_info import PodInfo
@@ -33,10 +41,9 @@ from scheduler.state.pod_info import PodInfo
 def attempt_pod(machine: Machine, queued: QueuedPod, now: float) -> None:
     """Run one scheduling cycle for a pod in flight; ``scheduleOnePod`` of v1.36."""
     if not _skip(machine, queued.info):
-        started = machine.timer()
-        state = machine.new_cycle()
-        step = _decide(machine, state, queued.info, not_consulted(machine, queued.info))
-        _go_on(machine, _Attempt(queued, queued.info, state, started), step, now)
+        attempt = _Attempt(queued, queued.info, machine.new_cycle(), machine.timer())
+        step = _decide(machine, attempt, not_consulted(machine, queued.info))
+        _go_on(machine, attempt, step, now)
 
 
 def resume_pod(machine: Machine, consultation: Consultation, now: float) -> None:
@@ -44,24 +51,29 @@ def resume_pod(machine: Machine, consultation: Consultation, now: float) -> None
     queued, info, answer = consultation.queued, consultation.info, consultation.answer
     if _skip(machine, info):
         return
-    started = machine.timer() if answer is None else consultation.started
-    state = machine.new_cycle()
+    was_asked = answer is not None or consultation.reviews
+    started = consultation.started if was_asked else machine.timer()
+    attempt = _Attempt(queued, info, machine.new_cycle(), started, consultation)
     step: SchedulingStep
     if answer is not None and answer.error:
         step = Failed(error(answer.error))
     else:
-        step = _decide(machine, state, info, consulted(machine, consultation))
-    _go_on(machine, _Attempt(queued, info, state, started), step, now)
+        step = _decide(machine, attempt, consulted(machine, consultation))
+    _go_on(machine, attempt, step, now)
 
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """A pod being attempted; `info` may be newer than the queue's, `started` is timer seconds."""
+    """A pod being attempted; `info` may be newer than the queue's, `started` is timer seconds.
+
+    `consultation` is what extenders have had a say in so far; None if they were not asked.
+    """
 
     queued: QueuedPod
     info: PodInfo
     state: CycleState
     started: float
+    consultation: Consultation | None = None
 
 
 def _go_on(machine: Machine, attempt: _Attempt, step: SchedulingStep, now: float) -> None:
@@ -69,6 +81,9 @@ def _go_on(machine: Machine, attempt: _Attempt, step: SchedulingStep, now: float
     queued, info = attempt.queued, attempt.info
     if isinstance(step, ConsultationNeeded):
         start_consultation(machine, queued, info, step, attempt.started)
+        return
+    if isinstance(step, ReviewNeeded):
+        start_review(machine, queued, info, step, attempt.started, attempt.consultation)
         return
     result = _attempt_result(queued, step, machine.timer() - attempt.started)
     machine.emit(replace(result, configuration=machine.configuration))
@@ -83,6 +98,10 @@ def _go_on(machine: Machine, attempt: _Attempt, step: SchedulingStep, now: float
         machine.queue.nominator.remove(info.uid)
         start_binding(machine, cycle, now)
     else:
+        if isinstance(step, Failed):
+            machine.note_error(step.status, machine.frameworks[info.scheduler_name], "predicate")
+        if isinstance(step, Unschedulable) and step.preemption is not None:
+            make_room(machine, info, step.preemption, now)
         give_back_to_queue(machine, queued, info, _failure(step), now)
 
 
@@ -111,21 +130,17 @@ def _skip(machine: Machine, info: PodInfo) -> bool:
     return True
 
 
-def _decide(
-    machine: Machine, state: CycleState, info: PodInfo, said: Consulted | None
-) -> SchedulingStep:
+def _decide(machine: Machine, attempt: _Attempt, said: Consulted | None) -> SchedulingStep:
     """The cycle's answer; a fault in it is an error of this pod and of no other."""
+    info, state = _with_nomination(machine, attempt.info), attempt.state
     framework = machine.framework_for(info.scheduler_name, state)
-    nominator = machine.queue.nominator
     search = NodeSearch(
-        nominated=tuple(
-            (nominated, node_name)
-            for node_name in nominator.nodes()
-            for nominated in nominator.pods_on(node_name)
-        ),
+        nominated=machine.queue.nominator,
         percentage=framework.profile.percentage_of_nodes_to_score,
         start_row=machine.next_start_row,
         consulted=said,
+        reviews_victims=bool(machine.extenders and machine.extenders.to_review(info.spec)),
+        review=None if attempt.consultation is None else reviewed(attempt.consultation),
     )
     snapshot = machine.cache.snapshot()
     try:
@@ -133,6 +148,14 @@ def _decide(
     except Exception as fault:
         machine.problem(f"Pod {info.key}", f"scheduling cycle: {fault!r}")
         return Failed(error(f"scheduling cycle: {fault!r}"))
+
+
+def _with_nomination(machine: Machine, info: PodInfo) -> PodInfo:
+    """The pod with the nomination made here, should the watch not have shown it yet."""
+    nominated = machine.queue.nominator.node_of(info.uid)
+    if nominated is None or nominated == info.nominated_node_name:
+        return info
+    return replace(info, nominated_node_name=nominated)
 
 
 def _attempt_result(

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler.api.events import ExtendersAnswered
+from scheduler.api.events import ExtendersAnswered, VictimsReviewed
 from scheduler.queue.queued_pod import QueuedPod
 from scheduler.state.pod_info import PodInfo
 
@@ -32,6 +32,8 @@ class Consultation:
         started: What the engine's timer showed when the pod's attempt began.
         asked: The nodes the extenders were asked about; None while the pod waits for a place.
         answer: What they said; None while they think.
+        reviews: Whether they have been asked about the victims of a preemption.
+        review: What they said about them; None while they think.
     """
 
     queued: QueuedPod
@@ -40,10 +42,14 @@ class Consultation:
     started: float
     asked: tuple[str, ...] | None = None
     answer: ExtendersAnswered | None = None
+    reviews: bool = False
+    review: VictimsReviewed | None = None
 
     @property
     def is_out(self) -> bool:
         """Whether the extenders are at it."""
+        if self.reviews:
+            return self.review is None
         return self.asked is not None and self.answer is None
 
 
@@ -97,6 +103,17 @@ class Consultations:
         self._num_out += 1
         return consultation
 
+    def ask_review(
+        self, queued: QueuedPod, info: PodInfo, started: float, before: Consultation | None
+    ) -> Consultation:
+        """The same about victims; what the extenders said `before` about nodes is kept."""
+        consultation = self._add(queued, info, started)
+        consultation.reviews = True
+        if before is not None:
+            consultation.asked, consultation.answer = before.asked, before.answer
+        self._num_out += 1
+        return consultation
+
     def wait(
         self, queued: QueuedPod, info: PodInfo, started: float, sort_key: tuple[Any, ...]
     ) -> None:
@@ -104,12 +121,15 @@ class Consultations:
         consultation = self._add(queued, info, started)
         heapq.heappush(self._waiting, (sort_key, consultation.number, consultation))
 
-    def answer(self, answer: ExtendersAnswered) -> bool:
+    def answer(self, answer: ExtendersAnswered | VictimsReviewed) -> bool:
         """Take an answer; False if nobody waits for it any more."""
         consultation = self._all.get(answer.uid)
         if consultation is None or consultation.number != answer.number or not consultation.is_out:
             return False
-        consultation.answer = answer
+        if isinstance(answer, VictimsReviewed):
+            consultation.review = answer
+        else:
+            consultation.answer = answer
         self._num_out -= 1
         self._answered.append(consultation)
         return True

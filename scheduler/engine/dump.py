@@ -9,7 +9,7 @@ from scheduler.queue.queued_pod import QueuedPod
 
 
 def dump_machine(machine: Machine) -> dict[str, Any]:
-    """Nodes with their pods, pods by queue, bindings under way; costs a pass over everything."""
+    """Nodes with their pods, pods by queue, what is under way; costs a pass over everything."""
     snapshot = machine.cache.snapshot()
     return {
         "nodes": {
@@ -43,8 +43,26 @@ def dump_machine(machine: Machine) -> dict[str, Any]:
             consultation.info.key: "with extenders" if consultation.is_out else "waiting"
             for consultation in machine.consultations
         },
+        "storage_assumed": {
+            what: _pod_key(machine, uid) for what, uid in machine.cache.assumed_storage().items()
+        },
+        "preemptions": [
+            {
+                "preemptor": under_way.preemptor.key,
+                "node": under_way.node_name,
+                "awaited": sorted(under_way.awaited),
+                "last": under_way.last.key,
+            }
+            for under_way in machine.preemptions.values()
+        ],
         "unconfirmed": [reference.key for reference, _ in machine.unconfirmed.values()],
     }
+
+
+def _pod_key(machine: Machine, uid: str) -> str:
+    """``namespace/name`` of a pod on a node."""
+    pod = machine.cache.get_pod(uid)
+    return uid if pod is None else pod.key
 
 
 def _queued(queued: QueuedPod) -> dict[str, Any]:

@@ -4,30 +4,33 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any, TypeAlias
 
 from scheduler.api import events
-from scheduler.api.events import Event
+from scheduler.api.events import ClusterEvent, Event
 from scheduler.api.extenders import NO_EXTENDERS, Extenders
 from scheduler.api.instructions import Instruction
 from scheduler.api.status import Status
-from scheduler.engine import commitments, observation
+from scheduler.engine import commitments, observation, storage_observation
 from scheduler.engine.attempts import attempt_pod, resume_pod
 from scheduler.engine.dump import dump_machine
-from scheduler.engine.extenders import extenders_answered
+from scheduler.engine.extenders import extenders_answered, victims_reviewed
 from scheduler.engine.invariants import check_invariants
 from scheduler.engine.journal import Handled, Journal, Scheduled
 from scheduler.engine.machine import Machine
+from scheduler.engine.preemptions import eviction_finished, is_preempting
 from scheduler.engine.reconfiguration import configuration_changed
 from scheduler.engine.settings import Configure
 from scheduler.framework import Framework, Timings, WaitingPod
+from scheduler.queue.queue_events import event_label
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.state.cache import ClusterCache
 from scheduler.state.pod_info import PodInfo
 
-#: What takes in one kind of event.
-Handler: TypeAlias = Callable[[Machine, Any, float], None]
+#: What takes in one kind of event; returns what it amounts to for pods that wait.
+Handler: TypeAlias = Callable[[Machine, Any, float], Sequence[ClusterEvent] | None]
 
 _HANDLERS: Mapping[type[Any], Handler] = {
     events.PendingPodSeen: observation.pending_pod_seen,
@@ -40,13 +43,21 @@ _HANDLERS: Mapping[type[Any], Handler] = {
     events.NamespaceGone: observation.namespace_gone,
     events.WorkloadSeen: observation.workload_seen,
     events.WorkloadGone: observation.workload_gone,
+    events.StorageSeen: storage_observation.storage_seen,
+    events.StorageGone: storage_observation.storage_gone,
+    events.DisruptionBudgetSeen: observation.disruption_budget_seen,
+    events.DisruptionBudgetGone: observation.disruption_budget_gone,
     events.ObjectInvalid: observation.object_invalid,
+    events.VolumesWritten: commitments.volumes_written,
     events.PreBindFinished: commitments.pre_bind_finished,
     events.BindSucceeded: commitments.bind_succeeded,
     events.BindFailed: commitments.bind_failed,
     events.WaitingPodAllowed: commitments.waiting_pod_allowed,
     events.WaitingPodRejected: commitments.waiting_pod_rejected,
+    events.PodsActivated: commitments.pods_activated,
     events.ExtendersAnswered: extenders_answered,
+    events.VictimsReviewed: victims_reviewed,
+    events.EvictionFinished: eviction_finished,
     events.ConfigurationChanged: configuration_changed,
 }
 
@@ -78,6 +89,8 @@ class Engine:
         extenders: Extenders = NO_EXTENDERS,
     ) -> None:
         self._machine = Machine(frameworks, ClusterCache(), queue, self._choose, timer, extenders)
+        for framework in frameworks.values():
+            framework.gate_by(partial(is_preempting, self._machine))
         self._choose_index = choose
         self._choices: list[int] = []
         self.journal = journal
@@ -93,8 +106,10 @@ class Engine:
         self._machine.configure = configure
 
     def take_durations(self, timings: Timings) -> None:
-        """Have the durations of sampled cycles taken; without this none are."""
+        """Have the durations of sampled cycles, of events and of hints taken."""
         self._machine.timings = timings
+        observe_hint = timings.observer.observe_hint
+        self._machine.queue.hint_durations.follow(timings.timer, observe_hint)
 
     def handle(self, arrived: Iterable[Event], now: float) -> list[Instruction]:
         """Take in what arrived and what time has brought about.
@@ -104,10 +119,7 @@ class Engine:
         arrived = tuple(arrived)
         self._advance_time(now)
         for event in arrived:
-            try:
-                _HANDLERS[type(event)](self._machine, event, now)
-            except Exception as fault:
-                self._machine.problem(type(event).__name__, f"{fault!r} on {event!r}")
+            self._take_in(event, now)
         answer = self._machine.take_outbox()
         if self.journal is not None:
             self.journal.record(Handled(now, arrived, tuple(answer)))
@@ -176,9 +188,26 @@ class Engine:
         """How many pods each plugin of a profile has rejected, by (scheduler name, plugin)."""
         return self._machine.queue.unschedulable_counts()
 
+    def evaluation_counts(self) -> Counter[tuple[str, str, str]]:
+        """How often plugins were asked, by (plugin, extension point, scheduler name).
+
+        Filter and Score count nodes. Begins anew with another configuration.
+        """
+        return Counter(
+            {
+                (plugin, point, name): times
+                for name, framework in self._machine.frameworks.items()
+                for (plugin, point), times in framework.evaluations.totals().items()
+            }
+        )
+
     def in_flight_event_counts(self) -> Mapping[str, int]:
         """Events kept for pods in flight, by label."""
         return self._machine.queue.in_flight_event_counts()
+
+    def volume_error_counts(self) -> Mapping[str, int]:
+        """How often volumes were the reason of an error, by stage: predicate, assume, bind."""
+        return self._machine.volume_errors
 
     def pods(self) -> Iterator[PodInfo]:
         """Every pod, placed, assumed or waiting; valid until the next call of `handle`."""
@@ -219,9 +248,23 @@ class Engine:
             attempt_pod(self._machine, queued, now)
         return queued is not None
 
+    def _take_in(self, event: Event, now: float) -> None:
+        timings = self._machine.timings
+        started = 0.0 if timings is None else timings.timer()
+        try:
+            happened = _HANDLERS[type(event)](self._machine, event, now)
+        except Exception as fault:
+            self._machine.problem(type(event).__name__, f"{fault!r} on {event!r}")
+            return
+        if timings is not None and happened:
+            duration_s = timings.timer() - started
+            for each in happened:
+                timings.observer.observe_event(event_label(each), duration_s)
+
     def _advance_time(self, now: float) -> None:
         self._machine.queue.flush(now)
         commitments.expire_waiting_pods(self._machine, now)
+        commitments.expire_stages(self._machine, now)
         commitments.read_back_unconfirmed(self._machine, now)
 
     def _choose(self, num_ties: int) -> int:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from scheduler.api.events import ExtendersAnswered
+from scheduler.api.events import ExtendersAnswered, VictimsReviewed
 from scheduler.api.extenders import EXTENDER_PLUGIN
-from scheduler.api.instructions import ConsultExtenders
+from scheduler.api.instructions import ConsultExtenders, ConsultOnVictims, VictimsOnNode
 from scheduler.api.status import Status, unresolvable, unschedulable
-from scheduler.cycle import ConsultationNeeded, Consulted
+from scheduler.cycle import ConsultationNeeded, Consulted, ReviewNeeded
 from scheduler.engine.consultations import Consultation
 from scheduler.engine.machine import Machine
+from scheduler.framework import ReviewedVictims, VictimReview
 from scheduler.queue.queued_pod import QueuedPod
 from scheduler.state.pod_info import PodInfo
 
@@ -16,6 +17,51 @@ from scheduler.state.pod_info import PodInfo
 def extenders_answered(machine: Machine, event: ExtendersAnswered, _now: float) -> None:
     """Let the pod go on when it is next its turn; an answer nobody waits for is dropped."""
     machine.consultations.answer(event)
+
+
+def victims_reviewed(machine: Machine, event: VictimsReviewed, _now: float) -> None:
+    """The same about the victims of a preemption."""
+    machine.consultations.answer(event)
+
+
+def start_review(
+    machine: Machine,
+    queued: QueuedPod,
+    info: PodInfo,
+    needed: ReviewNeeded,
+    started: float,
+    before: Consultation | None,
+) -> None:
+    """Have extenders review the victims for a pod in flight, or let it wait for their time.
+
+    `before` is what they said about its nodes in this attempt.
+    """
+    if not machine.consultations.has_place:
+        framework = machine.frameworks[info.scheduler_name]
+        key = framework.sort_key(info, queued.queued_at)
+        machine.consultations.wait(queued, info, started, key)
+        return
+    consultation = machine.consultations.ask_review(queued, info, started, before)
+    candidates = {
+        each.node_name: VictimsOnNode(
+            tuple(victim.reference for victim in each.victims), each.num_violations
+        )
+        for each in needed.candidates
+    }
+    extenders = machine.extenders.to_review(info.spec)
+    machine.emit(ConsultOnVictims(info.reference, consultation.number, candidates, extenders))
+
+
+def reviewed(consultation: Consultation) -> VictimReview | None:
+    """What the extenders made of the victims; None if they have not been asked."""
+    review = consultation.review
+    if review is None:
+        return None
+    by_node = {
+        name: ReviewedVictims(tuple(pod.uid for pod in left.pods), left.num_violations)
+        for name, left in review.candidates.items()
+    }
+    return VictimReview(by_node, review.error)
 
 
 def start_consultation(

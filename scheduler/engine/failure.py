@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scheduler.api.instructions import EmitEvent, PatchPodStatus
+from msgspec.structs import replace
+
+from scheduler.api.instructions import EmitEvent
 from scheduler.engine.machine import Machine
 from scheduler.queue.queued_pod import QueuedPod
 from scheduler.state.pod_info import PodInfo
@@ -20,9 +22,10 @@ class Failure:
 
     Attributes:
         message: The text of the condition and of the event.
-        is_error: A fault (retried by back-off) rather than a verdict (retried by events).
-        rejected_by: The plugins at fault; their events bring the pod back.
-        pending: Plugins that wait for something and want the pod back without back-off.
+        is_error: A fault rather than a verdict.
+        rejected_by: The plugins that found the pod unschedulable; their events bring it back. A
+            pod that none did is tried again after a backoff.
+        pending: Plugins that wait for something and want the pod back without backoff.
         nominated_node_name: None leaves the nomination alone, empty clears it.
     """
 
@@ -30,36 +33,44 @@ class Failure:
     is_error: bool = False
     rejected_by: frozenset[str] = frozenset()
     pending: frozenset[str] = frozenset()
-    nominated_node_name: str | None = None
+    nominated_node_name: str | None = ""
 
 
 def give_back_to_queue(
     machine: Machine, queued: QueuedPod, info: PodInfo, failure: Failure, now: float
 ) -> None:
-    """Requeue the pod and tell its owner why, by condition and event."""
+    """Requeue the pod, note its nomination, and tell its owner why, by event and condition."""
     queued.info = info
     if info.scheduler_name not in machine.frameworks:
         # Its profile went while it was being bound: nobody here will try it again.
         machine.queue.done(info.uid)
-        machine.reported.pop(info.uid, None)
+        machine.statuses.forget(info.uid)
         machine.problem(f"Pod {info.key}", f"not tried again, no profile: {failure.message}")
         return
-    machine.queue.add_unschedulable(
+    nominated_before = machine.queue.nominator.node_of(info.uid)
+    place = machine.queue.add_unschedulable(
         queued,
         now,
         rejected_by=set(failure.rejected_by),
         is_error=failure.is_error,
         pending=set(failure.pending),
     )
+    if place is None:
+        machine.statuses.forget(info.uid)
+        return
+    info = queued.info
+    machine.queue.nominator.nominate(info, failure.nominated_node_name)
+    if nominated_before is not None:
+        # Written or about to be, whether or not the watch has shown it.
+        info = replace(info, nominated_node_name=nominated_before)
     report_failure(machine, info, failure)
 
 
 def report_failure(machine: Machine, info: PodInfo, failure: Failure) -> None:
     """FailedScheduling event and, if it says something new, PodScheduled=False."""
-    reference = info.reference
     machine.emit(
         EmitEvent(
-            pod=reference,
+            pod=info.reference,
             event_type="Warning",
             reason="FailedScheduling",
             action="Scheduling",
@@ -68,11 +79,7 @@ def report_failure(machine: Machine, info: PodInfo, failure: Failure) -> None:
         )
     )
     reason = SCHEDULER_ERROR if failure.is_error else UNSCHEDULABLE
-    condition = (reason, failure.message)
-    nominated = failure.nominated_node_name
-    if nominated is not None and nominated == info.nominated_node_name:
-        nominated = None
-    if nominated is None and machine.reported.get(info.uid) == condition:
-        return
-    machine.reported[info.uid] = condition
-    machine.emit(PatchPodStatus(reference, reason, failure.message, nominated))
+    said, nominated = (reason, failure.message), failure.nominated_node_name
+    change = machine.statuses.change(info.reference, info.generation, said, nominated)
+    if change is not None:
+        machine.emit(change)

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from scheduler.api.extenders import NO_EXTENDERS, Extenders
 from scheduler.api.instructions import Instruction, PodReference, ReportProblem
+from scheduler.api.status import Code, Status
 from scheduler.binding import BindingCycle, WaitingPods
 from scheduler.engine.consultations import Consultations
+from scheduler.engine.known_status import KnownStatuses
 from scheduler.engine.settings import Configure, not_configurable
+from scheduler.engine.stages import Stages
 from scheduler.framework import CycleState, Framework, TimedFramework, Timings
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.state.cache import ClusterCache
+
+if TYPE_CHECKING:
+    from scheduler.engine.preemptions import PreemptionUnderWay
 
 
 @dataclass(slots=True)
@@ -24,16 +32,19 @@ class Machine:
         extenders: Who has a say besides the plugins.
         bindings: Pods that have a node and are not bound yet, by UID.
         consultations: Pods that wait for extenders, by UID.
+        stages: Pods being bound whose claims are not bound yet.
         unconfirmed: Pods the API server has bound and the watch has not shown yet, by UID, with
             the time of the answer; in order of that time.
-        reported: The PodScheduled condition last written for a pending pod, by UID, so that an
-            unchanged one is not written again.
+        statuses: What the API server says of pending pods.
         configuration: Hash of the configuration in force; empty if nobody gave one.
         configure: Reads another one.
         timings: Takes durations of sampled cycles; None takes none.
         permit_since: When pods began to wait at Permit, by UID.
+        volume_errors: How often volumes were the reason of an error, by stage: predicate, assume,
+            bind.
         next_start_row: Where the next search starts if it is limited by
             ``percentageOfNodesToScore``, so that all nodes have their turn.
+        preemptions: Evictions under way, by the UID of the pod they make room for.
         outbox: Instructions gathered by the call in progress.
     """
 
@@ -46,13 +57,16 @@ class Machine:
     bindings: dict[str, BindingCycle] = field(default_factory=dict)
     consultations: Consultations = field(init=False)
     waiting: WaitingPods = field(default_factory=WaitingPods)
+    stages: Stages = field(default_factory=Stages)
     unconfirmed: dict[str, tuple[PodReference, float]] = field(default_factory=dict)
-    reported: dict[str, tuple[str, str]] = field(default_factory=dict)
+    statuses: KnownStatuses = field(default_factory=KnownStatuses)
     configuration: str = ""
     configure: Configure = not_configurable
     timings: Timings | None = None
     permit_since: dict[str, float] = field(default_factory=dict)
+    volume_errors: Counter[str] = field(default_factory=Counter)
     next_start_row: int = 0
+    preemptions: dict[str, PreemptionUnderWay] = field(default_factory=dict)
     outbox: list[Instruction] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -67,6 +81,11 @@ class Machine:
         """The profile's framework, timed where the cycle is."""
         framework = self.frameworks[scheduler_name]
         return framework if state.timings is None else TimedFramework(framework, state.timings)
+
+    def note_error(self, status: Status, framework: Framework, stage: str) -> None:
+        """Count an error at a stage if it is one of volumes."""
+        if status.code is Code.ERROR and framework.has_staged_pre_bind(status.plugin):
+            self.volume_errors[stage] += 1
 
     def emit(self, instruction: Instruction) -> None:
         """Add to the answer of the call in progress."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from scheduler.api.status import Status, error
 from scheduler.framework import Framework
-from scheduler.queue.rules import QueueRules
+from scheduler.queue import PluginKey, QueueRules, Registration
+from scheduler.queue.rules import no_gates
 from scheduler.state.pod_info import PodInfo
 
 
@@ -19,10 +19,16 @@ def queue_rules(frameworks: Sequence[Framework], settings: Mapping[str, float]) 
         settings: ``initial_backoff_s``, ``max_backoff_s``, ``max_in_unschedulable_s``.
     """
     by_name = {framework.scheduler_name: framework for framework in frameworks}
+    gates_per_pod = any(framework.gates_per_pod for framework in frameworks)
     return QueueRules(
         frameworks[0].sort_key,
         lambda pod: _pre_enqueue(by_name, pod),
         _registrations(frameworks),
+        pre_enqueue_again=(
+            (lambda pod: by_name[pod.scheduler_name].run_pre_enqueue_again(pod))
+            if gates_per_pod
+            else no_gates
+        ),
         keeps=lambda pod: pod.scheduler_name in by_name,
         **settings,
     )
@@ -35,10 +41,12 @@ def _pre_enqueue(frameworks: Mapping[str, Framework], pod: PodInfo) -> Status:
     return framework.run_pre_enqueue(pod)
 
 
-def _registrations(frameworks: Sequence[Framework]) -> dict[tuple[str, str], list[Any]]:
+def _registrations(frameworks: Sequence[Framework]) -> dict[PluginKey, list[Registration]]:
     """What each plugin of each profile waits for, in the queue's terms."""
     return {
-        (framework.scheduler_name, plugin): [(each.event, each.hint) for each in registered]
+        (framework.scheduler_name, plugin): [
+            Registration(each.event, each.hint, each.per_class) for each in registered
+        ]
         for framework in frameworks
         for plugin, registered in framework.events_by_plugin.items()
     }

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from scheduler.api.events import ConfigurationChanged
 from scheduler.api.instructions import ConfigurationApplied
 from scheduler.engine.extenders import drop_consultation
 from scheduler.engine.machine import Machine
+from scheduler.engine.preemptions import is_preempting
 from scheduler.engine.queue_rules import queue_rules
 from scheduler.framework import Framework
 
@@ -27,12 +29,14 @@ def configuration_changed(machine: Machine, event: ConfigurationChanged, now: fl
     """
     settings = machine.configure(event.configuration)
     frameworks = {framework.scheduler_name: framework for framework in settings.frameworks}
+    for framework in settings.frameworks:
+        framework.gate_by(partial(is_preempting, machine))
     waiting = machine.queue.reconfigure(
         queue_rules(settings.frameworks, settings.queue_settings), now
     )
     dropped = Counter(queued.scheduler_name for queued in waiting)
     for queued in waiting:
-        machine.reported.pop(queued.uid, None)
+        machine.statuses.forget(queued.uid)
     dropped.update(_drop_consultations(machine, frameworks))
     machine.frameworks = frameworks
     machine.configuration = event.hash
@@ -49,5 +53,5 @@ def _drop_consultations(machine: Machine, frameworks: Mapping[str, Framework]) -
         name = consultation.info.scheduler_name
         if name not in frameworks:
             drop_consultation(machine, consultation.queued.uid)
-            machine.reported.pop(consultation.queued.uid, None)
+            machine.statuses.forget(consultation.queued.uid)
             yield name

@@ -11,6 +11,10 @@ scores that need no normalising are kept merged, so that the second pod of a cla
 array operations. Reasons for rejections are not kept but worked out when somebody asks, which is
 only after no node was found.
 
+How room is made: PostFilter plugins get a `DryRun`, which filters many nodes at once, each as it
+would be without some of its own pods (`preemption`, `row_filter`), and leave a `Preemption`.
+Nominated pods are counted in the same way (`nominated`).
+
 Invariants:
     - Cached and uncached answers are equal (a property test holds them to it).
     - What-if snapshots never touch the cache.
@@ -28,10 +32,16 @@ slower; `scalar` asks such plugins).
 from scheduler.framework.adapted_plugin import AdaptedPlugin, plugin_factory
 from scheduler.framework.binding_run import PermitOutcome, PreBindPlan
 from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.diagnosis import Diagnosis, diagnose_filter, diagnose_pre_filter
+from scheduler.framework.diagnosis import (
+    Diagnosis,
+    diagnose_filter,
+    diagnose_pre_filter,
+    fit_error_message,
+)
 from scheduler.framework.extension_points import (
     EventRegistration,
     Plugin,
+    PreBindProgress,
     PreFilterResult,
     Reads,
 )
@@ -39,12 +49,19 @@ from scheduler.framework.failure import PluginFailed
 from scheduler.framework.filter_result import FilterResult
 from scheduler.framework.handle import Handle, WaitingPod
 from scheduler.framework.node_verdicts import NodeVerdicts, PluginVerdict
+from scheduler.framework.nominated import NO_NOMINATIONS, Nominations
 from scheduler.framework.post_filter_run import PostFilterOutcome
 from scheduler.framework.pre_filter_run import PreFilterOutcome
+from scheduler.framework.preemption import (
+    Candidate,
+    DryRun,
+    Preemption,
+    ReviewedVictims,
+    VictimReview,
+)
 from scheduler.framework.profile import (
     ExtensionPoint,
     Profile,
-    absent_plugins,
     build_profile,
     default_plugins,
 )
@@ -59,9 +76,12 @@ from scheduler.framework.verdict import ACCEPT_ALL, FilterVerdict, Rejection
 
 __all__ = [
     "ACCEPT_ALL",
+    "NO_NOMINATIONS",
     "AdaptedPlugin",
+    "Candidate",
     "CycleState",
     "Diagnosis",
+    "DryRun",
     "DurationObserver",
     "EventRegistration",
     "ExtensionPoint",
@@ -72,6 +92,7 @@ __all__ = [
     "NoArgs",
     "NodeInfo",
     "NodeVerdicts",
+    "Nominations",
     "PermitOutcome",
     "Plugin",
     "PluginFactory",
@@ -81,21 +102,25 @@ __all__ = [
     "PluginVerdict",
     "PostFilterOutcome",
     "PreBindPlan",
+    "PreBindProgress",
     "PreFilterOutcome",
     "PreFilterResult",
+    "Preemption",
     "Profile",
     "Reads",
     "Registry",
     "Rejection",
+    "ReviewedVictims",
     "ScoreResult",
     "TimedFramework",
     "Timings",
+    "VictimReview",
     "WaitingPod",
-    "absent_plugins",
     "build_profile",
     "default_normalize_score",
     "default_plugins",
     "diagnose_filter",
     "diagnose_pre_filter",
+    "fit_error_message",
     "plugin_factory",
 ]

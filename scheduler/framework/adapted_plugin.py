@@ -41,6 +41,7 @@ _STEPS = (
 )
 _COMPANIONS = (
     "filter_reads",
+    "row_local",
     "score_reads",
     "normalize_score",
     "pre_bind_pre_flight",
@@ -120,6 +121,9 @@ def _members(authored: Any) -> dict[str, Any]:
         if hasattr(authored, method)
     }
     _check(found)
+    if "filter_node" in found and "pre_filter" not in found:
+        # It sees one node and its pods, whatever those are; see `FilterPlugin`.
+        found.setdefault("row_local", True)
     for method, (vectorised, run) in _SCALAR.items():
         if method in found:
             found.setdefault(vectorised, partial(run, found.pop(method)))
@@ -139,6 +143,9 @@ def _check(members: dict[str, Any]) -> None:
         if member in ("filter_reads", "score_reads"):
             if not isinstance(value, Reads):
                 raise PluginUnusable(f"its {member} is {value!r}, expected one of {list(Reads)}")
+        elif member == "row_local":
+            if not isinstance(value, bool):
+                raise PluginUnusable(f"its row_local is {value!r}, expected True or False")
         elif not callable(value):
             raise PluginUnusable(f"its {member} is {value!r}, expected a method")
         elif inspect.iscoroutinefunction(value) != (member == "pre_bind"):

@@ -50,6 +50,7 @@ from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.extension_points import EventRegistration, PreFilterResult, Reads
 from scheduler.framework.handle import Handle, WaitingPod
+from scheduler.framework.preemption import Candidate, DryRun, Preemption
 from scheduler.framework.scalar import NodeInfo
 from scheduler.framework.scores import default_normalize_score
 from scheduler.framework.verdict import (
@@ -70,11 +71,13 @@ __all__ = [
     "ActionType",
     "BindPod",
     "BoolArray",
+    "Candidate",
     "ClusterEvent",
     "Code",
     "ConfigError",
     "CycleState",
     "Diagnosis",
+    "DryRun",
     "EventRegistration",
     "EventResource",
     "FilterVerdict",
@@ -85,6 +88,7 @@ __all__ = [
     "PluginArgs",
     "PodInfo",
     "PreFilterResult",
+    "Preemption",
     "QueueingHint",
     "Reads",
     "Rejection",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from scheduler.api.instructions import BindPod
+from scheduler.api.events import VolumesWritten
+from scheduler.api.instructions import BindPod, BindVolumes
 from scheduler.api.status import SUCCESS, Code, Status, error
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.extension_points import (
@@ -13,10 +14,13 @@ from scheduler.framework.extension_points import (
     PermitPlugin,
     PostBindPlugin,
     PreBindPlugin,
+    PreBindProgress,
     ReservePlugin,
+    StagedPreBindPlugin,
 )
 from scheduler.framework.failure import PluginFailed, failed
 from scheduler.state.pod_info import PodInfo
+from scheduler.state.snapshot import Snapshot
 
 #: A Permit plugin cannot make a pod wait longer.
 MAX_PERMIT_WAIT_S = 15 * 60.0
@@ -91,7 +95,10 @@ def run_permit_plugins(
 
 
 def plan_pre_bind(
-    plugins: Sequence[PreBindPlugin], state: CycleState, pod: PodInfo, node_name: str
+    plugins: Sequence[PreBindPlugin | StagedPreBindPlugin],
+    state: CycleState,
+    pod: PodInfo,
+    node_name: str,
 ) -> PreBindPlan:
     """Ask all PreBind plugins whether they have work to do."""
     working = []
@@ -103,8 +110,14 @@ def plan_pre_bind(
             return PreBindPlan(failed(doing, plugin.name, problem).status)
         if status.is_success:
             working.append(plugin.name)
-        elif not status.is_skip:
+        elif status.code is Code.ERROR:
             return PreBindPlan(failed(doing, plugin.name, status).status)
+        elif not status.is_skip:
+            text = (
+                f'PreBindPreFlight {plugin.name} returned "{status.code.title}", which is '
+                "unsupported. It is supposed to return Success, Skip, or Error status"
+            )
+            return PreBindPlan(error(text, plugin=plugin.name))
     return PreBindPlan(plugins=tuple(working))
 
 
@@ -125,10 +138,74 @@ async def run_pre_bind_plugins(
     return SUCCESS
 
 
+class StagedPreBind:
+    """A PreBind in stages of one plugin for one pod.
+
+    Args:
+        plugin: The plugin.
+        state: Of the pod's cycle.
+        pod: The pod.
+        node_name: Its node.
+    """
+
+    def __init__(
+        self, plugin: StagedPreBindPlugin, state: CycleState, pod: PodInfo, node_name: str
+    ) -> None:
+        self.timeout_s = plugin.pre_bind_timeout_s
+        self._plugin = plugin
+        self._state = state
+        self._pod = pod
+        self._node_name = node_name
+        self._doing = f'running PreBind plugin "{plugin.name}"'
+
+    def writes(self) -> BindVolumes:
+        """What is to be written first.
+
+        Raises:
+            PluginFailed: The plugin raised.
+        """
+        try:
+            return self._plugin.pre_bind_writes(self._state, self._pod, self._node_name)
+        except Exception as problem:
+            raise failed(self._doing, self._plugin.name, problem) from problem
+
+    def written(self, outcome: VolumesWritten) -> None:
+        """All of it has been written.
+
+        Raises:
+            PluginFailed: It has not, or the plugin raised.
+        """
+        if outcome.error:
+            raise failed(self._doing, self._plugin.name, error(outcome.error))
+        try:
+            self._plugin.pre_bind_written(self._state, outcome)
+        except Exception as problem:
+            raise failed(self._doing, self._plugin.name, problem) from problem
+
+    def progress(self, snapshot: Snapshot) -> PreBindProgress:
+        """How far it has come; a failure is attributed to the plugin."""
+        ask = self._plugin.pre_bind_progress
+        try:
+            progress = ask(self._state, self._pod, self._node_name, snapshot)
+        except Exception as problem:
+            return PreBindProgress(failed(self._doing, self._plugin.name, problem).status)
+        status = progress.status
+        if status.is_success or status.code is Code.WAIT:
+            return progress
+        if status.is_rejected:
+            return PreBindProgress(status.by(self._plugin.name))
+        return PreBindProgress(failed(self._doing, self._plugin.name, status).status)
+
+    def timed_out(self) -> Status:
+        """The error of one that took too long; worded as kube-scheduler does."""
+        late = error("binding volumes: context deadline exceeded")
+        return failed(self._doing, self._plugin.name, late).status
+
+
 def run_bind_plugins(
     plugins: Sequence[BindPlugin], state: CycleState, pod: PodInfo, node_name: str
-) -> BindPod:
-    """The instruction of the first Bind plugin that takes the pod.
+) -> tuple[str, BindPod]:
+    """Name and instruction of the first Bind plugin that takes the pod.
 
     Raises:
         PluginFailed: A plugin raised, or none takes it.
@@ -139,7 +216,7 @@ def run_bind_plugins(
         except Exception as problem:
             raise failed(f'running Bind plugin "{plugin.name}"', plugin.name, problem) from problem
         if instruction is not None:
-            return instruction
+            return plugin.name, instruction
     raise PluginFailed(error("no bind plugin takes the pod"))
 
 

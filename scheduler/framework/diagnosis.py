@@ -11,6 +11,7 @@ from scheduler.api.status import Code, Status
 from scheduler.framework.filter_result import FilterResult
 from scheduler.framework.pre_filter_run import PreFilterOutcome
 from scheduler.framework.verdict import BoolArray
+from scheduler.state.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,8 @@ class Diagnosis:
         post_filter_message: What PostFilter had to say.
         filtered: The statuses of single nodes; None if PreFilter rejected the pod. As long as
             the snapshot is current.
+        failed_nomination: The row of the pod's nominated node and its status, where it was tried
+            in vain.
     """
 
     num_nodes: int
@@ -35,6 +38,7 @@ class Diagnosis:
     pre_filter_status: Status | None = None
     post_filter_message: str = ""
     filtered: FilterResult | None = None
+    failed_nomination: tuple[int, Status] | None = None
 
     @property
     def pre_filter_message(self) -> str:
@@ -47,17 +51,25 @@ class Diagnosis:
             return self.pre_filter_status
         if self.filtered is not None and _was_asked(self.filtered, row):
             return self.filtered.status(row)
+        if self.failed_nomination is not None and self.failed_nomination[0] == row:
+            return self.failed_nomination[1]
         return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 
-    def resolvable(self) -> BoolArray:
+    def resolvable(self, snapshot: Snapshot) -> BoolArray:
         """``bool[rows]``: nodes that removing pods may help, the candidates of preemption.
 
-        After a PreFilter rejection that is all nodes, if it was a plain Unschedulable; there
-        is no array then, and the caller takes every existing node or none.
+        After a PreFilter rejection that is all nodes, if it was a plain Unschedulable.
         """
         if self.filtered is None:
-            return np.zeros(0, dtype=np.bool_)
-        return self.filtered.resolvable()
+            status = self.pre_filter_status
+            plain = status is not None and status.code is Code.UNSCHEDULABLE
+            return snapshot.exists.copy() if plain else np.zeros(snapshot.num_rows, dtype=np.bool_)
+        resolvable = self.filtered.resolvable()
+        if self.failed_nomination is not None:
+            row, status = self.failed_nomination
+            if not _was_asked(self.filtered, row):
+                resolvable[row] = status.code is Code.UNSCHEDULABLE
+        return resolvable
 
     def with_post_filter_message(self, message: str) -> Diagnosis:
         """The same, once PostFilter ran."""
@@ -114,7 +126,13 @@ def diagnose_filter(
             absent -= 1
     if absent and outcome.node_names is not None:
         counts[absent_nodes_reason(outcome)] += absent
-    return Diagnosis(num_nodes, counts, outcome.plugins | plugins, filtered=filtered)
+    return Diagnosis(
+        num_nodes,
+        counts,
+        outcome.plugins | plugins,
+        filtered=filtered,
+        failed_nomination=failed_nomination,
+    )
 
 
 def absent_nodes_reason(outcome: PreFilterOutcome) -> str:
@@ -128,3 +146,25 @@ def _was_asked(filtered: FilterResult, row: int) -> bool:
     rows = filtered.asked.rows
     position = int(np.searchsorted(rows, row))
     return position < len(rows) and int(rows[position]) == row
+
+
+def fit_error_message(diagnosis: Diagnosis) -> str:
+    """The message of the PodScheduled condition and of the FailedScheduling event.
+
+    ``0/N nodes are available:``, the PreFilter message or else the reasons with their counts,
+    sorted as text, and what PostFilter had to say (``FitError.Error`` of v1.36).
+
+    Examples:
+        >>> counts = Counter({"node(s) had untolerated taint(s)": 3, "Insufficient cpu": 12})
+        >>> fit_error_message(Diagnosis(15, counts))
+        '0/15 nodes are available: 12 Insufficient cpu, 3 node(s) had untolerated taint(s).'
+    """
+    message = f"0/{diagnosis.num_nodes} nodes are available:"
+    if diagnosis.pre_filter_message:
+        message += f" {diagnosis.pre_filter_message}."
+    elif diagnosis.reason_counts:
+        counts = sorted(f"{count} {reason}" for reason, count in diagnosis.reason_counts.items())
+        message += f" {', '.join(counts)}."
+    if diagnosis.post_filter_message:
+        message += f" {diagnosis.post_filter_message}"
+    return message

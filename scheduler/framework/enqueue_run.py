@@ -21,6 +21,7 @@ from scheduler.framework.failure import failed
 from scheduler.state.pod_info import PodInfo
 
 _WILDCARD = EventRegistration(ClusterEvent(EventResource.WILDCARD, ActionType.ALL))
+_NODE_TAINT = EventRegistration(ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_TAINT))
 
 
 def can_reject(plugin: Plugin) -> bool:
@@ -34,8 +35,9 @@ def can_reject(plugin: Plugin) -> bool:
 def registered_events(plugins: Iterable[Plugin]) -> dict[str, tuple[EventRegistration, ...]]:
     """Per plugin that can reject the events it waits for; all events if it does not say.
 
-    A registration for added nodes covers their taints too: a node is often added with a taint
-    that keeps everybody away until it is ready.
+    One that says it waits for none is told of none. Whoever waits for added nodes, but not for
+    changes of taints, hears of those too and without a hint: a node is often added with a taint
+    that keeps everybody away until it is ready (``buildQueueingHintMap`` of v1.36).
     """
     registered = {}
     for plugin in plugins:
@@ -44,7 +46,7 @@ def registered_events(plugins: Iterable[Plugin]) -> dict[str, tuple[EventRegistr
         events = (
             plugin.events_to_register() if isinstance(plugin, EnqueueExtensions) else (_WILDCARD,)
         )
-        registered[plugin.name] = tuple(map(_with_taints, events))
+        registered[plugin.name] = _with_taints(tuple(events))
     return registered
 
 
@@ -85,9 +87,11 @@ def ask_hints(
     return QueueingHint.SKIP
 
 
-def _with_taints(registration: EventRegistration) -> EventRegistration:
-    event = registration.event
-    if event.resource is not EventResource.NODE or not event.action & ActionType.ADD:
-        return registration
-    action = event.action | ActionType.UPDATE_NODE_TAINT
-    return EventRegistration(ClusterEvent(event.resource, action, event.label), registration.hint)
+def _with_taints(registered: tuple[EventRegistration, ...]) -> tuple[EventRegistration, ...]:
+    actions = ActionType(0)
+    for each in registered:
+        if each.event.resource is EventResource.NODE:
+            actions |= each.event.action
+    if actions & ActionType.ADD and not actions & ActionType.UPDATE_NODE_TAINT:
+        return (*registered, _NODE_TAINT)
+    return registered

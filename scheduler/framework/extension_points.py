@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from scheduler.api.events import ClusterEvent, QueueingHint
-from scheduler.api.instructions import BindPod
+from scheduler.api.events import ClusterEvent, EventResource, QueueingHint, VolumesWritten
+from scheduler.api.instructions import BindPod, BindVolumes
 from scheduler.api.status import SUCCESS, Status
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.verdict import FilterVerdict, Int64Array
@@ -54,11 +54,34 @@ class PreFilterResult:
 
 
 @dataclass(frozen=True, slots=True)
+class PreBindProgress:
+    """How far a PreBind in stages has come.
+
+    Attributes:
+        status: Success ends it well, Wait goes on; anything else gives the pod back.
+        awaited: While it waits: (resource, ``namespace/name`` or name) of the objects whose
+            change is to be looked at.
+    """
+
+    status: Status
+    awaited: frozenset[tuple[EventResource, str]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class EventRegistration:
-    """A cluster event that may make a pod schedulable which this plugin rejected."""
+    """A cluster event that may make a pod schedulable which this plugin rejected.
+
+    Attributes:
+        event: What happened; several actions in one mean any of them.
+        hint: Asked whether it helps a certain pod; without one it always does.
+        per_class: The hint reads nothing of the pod but its class, so that its answer for one
+            pod is taken for all of that class. If another pod of the class is the very object
+            the event is about, that is for the queue to see to.
+    """
 
     event: ClusterEvent
     hint: QueueingHintFn | None = None
+    per_class: bool = False
 
 
 class Plugin(Protocol):
@@ -72,10 +95,23 @@ class Plugin(Protocol):
 
 @runtime_checkable
 class PreEnqueuePlugin(Plugin, Protocol):
-    """Decides whether a pod may enter the active or backoff queue."""
+    """Decides whether a pod may enter the active or backoff queue.
+
+    One whose answer depends on the pod's class alone may say so by a true attribute
+    ``pre_enqueue_per_class``; of many pods of a class that are woken at once it sees one.
+    """
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         """Success lets the pod in; a rejection gates it."""
+        ...
+
+
+@runtime_checkable
+class PreemptionGate(Plugin, Protocol):
+    """Keeps preemptors out of the queue while their victims are being evicted."""
+
+    def gate_by(self, is_preempting: Callable[[str], bool]) -> None:
+        """Take the engine's word, by UID, on who has evictions under way."""
         ...
 
 
@@ -99,7 +135,23 @@ class PreFilterPlugin(Plugin, Protocol):
 
 @runtime_checkable
 class FilterPlugin(Plugin, Protocol):
-    """Refuses nodes."""
+    """Refuses nodes.
+
+    Preemption and nominated pods are judged by row-local views: many nodes at once, each shown as
+    it would be if pods came to it or left it and no other node changed (`RowLocalView`). Such a
+    view answers `requested`, `nonzero_requested`, `num_pods` and `ports_in_conflict` for each
+    node's own what-if; its `snapshot` is the cluster without any change. A plugin that reads
+    anything else of pods, of its node or of others, corrects it by ``nodes.changes``, which is
+    None for all other views: ``changes.sum(question, ask)`` is how much more of something each
+    node itself has, ``changes.count_matching`` and ``changes.count_carrying`` count like the
+    pod index. PreFilter is not run again: its state is of the cluster without any change, as is
+    what it skips. (These stand for ``AddPod`` and ``RemovePod`` of ``PreFilterExtensions``.)
+
+    A plugin that does so says ``row_local = True``; one with ``Reads.NODE`` need not. Any other
+    is asked about one node at a time, each in a what-if snapshot of the whole cluster with its
+    PreFilter run on it before: the same answer, but slow, so no plugin of this project may do
+    without it.
+    """
 
     @property
     def filter_reads(self) -> Reads:
@@ -113,7 +165,11 @@ class FilterPlugin(Plugin, Protocol):
 
 @runtime_checkable
 class PostFilterPlugin(Plugin, Protocol):
-    """Called when no node was feasible; may make room and nominate a node."""
+    """Called when no node was feasible; may make room and nominate a node.
+
+    It finds a `DryRun` in the cycle's state, and leaves a `Preemption` there for the engine, which
+    evicts the victims.
+    """
 
     def post_filter(
         self, state: CycleState, pod: PodInfo, snapshot: Snapshot, diagnosis: Any
@@ -188,6 +244,37 @@ class PreBindPlugin(Plugin, Protocol):
 
     async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         """Do it; anything but Success gives the pod back to the queue."""
+        ...
+
+
+@runtime_checkable
+class StagedPreBindPlugin(Plugin, Protocol):
+    """A PreBind without I/O: writes that the shell makes, then waiting for what they bring about.
+
+    Everything it learns comes by events, so a journal replays it; no task waits meanwhile.
+    """
+
+    @property
+    def pre_bind_timeout_s(self) -> float:
+        """How long it may take after the writes, in seconds."""
+        ...
+
+    def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+        """Skip if there is nothing to do for this pod."""
+        ...
+
+    def pre_bind_writes(self, state: CycleState, pod: PodInfo, node_name: str) -> BindVolumes:
+        """What is to be written first."""
+        ...
+
+    def pre_bind_written(self, state: CycleState, outcome: VolumesWritten) -> None:
+        """All of it has been written."""
+        ...
+
+    def pre_bind_progress(
+        self, state: CycleState, pod: PodInfo, node_name: str, snapshot: Snapshot
+    ) -> PreBindProgress:
+        """Asked after the writes and whenever an awaited object changes."""
         ...
 
 

@@ -22,11 +22,20 @@ class FilterResult:
         feasible: ``bool[rows]``; not to be written.
         asked: The nodes that were filtered: all, or those PreFilter left.
         judge: Gives every plugin's answer about `asked`.
-        overruled: Rows that were judged with nominated pods, or by extenders, and what came of it.
+        overruled: Rows judged with nominated pods, or by extenders, and what came of it.
         rows: The feasible rows, if known already.
     """
 
-    __slots__ = ("_judge", "_rows", "_verdicts", "asked", "feasible", "overruled")
+    __slots__ = (
+        "_judge",
+        "_num_evaluated",
+        "_overrule_rest",
+        "_overruled",
+        "_rows",
+        "_verdicts",
+        "asked",
+        "feasible",
+    )
 
     def __init__(
         self,
@@ -38,10 +47,12 @@ class FilterResult:
     ) -> None:
         self.feasible = feasible
         self.asked = asked
-        self.overruled = overruled or {}
+        self._overruled = overruled or {}
+        self._overrule_rest: Callable[[], dict[int, Status]] | None = None
         self._judge = judge
         self._verdicts: NodeVerdicts | None = None
         self._rows = rows
+        self._num_evaluated = -1
 
     @property
     def rows(self) -> Int64Array:
@@ -53,8 +64,12 @@ class FilterResult:
     @property
     def num_evaluated(self) -> int:
         """How many existing nodes were filtered."""
-        whole = len(self.asked) == self.asked.snapshot.num_rows
-        return self.asked.snapshot.num_nodes if whole else int(np.count_nonzero(self.asked.exists))
+        if self._num_evaluated < 0:
+            asked = self.asked
+            whole = len(asked) == asked.snapshot.num_rows
+            exist = asked.snapshot.num_nodes if whole else np.count_nonzero(asked.exists)
+            self._num_evaluated = int(exist)
+        return self._num_evaluated
 
     @property
     def verdicts(self) -> NodeVerdicts:
@@ -66,6 +81,32 @@ class FilterResult:
         if self._verdicts is None:
             self._verdicts = self._judge()
         return self._verdicts
+
+    @property
+    def overruled(self) -> dict[int, Status]:
+        """Rows that were judged with nominated pods, or by extenders, and what came of it."""
+        if self._overrule_rest is not None:
+            self._overruled = {**self._overrule_rest(), **self._overruled}
+            self._overrule_rest = None
+        return self._overruled
+
+    def with_nominated(
+        self, overruled: dict[int, Status], rest: Callable[[], dict[int, Status]]
+    ) -> FilterResult:
+        """The same, with nominated pods counted in.
+
+        Args:
+            overruled: Feasible rows that are not feasible with the pods nominated to them.
+            rest: The same of rows that are not feasible anyhow, where only the reasons may differ;
+                asked if somebody wants to know.
+        """
+        result = self.with_overruled(overruled) if overruled else self
+        result.overrule_later(rest)
+        return result
+
+    def overrule_later(self, rest: Callable[[], dict[int, Status]]) -> None:
+        """Ask `rest` for statuses that overrule those known when somebody wants to know."""
+        self._overrule_rest = rest
 
     def with_overruled(self, overruled: dict[int, Status]) -> FilterResult:
         """The same, but for rows where nominated pods or extenders made a difference."""

@@ -98,7 +98,7 @@ class FilterRun:
     ) -> list[PluginVerdict]:
         """Every plugin's full answer about the nodes of `view`."""
         return [
-            PluginVerdict(plugin.name, _verdict(plugin, state, pod, view)) for plugin in plugins
+            PluginVerdict(plugin.name, verdict_of(plugin, state, pod, view)) for plugin in plugins
         ]
 
     def _run_on(
@@ -151,7 +151,7 @@ def _narrow(
 ) -> BoolArray:
     """The nodes of `feasible` that these plugins accept; `feasible` itself if that is all."""
     for plugin in plugins:
-        verdict = _verdict(plugin, state, pod, snapshot.all_nodes)
+        verdict = verdict_of(plugin, state, pod, snapshot.all_nodes)
         if not verdict.accepts_all:
             feasible = feasible & ~verdict.rejected(len(feasible))
     return feasible
@@ -185,14 +185,19 @@ def _accept(
 ) -> BoolArray:
     accepts = np.ones(len(view), dtype=np.bool_)
     for plugin in plugins:
-        for rejection in _verdict(plugin, state, pod, view).rejections:
+        for rejection in verdict_of(plugin, state, pod, view).rejections:
             accepts &= ~rejection.mask
     return accepts
 
 
-def _verdict(
+def verdict_of(
     plugin: FilterPlugin, state: CycleState, pod: PodInfo, view: NodeView
 ) -> FilterVerdict:
+    """One plugin's answer about the nodes of `view`.
+
+    Raises:
+        PluginFailed: It raised, or answered masks of a wrong length.
+    """
     ask, timings = plugin.filter, state.timings
     if timings is not None:
         ask = timings.of_plugin(plugin.name, "Filter", ask)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from scheduler.api.events import WaitingPodAllowed, WaitingPodRejected
+from scheduler.api.events import PodsActivated, WaitingPodAllowed, WaitingPodRejected
 from scheduler.state.pod_info import PodInfo
 
 
@@ -26,11 +26,11 @@ class WaitingPod:
 
 
 #: Takes word for the engine; it is handled after the call in progress.
-Post: TypeAlias = Callable[[WaitingPodAllowed | WaitingPodRejected], None]
+Post: TypeAlias = Callable[[WaitingPodAllowed | WaitingPodRejected | PodsActivated], None]
 
 
 class Handle:
-    """Lets Permit plugins release the pods they made wait.
+    """Lets plugins release pods that wait at Permit, and have pods tried that wait in the queue.
 
     A plugin gets it by naming a parameter ``handle`` in its constructor. Nothing happens at once:
     what is asked here reaches the engine as an event. Call it from the thread of the event loop,
@@ -58,6 +58,10 @@ class Handle:
         """
         return self._waiting_pods()
 
+    def waiting_pod(self, uid: str) -> WaitingPod | None:
+        """The pod if it waits at Permit now; ``GetWaitingPod``."""
+        return next((each for each in self._waiting_pods() if each.pod.uid == uid), None)
+
     def allow(self, uid: str, plugin: str) -> None:
         """`plugin` lets this pod go on; a pod that does not wait for it is no error.
 
@@ -74,6 +78,16 @@ class Handle:
         """
         self._post(WaitingPodRejected(uid, plugin, message))
 
+    def activate(self, uids: Iterable[str]) -> None:
+        """Have pods tried now, whatever they wait for, their gates excepted; ``Activate``.
 
-def _refuse(event: WaitingPodAllowed | WaitingPodRejected) -> None:
+        A pod that does not wait in the queue is no error.
+
+        Raises:
+            RuntimeError: The scheduler does not run yet.
+        """
+        self._post(PodsActivated(tuple(uids)))
+
+
+def _refuse(event: WaitingPodAllowed | WaitingPodRejected | PodsActivated) -> None:
     raise RuntimeError(f"the scheduler does not run yet, nobody takes {event}")

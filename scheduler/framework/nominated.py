@@ -2,30 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 
 from scheduler.api.status import Status
-from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.extension_points import PreFilterPlugin
 from scheduler.framework.filter_result import FilterResult
-from scheduler.framework.filter_run import FilterRun, rows_of
-from scheduler.framework.pre_filter_run import run_pre_filter_plugins
+from scheduler.framework.row_filter import RowFilter, first_statuses
 from scheduler.framework.verdict import Int64Array
 from scheduler.state.pod_info import PodInfo
+from scheduler.state.row_what_if import RowWhatIf
 from scheduler.state.snapshot import Snapshot
 
-Nominations = Sequence[tuple[PodInfo, str]]
+
+class Nominations(Protocol):
+    """Which pods count on a node although they are not placed there yet."""
+
+    def __len__(self) -> int: ...
+
+    def nodes(self) -> Collection[str]:
+        """The nodes that pods are nominated to."""
+        ...
+
+    def pods_on(self, node_name: str) -> Sequence[PodInfo]:
+        """The pods nominated to a node."""
+        ...
+
+
+class NoNominations:
+    """There are none."""
+
+    def __len__(self) -> int:
+        return 0
+
+    def nodes(self) -> Collection[str]:
+        """None."""
+        return ()
+
+    def pods_on(self, node_name: str) -> Sequence[PodInfo]:
+        """Nobody."""
+        del node_name
+        return ()
+
+
+NO_NOMINATIONS = NoNominations()
+
+
+def nominated_on(
+    rows: Int64Array, snapshot: Snapshot, pod: PodInfo, nominated: Nominations
+) -> dict[int, list[PodInfo]]:
+    """Row -> the other pods of equal or higher priority nominated there; ``addNominatedPods``."""
+    if not len(nominated):
+        return {}
+    if len(nominated.nodes()) < len(rows):
+        known = ((name, snapshot.row_of(name)) for name in nominated.nodes())
+        meant = np.zeros(snapshot.num_rows, dtype=np.bool_)
+        meant[rows] = True
+        pairs = [(name, row) for name, row in known if row is not None and meant[row]]
+    else:
+        names = snapshot.node_names
+        pairs = [(names[row], row) for row in rows.tolist()]
+    found = {}
+    for name, row in pairs:
+        others = [
+            other
+            for other in nominated.pods_on(name)
+            if other.priority >= pod.priority and other.uid != pod.uid
+        ]
+        if others:
+            found[row] = others
+    return found
 
 
 def overrule_nominated(
-    filters: FilterRun,
-    pre_filters: Sequence[PreFilterPlugin],
-    pod: PodInfo,
-    result: FilterResult,
-    nominated: Nominations,
-    state: CycleState,
+    row_filter: RowFilter, pod: PodInfo, result: FilterResult, nominated: Nominations
 ) -> FilterResult:
     """Judge the nodes with nominated pods of equal or higher priority once more, with them.
 
@@ -33,50 +84,32 @@ def overrule_nominated(
     and has to pass with them and without them, for they may never arrive.
 
     Args:
-        filters: The Filter plugins.
-        pre_filters: Run again, for the what-if cluster of each node.
+        row_filter: The Filter plugins.
         pod: The pod being scheduled; its own nomination does not count.
         result: Of filtering without nominated pods.
-        nominated: (pod, node name) of all nominations.
-        state: The cycle's state; what it skips is skipped here too.
+        nominated: All nominations.
     """
     snapshot = result.asked.snapshot
-    by_node: dict[str, list[PodInfo]] = {}
-    for other, node_name in nominated:
-        if other.uid != pod.uid and other.priority >= pod.priority:
-            by_node.setdefault(node_name, []).append(other)
-    overruled: dict[int, Status] = {}
-    for node_name, others in by_node.items():
-        row = snapshot.row_of(node_name)
-        if row is None or not _is_among(row, result.asked.rows):
-            continue
-        status = _with_nominated(filters, pre_filters, pod, snapshot, (node_name, others), state)
-        if not status.is_success:
-            overruled[row] = status
-    return result.with_overruled(overruled) if overruled else result
+    feasible = nominated_on(result.rows, snapshot, pod, nominated)
+
+    def rest() -> dict[int, Status]:
+        asked = result.asked.rows[result.asked.exists]
+        others = nominated_on(asked[~result.feasible[asked]], snapshot, pod, nominated)
+        return _statuses(row_filter, pod, snapshot, others)
+
+    overruled = _statuses(row_filter, pod, snapshot, feasible)
+    return result.with_nominated(overruled, rest)
 
 
-def _is_among(row: int, ascending: Int64Array) -> bool:
-    place = int(np.searchsorted(ascending, row))
-    return place < len(ascending) and int(ascending[place]) == row
-
-
-def _with_nominated(
-    filters: FilterRun,
-    pre_filters: Sequence[PreFilterPlugin],
-    pod: PodInfo,
-    snapshot: Snapshot,
-    node: tuple[str, list[PodInfo]],
-    state: CycleState,
-) -> Status:
-    node_name, others = node
-    what_if = snapshot.with_pods([(other, node_name) for other in others])
-    what_if_state = CycleState()
-    run_pre_filter_plugins(pre_filters, what_if_state, pod, what_if)
-    what_if_state.skip_filter |= state.skip_filter
-    view = what_if.view(rows_of((node_name,), what_if))
-    for answer in filters.judge(filters.active(what_if_state).all, what_if_state, pod, view):
-        status = answer.status(0)
-        if not status.is_success:
-            return status
-    return Status()
+def _statuses(
+    row_filter: RowFilter, pod: PodInfo, snapshot: Snapshot, by_row: Mapping[int, list[PodInfo]]
+) -> dict[int, Status]:
+    """Row -> why it does not take the pod with the nominated ones, where it does not."""
+    if not by_row:
+        return {}
+    rows = np.array(sorted(by_row), dtype=np.int64)
+    what_if = RowWhatIf(snapshot, rows, pod.pod_class.host_ports)
+    added = [by_row[row] for row in rows.tolist()]
+    verdicts = row_filter.judge(what_if, np.arange(len(rows)), added)
+    found = first_statuses(verdicts, range(len(rows)))
+    return {int(rows[place]): status for place, status in found.items()}

@@ -37,11 +37,11 @@ def run_post_filter_plugins(
     """Run PostFilter plugins until one succeeds, fails or finds the pod beyond help.
 
     ``RunPostFilterPlugins``: reasons of the rejections add up, and the first rejecting plugin
-    gives the status its name.
+    gives the status its name. Without plugins a nomination is cleared.
     """
     reasons: list[str] = []
     rejector = ""
-    nominated: str | None = None
+    nominated: str | None = None if plugins else ""
     for plugin in plugins:
         doing = f'running PostFilter plugin "{plugin.name}"'
         try:

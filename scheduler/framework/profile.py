@@ -35,6 +35,7 @@ from scheduler.framework.extension_points import (
     QueueSortPlugin,
     ReservePlugin,
     ScorePlugin,
+    StagedPreBindPlugin,
 )
 from scheduler.framework.registry import PluginUnusable, Registry
 
@@ -69,7 +70,7 @@ _PROTOCOLS: Mapping[ExtensionPoint, Any] = {
     ExtensionPoint.SCORE: ScorePlugin,
     ExtensionPoint.RESERVE: ReservePlugin,
     ExtensionPoint.PERMIT: PermitPlugin,
-    ExtensionPoint.PRE_BIND: PreBindPlugin,
+    ExtensionPoint.PRE_BIND: PreBindPlugin | StagedPreBindPlugin,
     ExtensionPoint.BIND: BindPlugin,
     ExtensionPoint.POST_BIND: PostBindPlugin,
 }
@@ -216,7 +217,7 @@ def _check_set(path: str, plugins: PluginSet, registry: Registry) -> Iterator[Co
         if setting.name in registry.faults:
             expectation = f"a plugin that works, but {registry.faults[setting.name]}"
             yield ConfigError(f"{where}.name", setting.name, expectation)
-        elif not registry.is_known(setting.name):
+        elif setting.name not in registry:
             yield ConfigError(f"{where}.name", setting.name, "the name of a known plugin")
         if setting.name in seen:
             yield ConfigError(f"{where}.name", setting.name, "a plugin not enabled here already")
@@ -275,15 +276,7 @@ def _decode_all(
 
 def _args_of(name: str, registry: Registry) -> type[msgspec.Struct] | None:
     factory = registry.get(name)
-    return registry.absent.get(name) if factory is None else factory.args
-
-
-def absent_plugins(config: KubeSchedulerProfile, registry: Registry) -> tuple[str, ...]:
-    """The plugins that a profile enables or configures and that are not there."""
-    sets = (getattr(config.plugins, each.name) for each in msgspec.structs.fields(config.plugins))
-    named = {setting.name for plugins in sets for setting in plugins.enabled}
-    named.update(entry.name for entry in config.plugin_config)
-    return tuple(sorted(name for name in named & registry.absent.keys() if name not in registry))
+    return None if factory is None else factory.args
 
 
 def decode_args(

@@ -43,22 +43,13 @@ class Registry(Mapping[str, PluginFactory]):
         factories: The plugins there are.
         faults: Name -> what is wrong with a plugin of that name, which therefore cannot be had. A
             profile that names it is refused with this text; one that does not is no worse off.
-        absent: Name -> arguments of a plugin of kube-scheduler that is not there. A profile may
-            name it, so that kube-scheduler's files work; its arguments are checked, and it is
-            left out.
 
     Raises:
         ValueError: Two factories have the same name.
     """
 
-    def __init__(
-        self,
-        *factories: PluginFactory,
-        faults: Mapping[str, str] | None = None,
-        absent: Mapping[str, type[msgspec.Struct]] | None = None,
-    ) -> None:
+    def __init__(self, *factories: PluginFactory, faults: Mapping[str, str] | None = None) -> None:
         self.faults: Mapping[str, str] = dict(faults or {})
-        self.absent: Mapping[str, type[msgspec.Struct]] = dict(absent or {})
         self._factories: dict[str, PluginFactory] = {}
         for factory in factories:
             self._add(factory)
@@ -72,11 +63,7 @@ class Registry(Mapping[str, PluginFactory]):
             ValueError: A plugin of that name exists.
         """
         known = {**self.faults, **(faults or {})}
-        return Registry(*self._factories.values(), *factories, faults=known, absent=self.absent)
-
-    def is_known(self, name: str) -> bool:
-        """Whether a profile may name the plugin; it may still be absent."""
-        return name in self._factories or name in self.absent
+        return Registry(*self._factories.values(), *factories, faults=known)
 
     def _add(self, factory: PluginFactory) -> None:
         if factory.name in self._factories:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from scheduler.api.events import ClusterEvent, QueueingHint
 from scheduler.api.instructions import BindPod
-from scheduler.api.status import SUCCESS, Status
+from scheduler.api.status import SUCCESS, Code, Status
 from scheduler.framework import binding_run
-from scheduler.framework.binding_run import PermitOutcome, PreBindPlan
+from scheduler.framework.binding_run import PermitOutcome, PreBindPlan, StagedPreBind
 from scheduler.framework.class_cache import ClassCache
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
@@ -17,6 +17,13 @@ from scheduler.framework.enqueue_run import (
     ask_hints,
     registered_events,
     run_pre_enqueue_plugins,
+)
+from scheduler.framework.evaluations import (
+    FILTER,
+    PRE_FILTER,
+    PRE_SCORE,
+    SCORE,
+    Evaluations,
 )
 from scheduler.framework.extension_points import (
     BindPlugin,
@@ -27,20 +34,24 @@ from scheduler.framework.extension_points import (
     PostBindPlugin,
     PostFilterPlugin,
     PreBindPlugin,
+    PreemptionGate,
     PreEnqueuePlugin,
     PreFilterPlugin,
     PreScorePlugin,
     QueueSortPlugin,
     ReservePlugin,
     ScorePlugin,
+    StagedPreBindPlugin,
 )
 from scheduler.framework.failure import failed
 from scheduler.framework.filter_result import FilterResult
 from scheduler.framework.filter_run import FilterRun
-from scheduler.framework.nominated import Nominations, overrule_nominated
+from scheduler.framework.nominated import NO_NOMINATIONS, Nominations, overrule_nominated
 from scheduler.framework.post_filter_run import PostFilterOutcome, run_post_filter_plugins
 from scheduler.framework.pre_filter_run import PreFilterOutcome, run_pre_filter_plugins
+from scheduler.framework.preemption import DryRun, VictimReview
 from scheduler.framework.profile import ExtensionPoint, Profile
+from scheduler.framework.row_filter import RowFilter
 from scheduler.framework.score_run import ScoreResult, ScoreRun
 from scheduler.framework.verdict import Int64Array
 from scheduler.state.pod_info import PodInfo
@@ -56,6 +67,10 @@ class Framework:
         profile: Which plugins, in which order.
         class_cache_size: For how many pod classes answers are kept; 0 keeps none. The answers
             are those of one cluster: give every engine its own framework.
+
+    Attributes:
+        sort_key: Where a pod stands in the active queue; that of the QueueSort plugin.
+        evaluations: How often its plugins were asked.
     """
 
     def __init__(
@@ -66,20 +81,34 @@ class Framework:
             profile.instances.values()
         )
         points = profile.plugins
-        self._queue_sort = cast("QueueSortPlugin", points[ExtensionPoint.QUEUE_SORT][0])
+        queue_sort = cast("QueueSortPlugin", points[ExtensionPoint.QUEUE_SORT][0])
+        self.sort_key = queue_sort.sort_key
         self._pre_enqueue = cast("tuple[PreEnqueuePlugin, ...]", points[ExtensionPoint.PRE_ENQUEUE])
+        self._pre_enqueue_again = tuple(
+            each for each in self._pre_enqueue if not getattr(each, "pre_enqueue_per_class", False)
+        )
         self._pre_filter = cast("tuple[PreFilterPlugin, ...]", points[ExtensionPoint.PRE_FILTER])
         self._post_filter = cast("tuple[PostFilterPlugin, ...]", points[ExtensionPoint.POST_FILTER])
         self._pre_score = cast("tuple[PreScorePlugin, ...]", points[ExtensionPoint.PRE_SCORE])
         self._reserve = cast("tuple[ReservePlugin, ...]", points[ExtensionPoint.RESERVE])
         self._permit = cast("tuple[PermitPlugin, ...]", points[ExtensionPoint.PERMIT])
-        self._pre_bind = cast("tuple[PreBindPlugin, ...]", points[ExtensionPoint.PRE_BIND])
+        self._pre_bind = cast(
+            "tuple[PreBindPlugin | StagedPreBindPlugin, ...]", points[ExtensionPoint.PRE_BIND]
+        )
         self._bind = cast("tuple[BindPlugin, ...]", points[ExtensionPoint.BIND])
         self._post_bind = cast("tuple[PostBindPlugin, ...]", points[ExtensionPoint.POST_BIND])
         filters = cast("tuple[FilterPlugin, ...]", points[ExtensionPoint.FILTER])
         self._filters = FilterRun(filters, ClassCache(class_cache_size))
         scorers = cast("tuple[ScorePlugin, ...]", points[ExtensionPoint.SCORE])
         self._scorers = ScoreRun(scorers, profile.weights, ClassCache(class_cache_size))
+        self.evaluations = Evaluations(
+            {
+                PRE_FILTER: [each.name for each in self._pre_filter],
+                FILTER: [each.name for each in filters],
+                PRE_SCORE: [each.name for each in self._pre_score],
+                SCORE: [each.name for each in scorers],
+            }
+        )
 
     @property
     def scheduler_name(self) -> str:
@@ -90,13 +119,18 @@ class Framework:
         """The plugin of that name, if the profile uses it."""
         return self.profile.instances.get(name)
 
-    def sort_key(self, pod: PodInfo, queued_at: float) -> tuple[Any, ...]:
-        """Where the pod stands in the active queue; smaller goes first."""
-        return self._queue_sort.sort_key(pod, queued_at)
-
     def run_pre_enqueue(self, pod: PodInfo) -> Status:
         """Whether the pod may be queued; a rejection names its plugin."""
         return run_pre_enqueue_plugins(self._pre_enqueue, pod)
+
+    @property
+    def gates_per_pod(self) -> bool:
+        """Whether a PreEnqueue plugin may say one thing of a pod, another of one of its class."""
+        return bool(self._pre_enqueue_again)
+
+    def run_pre_enqueue_again(self, pod: PodInfo) -> Status:
+        """`run_pre_enqueue` for a pod of whose class another one was let in just now."""
+        return run_pre_enqueue_plugins(self._pre_enqueue_again, pod)
 
     def hint(
         self, plugin: str, event: ClusterEvent, pod: PodInfo, old: Any, new: Any
@@ -108,7 +142,13 @@ class Framework:
         self, state: CycleState, pod: PodInfo, snapshot: Snapshot
     ) -> PreFilterOutcome:
         """Look at the pod once; a rejection or error is in the outcome's status."""
-        return run_pre_filter_plugins(self._pre_filter, state, pod, snapshot)
+        outcome = run_pre_filter_plugins(self._pre_filter, state, pod, snapshot)
+        code, stopped_at = outcome.status.code, ""
+        if code is not Code.SUCCESS and code is not Code.UNSCHEDULABLE:
+            # A plain rejection lets the other plugins run, anything worse does not.
+            stopped_at = outcome.status.plugin
+        self.evaluations.add(PRE_FILTER, state.skip_filter, stopped_at=stopped_at)
+        return outcome
 
     def run_filter(
         self,
@@ -116,7 +156,7 @@ class Framework:
         pod: PodInfo,
         snapshot: Snapshot,
         node_names: frozenset[str] | None = None,
-        nominated: Nominations = (),
+        nominated: Nominations = NO_NOMINATIONS,
     ) -> FilterResult:
         """Judge all nodes, or those of `node_names`.
 
@@ -132,15 +172,43 @@ class Framework:
             PluginFailed: A plugin raised or answered masks of a wrong length.
         """
         result = self._filters.run(state, pod, snapshot, node_names)
-        if not nominated:
+        self.evaluations.add(FILTER, state.skip_filter, result.num_evaluated)
+        if not len(nominated):
             return result
-        return overrule_nominated(self._filters, self._pre_filter, pod, result, nominated, state)
+        return overrule_nominated(self._row_filter(state, pod), pod, result, nominated)
+
+    def prepare_post_filter(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        nominated: Nominations,
+        choose: Callable[[int], int],
+        review: VictimReview | None = None,
+    ) -> None:
+        """Leave in `state` what a plugin needs that makes room by taking pods away.
+
+        Args:
+            state: After PreFilter.
+            pod: The pod.
+            nominated: All nominations in the cluster.
+            choose: Gives an index below its argument.
+            review: What extenders left of the candidates, if they have been asked.
+        """
+        state.write(DryRun(self._row_filter(state, pod), pod, nominated, choose))
+        if review is not None:
+            state.write(review)
 
     def run_post_filter(
         self, state: CycleState, pod: PodInfo, snapshot: Snapshot, diagnosis: Diagnosis
     ) -> PostFilterOutcome:
         """Try to make room for a pod that fits nowhere."""
         return run_post_filter_plugins(self._post_filter, state, pod, snapshot, diagnosis)
+
+    def gate_by(self, is_preempting: Callable[[str], bool]) -> None:
+        """Tell the plugins that gate preemptors whom evictions are under way for."""
+        for plugin in self.profile.instances.values():
+            if isinstance(plugin, PreemptionGate):
+                plugin.gate_by(is_preempting)
 
     def run_pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
         """Prepare scoring of the feasible `nodes`; anything but success ends the cycle."""
@@ -158,6 +226,7 @@ class Framework:
             elif not status.is_success:
                 doing = f'running PreScore plugin "{plugin.name}"'
                 return failed(doing, plugin.name, status).status
+        self.evaluations.add(PRE_SCORE, state.skip_score)
         return SUCCESS
 
     def run_score(
@@ -168,6 +237,7 @@ class Framework:
         Raises:
             PluginFailed: A plugin raised, or left 0..100.
         """
+        self.evaluations.add(SCORE, state.skip_score, len(rows))
         return self._scorers.run(state, pod, snapshot, rows)
 
     def run_reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
@@ -194,16 +264,38 @@ class Framework:
         self, state: CycleState, pod: PodInfo, node_name: str, plugins: Sequence[str]
     ) -> Status:
         """Do the work of these PreBind plugins; for the shell, outside the cycle."""
-        working = [plugin for plugin in self._pre_bind if plugin.name in plugins]
+        working = [
+            plugin
+            for plugin in self._pre_bind
+            if plugin.name in plugins and isinstance(plugin, PreBindPlugin)
+        ]
         return await binding_run.run_pre_bind_plugins(working, state, pod, node_name)
 
-    def run_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> BindPod:
-        """The instruction that binds the pod.
+    def has_staged_pre_bind(self, plugin: str) -> bool:
+        """Whether a plugin does its PreBind in stages."""
+        return any(
+            each.name == plugin and isinstance(each, StagedPreBindPlugin) for each in self._pre_bind
+        )
+
+    def staged_pre_bind(
+        self, state: CycleState, pod: PodInfo, node_name: str, plugin: str
+    ) -> StagedPreBind | None:
+        """The PreBind of a plugin that does it in stages; None if it is a coroutine."""
+        for each in self._pre_bind:
+            if each.name == plugin and isinstance(each, StagedPreBindPlugin):
+                return StagedPreBind(each, state, pod, node_name)
+        return None
+
+    def run_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> tuple[str, BindPod]:
+        """The Bind plugin that takes the pod, and the instruction that binds it.
 
         Raises:
             PluginFailed: A plugin raised, or none takes the pod.
         """
         return binding_run.run_bind_plugins(self._bind, state, pod, node_name)
+
+    def _row_filter(self, state: CycleState, pod: PodInfo) -> RowFilter:
+        return RowFilter(self._filters.active(state).all, state, pod)
 
     def run_post_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
         """Tell the plugins that the pod was bound.

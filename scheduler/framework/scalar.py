@@ -131,17 +131,23 @@ def _as_status(answer: Status | str | None, node_name: str) -> Status:
 
 def _node_infos(nodes: NodeView) -> Iterator[tuple[int, NodeInfo]]:
     """Position and value object of every row that has a node."""
-    snapshot = nodes.snapshot
-    resources, allocatable, requested = snapshot.resources, snapshot.allocatable, snapshot.requested
+    snapshot, changes = nodes.snapshot, nodes.changes
+    resources, allocatable = snapshot.resources, snapshot.allocatable
+    requested = snapshot.requested if changes is None else nodes.requested
     for position, row in enumerate(nodes.rows.tolist()):
         node = snapshot.node(row)
-        if node is not None:
-            yield (
-                position,
-                NodeInfo(
-                    node,
-                    _NamedAmounts(resources, allocatable, row),
-                    _NamedAmounts(resources, requested, row),
-                    snapshot.pods_on(node.metadata.name),
-                ),
-            )
+        if node is None:
+            continue
+        if changes is None:
+            pods, place = snapshot.pods_on(node.metadata.name), row
+        else:
+            pods, place = changes.pods(position), position
+        yield (
+            position,
+            NodeInfo(
+                node,
+                _NamedAmounts(resources, allocatable, row),
+                _NamedAmounts(resources, requested, place),
+                pods,
+            ),
+        )

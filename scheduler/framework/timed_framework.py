@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from scheduler.api.status import Code, Status
-from scheduler.framework.binding_run import PermitOutcome
+from scheduler.api.status import SKIP, Code, Status
+from scheduler.framework.binding_run import PermitOutcome, PreBindPlan
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.filter_result import FilterResult
-from scheduler.framework.nominated import Nominations
+from scheduler.framework.nominated import NO_NOMINATIONS, Nominations
 from scheduler.framework.post_filter_run import PostFilterOutcome
 from scheduler.framework.pre_filter_run import PreFilterOutcome
 from scheduler.framework.runner import Framework
@@ -51,7 +51,7 @@ class TimedFramework(Framework):
         pod: PodInfo,
         snapshot: Snapshot,
         node_names: frozenset[str] | None = None,
-        nominated: Nominations = (),
+        nominated: Nominations = NO_NOMINATIONS,
     ) -> FilterResult:
         """See `Framework.run_filter`."""
         run = super().run_filter
@@ -93,6 +93,11 @@ class TimedFramework(Framework):
         run = super().run_permit
         return self._timed("Permit", lambda: run(state, pod, node_name), lambda it: it.status)
 
+    def plan_pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> PreBindPlan:
+        """See `Framework.plan_pre_bind`."""
+        run = super().plan_pre_bind
+        return self._timed("PreBindPreFlight", lambda: run(state, pod, node_name), _plan_status)
+
     async def run_pre_bind(
         self, state: CycleState, pod: PodInfo, node_name: str, plugins: Sequence[str]
     ) -> Status:
@@ -127,3 +132,7 @@ class TimedFramework(Framework):
         self._timings.observer.observe_extension_point(
             point, title_of(code), self.scheduler_name, duration_s
         )
+
+
+def _plan_status(plan: PreBindPlan) -> Status:
+    return SKIP if plan.status.is_success and not plan.plugins else plan.status

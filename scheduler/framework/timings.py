@@ -1,4 +1,4 @@
-"""Durations of extension points and plugins, taken in one of several cycles.
+"""Durations: of extension points and plugins in one of several cycles, of events and hints always.
 
 The core has no clock: the shell passes a timer and is told what it showed. A cycle that is not
 sampled pays one comparison for each plugin.
@@ -31,6 +31,14 @@ class DurationObserver(Protocol):
 
     def observe_plugin(self, plugin: str, point: str, status: str, duration_s: float) -> None:
         """One plugin has run for a pod, over all nodes it was asked about."""
+        ...
+
+    def observe_event(self, event: str, duration_s: float) -> None:
+        """An event, named by its label, was taken in: noted, and pods moved that it may help."""
+        ...
+
+    def observe_hint(self, plugin: str, event: str, hint: str, duration_s: float) -> None:
+        """A plugin was asked whether an event helps: ``Queue``, ``QueueSkip`` or ``Error``."""
         ...
 
     def observe_permit_wait(self, result: str, duration_s: float) -> None:

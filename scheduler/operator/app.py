@@ -28,8 +28,9 @@ from scheduler.operator.delegated_access import DelegatedAccess
 from scheduler.operator.dispatcher import Dispatcher, Writers
 from scheduler.operator.engine_protocol import EngineFactory, EngineParts
 from scheduler.operator.event_recorder import EventClock, EventRecorder
+from scheduler.operator.evictor import Evictor
 from scheduler.operator.extender_desk import ExtenderDesk
-from scheduler.operator.extender_objects import ExtenderObjects
+from scheduler.operator.extender_objects import ExtenderObjects, RawObjects
 from scheduler.operator.gated_client import GatedClient
 from scheduler.operator.health import Check, Checks
 from scheduler.operator.inbox import Inbox
@@ -52,12 +53,13 @@ from scheduler.operator.pod_reader import PodReader
 from scheduler.operator.pod_status import PodStatusWriter
 from scheduler.operator.pre_binder import PreBinder
 from scheduler.operator.rate_limit import TokenBucket
-from scheduler.operator.reflected import ALL_REFLECTED, ASSIGNED_PODS, NODES
+from scheduler.operator.reflected import ALL_REFLECTED, ASSIGNED_PODS, NODES, Reflected
 from scheduler.operator.reflector import Reflector
 from scheduler.operator.replica_metrics import ReplicaMetrics
 from scheduler.operator.resource_metrics import ResourceMetrics
 from scheduler.operator.serving import Content, Server, ServingOptions
 from scheduler.operator.view import View
+from scheduler.operator.volume_writer import VolumeWriter
 
 log = structlog.get_logger("scheduler.operator.app")
 
@@ -164,7 +166,7 @@ class Process:
                 self._inbox,
                 clock.jitter,
                 asyncio.sleep,
-                self._objects.nodes if kind is NODES else None,
+                self._raw_reader(kind),
             )
             for kind in ALL_REFLECTED
         ]
@@ -300,6 +302,11 @@ class Process:
         kinds = (NODES.kind, ASSIGNED_PODS.kind)
         return [reflector for reflector in self._reflectors if reflector.kind in kinds]
 
+    def _raw_reader(self, kind: Reflected[Any]) -> RawObjects | None:
+        """Who reads along with a reflector: extenders see whole objects."""
+        readers = ((NODES, self._objects.nodes), (ASSIGNED_PODS, self._objects.assigned_pods))
+        return next((reader for followed, reader in readers if followed is kind), None)
+
     def _make_elector(self) -> LeaderElector | None:
         if self._options.leader_election is None:
             return None
@@ -321,11 +328,13 @@ class Process:
             self._inbox,
             Writers(
                 pre_binder=PreBinder(self._engine.pre_bind, self._options.pre_bind_limit_s),
+                volumes=VolumeWriter(client, self._may_write, clock.jitter, sleep),
                 binder=binder,
                 pod_reader=PodReader(client, clock.jitter, sleep),
                 pod_status=PodStatusWriter(
                     client, self._may_write, clock.rfc3339, clock.jitter, sleep
                 ),
+                evictor=Evictor(client, clock.rfc3339, clock.jitter, sleep),
                 events=self._events,
                 configuration_applied=self._configuration.applied,
                 extenders=ExtenderDesk(

@@ -18,13 +18,19 @@ from scheduler.api.instructions import (
     AttemptResult,
     BindByExtender,
     BindPod,
+    BindVolumes,
+    ClearNomination,
     ConfigurationApplied,
     ConsultExtenders,
+    ConsultOnVictims,
     EmitEvent,
+    EvictPod,
     Instruction,
     PatchPodStatus,
     PodBound,
     PodReference,
+    PreemptionAttempted,
+    PreemptionFinished,
     ReadPod,
     ReportProblem,
     RunPreBind,
@@ -33,6 +39,7 @@ from scheduler.api.instructions import (
 from scheduler.operator import clock
 from scheduler.operator.binder import Binder
 from scheduler.operator.event_recorder import EventRecorder
+from scheduler.operator.evictor import Evictor
 from scheduler.operator.extender_desk import ExtenderDesk
 from scheduler.operator.inbox import Inbox
 from scheduler.operator.lane import Lane
@@ -40,10 +47,13 @@ from scheduler.operator.metrics import Metrics
 from scheduler.operator.pod_reader import PodReader
 from scheduler.operator.pod_status import PodStatusWriter
 from scheduler.operator.pre_binder import PreBinder
+from scheduler.operator.volume_writer import VolumeWriter
 
 MAX_BINDINGS_IN_FLIGHT = 64
 MAX_PRE_BINDS_IN_FLIGHT = 64
+MAX_VOLUME_WRITES_IN_FLIGHT = 64
 MAX_READS_IN_FLIGHT = 8
+MAX_EVICTIONS_IN_FLIGHT = 16
 
 log = structlog.get_logger("scheduler")
 
@@ -53,9 +63,11 @@ class Writers:
     """Who carries out which kind of instruction."""
 
     pre_binder: PreBinder
+    volumes: VolumeWriter
     binder: Binder
     pod_reader: PodReader
     pod_status: PodStatusWriter
+    evictor: Evictor
     events: EventRecorder
     extenders: ExtenderDesk
     configuration_applied: Callable[[ConfigurationApplied], None]
@@ -75,16 +87,26 @@ class Dispatcher:
         self._pre_binds: Lane[RunPreBind] = Lane(
             "pre-binds", MAX_PRE_BINDS_IN_FLIGHT, self._run_pre_bind
         )
+        self._volume_writes: Lane[BindVolumes] = Lane(
+            "volume writes", MAX_VOLUME_WRITES_IN_FLIGHT, self._bind_volumes
+        )
         self._reads: Lane[PodReference] = Lane("reads", MAX_READS_IN_FLIGHT, self._read)
+        self._evictions: Lane[EvictPod] = Lane("evictions", MAX_EVICTIONS_IN_FLIGHT, self._evict)
         self._carriers: dict[type[Any], Callable[[Any], None]] = {
             BindPod: self._bindings.add,
             BindByExtender: self._bind_by_extender,
             ConsultExtenders: writers.extenders.consult,
+            ConsultOnVictims: writers.extenders.review,
             RunPreBind: self._pre_binds.add,
-            StopPreBind: lambda instruction: writers.pre_binder.stop(instruction.pod),
+            BindVolumes: self._volume_writes.add,
+            StopPreBind: self._stop_pre_bind,
             ReadPod: lambda instruction: self._reads.add(instruction.pod),
             EmitEvent: writers.events.emit,
             PatchPodStatus: writers.pod_status.patch,
+            ClearNomination: writers.pod_status.clear_nomination,
+            EvictPod: self._evictions.add,
+            PreemptionAttempted: self._note_preemption,
+            PreemptionFinished: self._note_preemption_finished,
             AttemptResult: self._note_attempt,
             PodBound: self._note_bound,
             ReportProblem: _log_problem,
@@ -95,7 +117,8 @@ class Dispatcher:
     def num_unfinished_bindings(self) -> int:
         """Pods on their way from decided to bound."""
         by_extenders = self._writers.extenders.num_unfinished_bindings
-        return len(self._bindings) + len(self._pre_binds) + by_extenders
+        before = len(self._pre_binds) + len(self._volume_writes)
+        return len(self._bindings) + before + by_extenders
 
     def dispatch(self, instructions: Iterable[Instruction]) -> None:
         """Have everything done."""
@@ -105,14 +128,38 @@ class Dispatcher:
     async def close(self, grace_s: float) -> None:
         """Begin nothing more; what is in flight has `grace_s` to end."""
         await self._pre_binds.close(0)
+        await self._volume_writes.close(0)
         await self._reads.close(0)
-        await asyncio.gather(self._bindings.close(grace_s), self._writers.extenders.close(grace_s))
+        await asyncio.gather(
+            self._bindings.close(grace_s),
+            self._evictions.close(grace_s),
+            self._writers.extenders.close(grace_s),
+        )
         await self._writers.pod_status.close(0)
         await self._writers.events.close(grace_s)
 
     def _note_attempt(self, attempt: AttemptResult) -> None:
         self._metrics.observe_attempt(attempt)
         _log_attempt(attempt)
+
+    def _note_preemption(self, attempted: PreemptionAttempted) -> None:
+        self._metrics.observe_preemption(attempted)
+        if attempted.node_name:
+            log.info(
+                "preempting",
+                pod=attempted.pod.key,
+                node=attempted.node_name,
+                victims=attempted.num_victims,
+            )
+
+    def _note_preemption_finished(self, finished: PreemptionFinished) -> None:
+        self._metrics.observe_preemption_finished(finished)
+        write = log.warning if finished.is_error else log.info
+        write(
+            "preemption failed" if finished.is_error else "preempted",
+            pod=finished.pod.key,
+            node=finished.node_name,
+        )
 
     def _note_bound(self, bound: PodBound) -> None:
         self._writers.pod_status.forget(bound.pod.uid)
@@ -141,6 +188,24 @@ class Dispatcher:
         outcome = await self._writers.pre_binder.run(instruction)
         if outcome is not None:
             self._inbox.put(outcome)
+
+    async def _bind_volumes(self, instruction: BindVolumes) -> None:
+        outcome = await self._writers.volumes.write(instruction)
+        if outcome is None:
+            return
+        if outcome.error:
+            log.warning("volumes not bound", pod=instruction.pod.key, error=outcome.error)
+        self._inbox.put(outcome)
+
+    def _stop_pre_bind(self, instruction: StopPreBind) -> None:
+        self._writers.pre_binder.stop(instruction.pod)
+        self._writers.volumes.stop(instruction.pod)
+
+    async def _evict(self, instruction: EvictPod) -> None:
+        outcome = await self._writers.evictor.evict(instruction)
+        if outcome.error:
+            log.warning("pod not evicted", pod=instruction.victim.key, error=outcome.error)
+        self._inbox.put(outcome)
 
     async def _read(self, pod: PodReference) -> None:
         news = await self._writers.pod_reader.read(pod)

@@ -48,8 +48,16 @@ class Engine(Protocol):
         """Rejected pods by (scheduler name, plugin)."""
         ...
 
+    def evaluation_counts(self) -> Mapping[tuple[str, str, str], int]:
+        """How often plugins were asked, by (plugin, extension point, scheduler name)."""
+        ...
+
     def in_flight_event_counts(self) -> Mapping[str, int]:
         """Events kept for pods in flight, by label."""
+        ...
+
+    def volume_error_counts(self) -> Mapping[str, int]:
+        """How often volumes were the reason of an error, by stage."""
         ...
 
     def pods(self) -> Iterator[PodInfo]:

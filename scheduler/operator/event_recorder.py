@@ -11,7 +11,7 @@ import msgspec
 import structlog
 from cachetools import LRUCache
 
-from scheduler.api.instructions import EmitEvent
+from scheduler.api.instructions import EmitEvent, PodReference
 from scheduler.operator.api_client import LOST_ANSWER_ERRORS, ApiClient
 from scheduler.operator.api_error import ApiError
 from scheduler.operator.backoff import Backoff, Jitter, Sleep, retry
@@ -164,17 +164,23 @@ def event_body(instruction: EmitEvent, name: str, reporting_instance: str, times
         "reportingInstance": reporting_instance,
         "action": instruction.action,
         "reason": instruction.reason,
-        "regarding": {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "namespace": pod.namespace,
-            "name": pod.name,
-            "uid": pod.uid,
-        },
+        "regarding": _pod_reference(pod),
         "note": cut_note(instruction.note),
         "type": instruction.event_type,
     }
+    if instruction.related is not None:
+        event["related"] = _pod_reference(instruction.related)
     return msgspec.json.encode(event)
+
+
+def _pod_reference(pod: PodReference) -> dict[str, str]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "namespace": pod.namespace,
+        "name": pod.name,
+        "uid": pod.uid,
+    }
 
 
 def event_name(name: str, uid: str, unix_nanoseconds: int) -> str:

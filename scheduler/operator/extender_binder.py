@@ -51,7 +51,7 @@ class ExtenderBinder:
         pod, node_name = instruction.pod, instruction.node_name
         if not self._may_write():
             text = "this replica does not hold the lease any more"
-            return BindFailed(pod.uid, node_name, text)
+            return BindFailed(pod.uid, node_name, text, by_extender=True)
         try:
             await self._ask(instruction)
         except ExtenderError as error:
@@ -82,4 +82,4 @@ class ExtenderBinder:
         if fate is Fate.UNBOUND and instruction.fallback is not None:
             log.warning("extender ignored", pod=pod.key, error=str(error))
             return await self._binder.bind(instruction.fallback)
-        return BindFailed(pod.uid, node_name, str(error))
+        return BindFailed(pod.uid, node_name, str(error), by_extender=True)

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import structlog
 
-from scheduler.api.events import BindFailed, ExtendersAnswered
+from scheduler.api.events import BindFailed, ExtendersAnswered, VictimsReviewed
 from scheduler.api.extenders import Extenders
-from scheduler.api.instructions import BindByExtender, ConsultExtenders
+from scheduler.api.instructions import BindByExtender, ConsultExtenders, ConsultOnVictims
 from scheduler.operator.binder import Binder
 from scheduler.operator.consultation import Consultant
 from scheduler.operator.extender_binder import ExtenderBinder
@@ -17,6 +17,7 @@ from scheduler.operator.extender_client import ExtenderClient
 from scheduler.operator.extender_objects import ExtenderObjects
 from scheduler.operator.inbox import Inbox
 from scheduler.operator.lane import Lane
+from scheduler.operator.victim_review import VictimReviewer
 
 MAX_BINDINGS_IN_FLIGHT = 64
 
@@ -55,9 +56,10 @@ class ExtenderDesk:
         self._bindings: Lane[BindByExtender] = Lane(
             "extender bindings", MAX_BINDINGS_IN_FLIGHT, self._bind
         )
-        for client in self._clients:
-            if client.config.preempt_verb:
-                log.warning("preemptVerb is not used yet", extender=client.name)
+        self._reviewer = VictimReviewer(self._clients, objects)
+        self._reviews: Lane[ConsultOnVictims] = Lane(
+            "victim reviews", extenders.max_consultations, self._review
+        )
 
     @property
     def num_unfinished_bindings(self) -> int:
@@ -68,6 +70,10 @@ class ExtenderDesk:
         """Have extenders asked about a pod."""
         self._consultations.add(instruction)
 
+    def review(self, instruction: ConsultOnVictims) -> None:
+        """Have extenders asked about the victims of a preemption."""
+        self._reviews.add(instruction)
+
     def bind(self, instruction: BindByExtender) -> None:
         """Have an extender bind a pod."""
         self._bindings.add(instruction)
@@ -75,6 +81,7 @@ class ExtenderDesk:
     async def close(self, grace_s: float) -> None:
         """Ask nothing more; bindings in flight have `grace_s` to end."""
         await self._consultations.close(0)
+        await self._reviews.close(0)
         await self._bindings.close(grace_s)
         await asyncio.gather(*(client.close() for client in self._clients))
 
@@ -86,6 +93,16 @@ class ExtenderDesk:
             log.exception("consultation failed", pod=instruction.pod.key)
             answer = ExtendersAnswered(
                 instruction.pod.uid, instruction.number, error=f"consultation: {fault!r}"
+            )
+        self._inbox.put(answer)
+
+    async def _review(self, instruction: ConsultOnVictims) -> None:
+        try:
+            answer = await self._reviewer.review(instruction)
+        except Exception as fault:
+            log.exception("review failed", pod=instruction.pod.key)
+            answer = VictimsReviewed(
+                instruction.pod.uid, instruction.number, error=f"review: {fault!r}"
             )
         self._inbox.put(answer)
 

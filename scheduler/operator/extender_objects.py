@@ -1,12 +1,13 @@
 """Pods and nodes as the API server wrote them, for extenders: they see whole objects.
 
 The engine keeps what scheduling reads; an extender may read anything. So where one is configured
-pending pods are kept as they came and, if it wants to see nodes, those too.
+pending pods are kept as they came and, if it wants to see nodes or the victims of a preemption,
+those too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -46,19 +47,24 @@ _decode_line = msgspec.json.Decoder(_WatchLine).decode
 _decode_head = msgspec.json.Decoder(_Head).decode
 
 
-class RawNodes:
-    """Nodes by name, each as JSON; fed with what a reflector reads."""
+class RawObjects:
+    """Objects of one kind by a key, each as JSON; fed with what a reflector reads.
 
-    def __init__(self) -> None:
-        self._nodes: dict[str, bytes] = {}
+    Args:
+        key_of: Of an object.
+    """
+
+    def __init__(self, key_of: Callable[[msgspec.Raw], str]) -> None:
+        self._key_of = key_of
+        self._objects: dict[str, bytes] = {}
         self._listed: set[str] = set()
 
     def __len__(self) -> int:
-        return len(self._nodes)
+        return len(self._objects)
 
-    def get(self, name: str) -> bytes | None:
-        """The node, if it is known."""
-        return self._nodes.get(name)
+    def get(self, key: str) -> bytes | None:
+        """The object, if it is known."""
+        return self._objects.get(key)
 
     def take_page(self, body: bytes, *, is_first: bool) -> None:
         """Take one page of a list; what no page names is gone after the last one.
@@ -70,12 +76,12 @@ class RawNodes:
         if is_first:
             self._listed = set()
         for item in page.items or ():
-            name = _name_of(item)
-            self._listed.add(name)
-            self._nodes[name] = bytes(item)
+            key = self._key_of(item)
+            self._listed.add(key)
+            self._objects[key] = bytes(item)
         if not page.metadata.continue_:
-            for name in self._nodes.keys() - self._listed:
-                del self._nodes[name]
+            for key in self._objects.keys() - self._listed:
+                del self._objects[key]
 
     def take_line(self, line: bytes) -> None:
         """Take one line of a watch.
@@ -85,13 +91,19 @@ class RawNodes:
         """
         event = _decode_line(line)
         if event.type in ("ADDED", "MODIFIED"):
-            self._nodes[_name_of(event.object)] = bytes(event.object)
+            self._objects[self._key_of(event.object)] = bytes(event.object)
         elif event.type == "DELETED":
-            self._nodes.pop(_name_of(event.object), None)
+            self._objects.pop(self._key_of(event.object), None)
 
 
-def _name_of(raw: msgspec.Raw) -> str:
+def name_of(raw: msgspec.Raw) -> str:
+    """The name of an object."""
     return _decode_head(raw).metadata.name or ""
+
+
+def uid_of(raw: msgspec.Raw) -> str:
+    """The UID of an object."""
+    return _decode_head(raw).metadata.uid or ""
 
 
 class ExtenderObjects:
@@ -107,13 +119,15 @@ class ExtenderObjects:
     Attributes:
         pods: Pending pods by UID, as Kopf delivered them; None if they are not kept.
         nodes: All nodes; None if they are not kept.
+        assigned_pods: All pods that are on nodes, by UID; None if they are not kept.
     """
 
     def __init__(
         self, client: ApiClient, jitter: Jitter, sleep: Sleep, extenders: Extenders
     ) -> None:
         self.pods: dict[str, dict[str, Any]] | None = {} if extenders else None
-        self.nodes = RawNodes() if extenders.want_nodes else None
+        self.nodes = RawObjects(name_of) if extenders.want_nodes else None
+        self.assigned_pods = RawObjects(uid_of) if extenders.want_victims else None
         self._client = client
         self._jitter = jitter
         self._sleep = sleep
@@ -127,6 +141,9 @@ class ExtenderObjects:
         known = self.pods.get(reference.uid) if self.pods is not None else None
         if known is not None:
             return msgspec.json.encode(known)
+        assigned = self.assigned_pods.get(reference.uid) if self.assigned_pods else None
+        if assigned is not None:
+            return assigned
         path = f"/api/v1/namespaces/{reference.namespace}/pods/{reference.name}"
         body = await self._read(path)
         if body is None or _decode_head(body).metadata.uid != reference.uid:

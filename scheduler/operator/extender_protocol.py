@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from scheduler.api.instructions import PodReference
+from scheduler.api.instructions import PodReference, VictimsOnNode
 
 MAX_PRIORITY = 10
 MAX_NODE_SCORE = 100
@@ -93,6 +93,71 @@ def nodes_question(pod: bytes, nodes: Sequence[bytes]) -> bytes:
         "NodeNames": None,
     }
     return msgspec.json.encode(question)
+
+
+def meta_victims_question(pod: bytes, candidates: Mapping[str, VictimsOnNode]) -> bytes:
+    """``ExtenderPreemptionArgs`` for an extender that knows the pods by their UIDs.
+
+    Args:
+        pod: The whole preemptor, as JSON.
+        candidates: By node name.
+    """
+    by_node = {
+        name: {
+            "Pods": [{"UID": victim.uid} for victim in each.pods],
+            "NumPDBViolations": each.num_violations,
+        }
+        for name, each in candidates.items()
+    }
+    return _preemption_question(pod, None, by_node)
+
+
+def victims_question(
+    pod: bytes, candidates: Mapping[str, VictimsOnNode], victims: Mapping[str, bytes]
+) -> bytes:
+    """``ExtenderPreemptionArgs`` for an extender that wants to see the pods.
+
+    Args:
+        pod: The whole preemptor, as JSON.
+        candidates: By node name.
+        victims: All their pods, each as JSON, by UID.
+    """
+    by_node = {
+        name: {
+            "Pods": [msgspec.Raw(victims[victim.uid]) for victim in each.pods],
+            "NumPDBViolations": each.num_violations,
+        }
+        for name, each in candidates.items()
+    }
+    return _preemption_question(pod, by_node, None)
+
+
+def _preemption_question(pod: bytes, victims: Any, meta_victims: Any) -> bytes:
+    question = {
+        "Pod": msgspec.Raw(pod),
+        "NodeNameToVictims": victims,
+        "NodeNameToMetaVictims": meta_victims,
+    }
+    return msgspec.json.encode(question)
+
+
+def decode_victims(body: bytes) -> dict[str, tuple[list[str], int]]:
+    """Read an ``ExtenderPreemptionResult``: node -> (UIDs of the victims, budget violations).
+
+    Raises:
+        InvalidAnswer: It is not JSON, or a field is not of its type.
+    """
+    fields = _fields(body, "an ExtenderPreemptionResult")
+    kind = dict[str, dict[str, msgspec.Raw] | None] | None
+    by_node = _read(fields, "NodeNameToMetaVictims", kind, "victims by node name") or {}
+    victims = {}
+    for name, each in by_node.items():
+        of_node = _folded(each or {})
+        pods = _read(of_node, "Pods", list[dict[str, msgspec.Raw] | None] | None, "a list") or []
+        uids = [_read(_folded(pod or {}), "UID", str | None, "a UID") or "" for pod in pods]
+        number = _read(of_node, "NumPDBViolations", int | None, "a whole number") or 0
+        victims[name] = (uids, number)
+    return victims
 
 
 def binding_request(pod: PodReference, node_name: str) -> bytes:

@@ -101,6 +101,28 @@ PLUGIN_EXECUTION_DURATION = Definition(
     ("plugin", "extension_point", "status"),
     buckets=exponential_buckets(0.00001, 1.5, 20),
 )
+PLUGIN_EVALUATIONS = Definition(
+    Kind.COUNTER,
+    "scheduler_plugin_evaluation_total",
+    "Number of attempts to schedule pods by each plugin and the extension point (available only in "
+    "PreFilter, Filter, PreScore, and Score).",  # Filter and Score: all nodes, asked or known
+    ("plugin", "extension_point", "profile"),
+    Stability.BETA,
+)
+QUEUEING_HINT_DURATION = Definition(
+    Kind.HISTOGRAM,
+    "scheduler_queueing_hint_execution_duration_seconds",
+    "Duration for running a queueing hint function of a plugin.",  # once for the pods of a class
+    ("plugin", "event", "hint"),
+    buckets=exponential_buckets(0.00001, 1.5, 20),
+)
+EVENT_HANDLING_DURATION = Definition(
+    Kind.HISTOGRAM,
+    "scheduler_event_handling_duration_seconds",
+    "Event handling latency in seconds.",
+    ("event",),
+    buckets=exponential_buckets(0.0001, 2, 12),
+)
 PERMIT_WAIT_DURATION = Definition(
     Kind.HISTOGRAM,
     "scheduler_permit_wait_duration_seconds",
@@ -121,6 +143,19 @@ PREEMPTION_ATTEMPTS = Definition(
     "scheduler_preemption_attempts_total",
     "Total preemption attempts in the cluster till now",
     stability=Stability.STABLE,
+)
+PREEMPTION_GOROUTINES_DURATION = Definition(
+    Kind.HISTOGRAM,
+    "scheduler_preemption_goroutines_duration_seconds",
+    "Duration in seconds for running goroutines for the preemption.",
+    ("result",),
+    buckets=exponential_buckets(0.01, 2, 20),
+)
+PREEMPTION_GOROUTINES_EXECUTION = Definition(
+    Kind.COUNTER,
+    "scheduler_preemption_goroutines_execution_total",
+    "Number of preemption goroutines executed.",
+    ("result",),
 )
 PENDING_PODS = Definition(
     Kind.GAUGE,
@@ -159,6 +194,12 @@ INFLIGHT_EVENTS = Definition(
     "scheduler_inflight_events",
     "Number of events currently tracked in the scheduling queue.",
     ("event",),
+)
+VOLUME_STAGE_ERRORS = Definition(
+    Kind.COUNTER,
+    "scheduler_volume_scheduling_stage_error_total",
+    "Volume scheduling stage error count",
+    ("operation",),
 )
 LEADER_ELECTION_MASTER_STATUS = Definition(
     Kind.GAUGE,

@@ -12,7 +12,12 @@ from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, 
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from scheduler.api.instructions import AttemptResult, PodBound
+from scheduler.api.instructions import (
+    AttemptResult,
+    PodBound,
+    PreemptionAttempted,
+    PreemptionFinished,
+)
 from scheduler.operator import metric_definitions as definitions
 from scheduler.operator.engine_protocol import Engine
 from scheduler.operator.metric_families import CounterVec, HistogramVec, Labels, family_of
@@ -44,9 +49,12 @@ class Metrics(Collector):
         self._attempts_per_pod = HistogramVec(definitions.POD_SCHEDULING_ATTEMPTS)
         self._point_seconds = HistogramVec(definitions.EXTENSION_POINT_DURATION)
         self._plugin_seconds = HistogramVec(definitions.PLUGIN_EXECUTION_DURATION)
+        self._hint_seconds = HistogramVec(definitions.QUEUEING_HINT_DURATION)
+        self._event_seconds = HistogramVec(definitions.EVENT_HANDLING_DURATION)
         self._permit_seconds = HistogramVec(definitions.PERMIT_WAIT_DURATION)
         self._preemption_victims = HistogramVec(definitions.PREEMPTION_VICTIMS)
         self._preemption_attempts = CounterVec(definitions.PREEMPTION_ATTEMPTS)
+        self._preemption_seconds = HistogramVec(definitions.PREEMPTION_GOROUTINES_DURATION)
         self._requests = CounterVec(definitions.REST_CLIENT_REQUESTS, (host,))
         self._request_seconds = HistogramVec(definitions.REST_CLIENT_REQUEST_DURATION, (host,))
         self._binding: dict[str, tuple[float, str]] = {}
@@ -62,20 +70,34 @@ class Metrics(Collector):
 
     def observe_attempt(self, attempt: AttemptResult) -> None:
         """Count one scheduling attempt; a scheduled one counts once it is bound."""
+        labels = (attempt.result, attempt.scheduler_name)
+        # A pod that was scheduled and then not bound is reported once more.
+        unbound = self._binding.pop(attempt.pod.uid, None)
+        if attempt.result != SCHEDULED and unbound is not None:
+            self._attempt_seconds.observe(labels, self._monotonic() - unbound[0])
+            return
         self._algorithm_seconds.observe((), attempt.duration_s)
         if attempt.result == SCHEDULED:
             began = self._monotonic() - attempt.duration_s
             self._binding[attempt.pod.uid] = (began, attempt.scheduler_name)
-            return
-        # A pod whose binding failed is reported once more, as an error.
-        self._binding.pop(attempt.pod.uid, None)
-        labels = (attempt.result, attempt.scheduler_name)
-        self._attempt_seconds.observe(labels, attempt.duration_s)
+        else:
+            self._attempt_seconds.observe(labels, attempt.duration_s)
 
     def observe_bind(self, uid: str, status: str, duration_s: float) -> None:
         """Time the Bind extension point: the request that binds a pod, whatever became of it."""
         _, profile = self._binding.get(uid, (0.0, ""))
         self._point_seconds.observe((BIND, status, profile), duration_s)
+
+    def observe_preemption(self, attempted: PreemptionAttempted) -> None:
+        """Count an attempt to make room for a pod, and the victims it takes."""
+        self._preemption_attempts.add(())
+        if attempted.num_victims:
+            self._preemption_victims.observe((), attempted.num_victims)
+
+    def observe_preemption_finished(self, finished: PreemptionFinished) -> None:
+        """Time the evictions for a pod, from the first to the answer to the last."""
+        result = "error" if finished.is_error else "success"
+        self._preemption_seconds.observe((result,), finished.duration_s)
 
     def observe_bound(self, bound: PodBound) -> None:
         """Count a pod that reached its node."""
@@ -97,6 +119,14 @@ class Metrics(Collector):
         """Time one plugin, over all nodes at once; of sampled cycles only."""
         self._plugin_seconds.observe((plugin, point, status), duration_s)
 
+    def observe_event(self, event: str, duration_s: float) -> None:
+        """Time how long an event of a watch took to take in."""
+        self._event_seconds.observe((event,), duration_s)
+
+    def observe_hint(self, plugin: str, event: str, hint: str, duration_s: float) -> None:
+        """Time how long a plugin took to say whether an event helps."""
+        self._hint_seconds.observe((plugin, event, hint), duration_s)
+
     def observe_permit_wait(self, result: str, duration_s: float) -> None:
         """Time how long a pod waited at Permit."""
         self._permit_seconds.observe((result,), duration_s)
@@ -114,6 +144,8 @@ class Metrics(Collector):
         """Make the families; called by the registry."""
         # Every attempt is timed, so their number need not be counted besides.
         yield family_of(definitions.SCHEDULE_ATTEMPTS, self._attempt_seconds.counts())
+        finished = self._preemption_seconds.counts()
+        yield family_of(definitions.PREEMPTION_GOROUTINES_EXECUTION, finished)
         for vec in (
             self._attempt_seconds,
             self._algorithm_seconds,
@@ -121,9 +153,12 @@ class Metrics(Collector):
             self._attempts_per_pod,
             self._point_seconds,
             self._plugin_seconds,
+            self._hint_seconds,
+            self._event_seconds,
             self._permit_seconds,
             self._preemption_victims,
             self._preemption_attempts,
+            self._preemption_seconds,
             self._requests,
             self._request_seconds,
         ):
@@ -139,9 +174,11 @@ def _engine_families(engine: Engine) -> Iterator[Metric]:
         (definitions.PENDING_PODS, engine.pending_counts()),
         (definitions.CACHE_SIZE, engine.cache_counts()),
         (definitions.INFLIGHT_EVENTS, engine.in_flight_event_counts()),
+        (definitions.VOLUME_STAGE_ERRORS, engine.volume_error_counts()),
     ):
         yield family_of(definition, (((label,), count) for label, count in counts.items()))
     yield family_of(definitions.QUEUE_INCOMING_PODS, engine.incoming_counts().items())
+    yield family_of(definitions.PLUGIN_EVALUATIONS, engine.evaluation_counts().items())
     rejected: list[tuple[Labels, float]] = [
         ((plugin, profile), count)
         for (profile, plugin), count in engine.unschedulable_counts().items()

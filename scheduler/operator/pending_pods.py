@@ -28,6 +28,25 @@ MAX_REMEMBERED_DEPARTURES = 20_000
 """More than Kopf's queues hold: an event it has still to deliver is never older than these."""
 
 
+class _Metadata(msgspec.Struct, frozen=True):
+    uid: Any = ""
+
+
+class _Spec(msgspec.Struct, frozen=True, rename="camel"):
+    scheduler_name: Any = ""
+
+
+class _Pod(msgspec.Struct, frozen=True):
+    metadata: _Metadata = _Metadata()
+    spec: _Spec = _Spec()
+
+
+class _SchedulerNames(msgspec.Struct, frozen=True):
+    """A list of pods as far as it says whose they are."""
+
+    items: tuple[_Pod, ...] = ()
+
+
 def pending_pods_selector(scheduler_names: Collection[str]) -> str:
     """The narrowest field selector that includes all pending pods of these profiles.
 
@@ -110,15 +129,24 @@ class PendingPods:
             if pod.spec.scheduler_name in self._scheduler_names:
                 self._listing.add(pod.metadata.uid)
                 self._add(pod)
-        for invalid in page.invalid:
-            self._listing.add(invalid.uid)
-            self._inbox.put(object_invalid(invalid))
+        if page.invalid:
+            self._take_invalid(page.invalid, body)
         if self._raw is not None:
             pods = msgspec.json.decode(body)["items"]
             self._raw.update((pod["metadata"]["uid"], pod) for pod in pods)
         if not page.metadata.continue_:
             self._end_list(page.metadata.resource_version)
         return page.metadata
+
+    def _take_invalid(self, found: Collection[InvalidObject], body: bytes) -> None:
+        """Pass on what cannot be read of our pods; others' pods are none of our business."""
+        pods = msgspec.json.decode(body, type=_SchedulerNames).items
+        names = {pod.metadata.uid: pod.spec.scheduler_name for pod in pods}
+        for invalid in found:
+            self._listing.add(invalid.uid)
+            name = names.get(invalid.uid, "")
+            if not name or name in self._scheduler_names:
+                self._inbox.put(object_invalid(invalid, name))
 
     def _end_list(self, resource_version: str) -> None:
         self._listed_version = _as_number(resource_version)
@@ -142,8 +170,9 @@ class PendingPods:
             self._add(convert_object(Pod, raw))
         except InvalidObject as invalid:
             namespace, name = metadata.get("namespace", ""), metadata["name"]
-            self._known[uid] = (namespace, name, raw["spec"]["schedulerName"])
-            self._inbox.put(object_invalid(invalid))
+            scheduler_name = raw["spec"]["schedulerName"]
+            self._known[uid] = (namespace, name, scheduler_name)
+            self._inbox.put(object_invalid(invalid, scheduler_name))
 
     def _add(self, pod: Pod) -> None:
         metadata = pod.metadata

@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 import structlog
 from cachetools import LRUCache
+from msgspec.structs import replace
 
-from scheduler.api.instructions import PatchPodStatus
+from scheduler.api.instructions import ClearNomination, PatchPodStatus
 from scheduler.operator.api_client import LOST_ANSWER_ERRORS, ApiClient
 from scheduler.operator.api_error import ApiError
 from scheduler.operator.backoff import Backoff, Jitter, Sleep, is_worth_retrying
@@ -25,9 +26,9 @@ log = structlog.get_logger("scheduler.operator.pod_status")
 class PodStatusWriter:
     """Patches /status, one request a pod at a time; of several waiting for a pod the last wins.
 
-    A patch that says what the last one said is not sent. As in kube-scheduler,
-    lastTransitionTime stays as it was while the condition stays False. A patch is tried until it
-    is answered, however long the server is away: the engine says each thing once.
+    As in kube-scheduler, lastTransitionTime stays as it was while the condition stays False. A
+    patch is tried until it is answered, however long the server is away: the engine says each
+    thing once.
     """
 
     def __init__(
@@ -44,7 +45,8 @@ class PodStatusWriter:
         self._jitter = jitter
         self._sleep = sleep
         self._latest: dict[str, PatchPodStatus] = {}
-        self._written: LRUCache[str, PatchPodStatus] = LRUCache(MAX_REMEMBERED_PODS)
+        # Pods whose condition was written since it last was no other than False.
+        self._false: LRUCache[str, None] = LRUCache(MAX_REMEMBERED_PODS)
         self._queued: set[str] = set()
         self._in_flight: dict[str, asyncio.Future[None]] = {}
         self._lane: Lane[str] = Lane("pod-status", WIDTH, self._write)
@@ -52,15 +54,22 @@ class PodStatusWriter:
     def patch(self, instruction: PatchPodStatus) -> None:
         """Have the status written soon."""
         uid = instruction.pod.uid
-        self._latest[uid] = _merged(self._latest.get(uid), instruction)
+        waiting = self._latest.get(uid)
+        if waiting is None and instruction.is_transition:
+            self._false.pop(uid, None)
+        self._latest[uid] = _merged(waiting, instruction)
         if uid not in self._queued:
             self._queued.add(uid)
             self._lane.add(uid)
 
+    def clear_nomination(self, instruction: ClearNomination) -> None:
+        """Have the nominated node removed soon, and the condition left as it is."""
+        self.patch(PatchPodStatus(instruction.pod, "", "", nominated_node_name=""))
+
     def forget(self, uid: str) -> None:
         """Drop what waits for a pod that was bound or is gone."""
         self._latest.pop(uid, None)
-        self._written.pop(uid, None)
+        self._false.pop(uid, None)
 
     async def give_way(self, uid: str) -> None:
         """Drop what waits for a pod that is about to be bound, and let what is under way end.
@@ -89,13 +98,13 @@ class PodStatusWriter:
             self._queued.discard(uid)
 
     async def _send(self, instruction: PatchPodStatus) -> Exception | None:
-        """Send a patch unless there is no need; the error if it is to be tried again."""
+        """Send a patch; the error if it is to be tried again."""
         pod = instruction.pod
-        if instruction == self._written.get(pod.uid) or not self._may_write():
+        if not self._may_write():
             return None
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/status"
-        is_known_false = pod.uid in self._written
-        body = status_patch(instruction, None if is_known_false else self._timestamp())
+        is_transition = instruction.is_transition and pod.uid not in self._false
+        body = status_patch(instruction, self._timestamp() if is_transition else None)
         in_flight = self._in_flight[pod.uid] = asyncio.get_running_loop().create_future()
         try:
             await self._client.patch(path, body)
@@ -104,8 +113,8 @@ class PodStatusWriter:
         finally:
             del self._in_flight[pod.uid]
             in_flight.set_result(None)
-        if self._latest.get(pod.uid) is not None:
-            self._written[pod.uid] = instruction
+        if self._latest.get(pod.uid) is not None and instruction.reason:
+            self._false[pod.uid] = None
         return None
 
     @staticmethod
@@ -123,17 +132,23 @@ class PodStatusWriter:
 def status_patch(instruction: PatchPodStatus, transition_time: str | None) -> bytes:
     """The strategic merge patch; conditions merge by type, so others stay untouched.
 
+    Without a reason the condition stays as it is.
+
     `transition_time` None keeps the condition's lastTransitionTime.
     """
-    condition: dict[str, Any] = {
-        "type": "PodScheduled",
-        "status": "False",
-        "reason": instruction.reason,
-        "message": instruction.message,
-    }
-    if transition_time is not None:
-        condition["lastTransitionTime"] = transition_time
-    status: dict[str, Any] = {"conditions": [condition]}
+    status: dict[str, Any] = {}
+    if instruction.reason:
+        condition: dict[str, Any] = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": instruction.reason,
+            "message": instruction.message,
+        }
+        if instruction.observed_generation:
+            condition["observedGeneration"] = instruction.observed_generation
+        if transition_time is not None:
+            condition["lastTransitionTime"] = transition_time
+        status["conditions"] = [condition]
     if instruction.nominated_node_name is not None:
         # A strategic merge patch deletes a field by null.
         status["nominatedNodeName"] = instruction.nominated_node_name or None
@@ -141,7 +156,12 @@ def status_patch(instruction: PatchPodStatus, transition_time: str | None) -> by
 
 
 def _merged(waiting: PatchPodStatus | None, latest: PatchPodStatus) -> PatchPodStatus:
-    """The later one, keeping an earlier nomination it does not touch."""
-    if waiting is None or latest.nominated_node_name is not None:
+    """The later one, with what it does not touch of the earlier one."""
+    if waiting is None:
         return latest
-    return msgspec.structs.replace(latest, nominated_node_name=waiting.nominated_node_name)
+    nomination = latest.nominated_node_name
+    if nomination is None:
+        nomination = waiting.nominated_node_name
+    said = latest if latest.reason else waiting
+    is_transition = waiting.is_transition or latest.is_transition
+    return replace(said, nominated_node_name=nomination, is_transition=is_transition)

@@ -9,11 +9,15 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 from scheduler.api.events import (
     AssignedPodGone,
     AssignedPodSeen,
+    DisruptionBudgetGone,
+    DisruptionBudgetSeen,
     Event,
     NamespaceGone,
     NamespaceSeen,
     NodeGone,
     NodeSeen,
+    StorageGone,
+    StorageSeen,
     WorkloadGone,
     WorkloadSeen,
 )
@@ -21,13 +25,33 @@ from scheduler.api.meta import LabelSelector
 from scheduler.api.namespace import Namespace
 from scheduler.api.node import Node
 from scheduler.api.pod import Pod
+from scheduler.api.policy import PodDisruptionBudget
+from scheduler.api.volume import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    StorageObject,
+    VolumeAttachment,
+)
 from scheduler.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
 
 ReflectedObject: TypeAlias = (
-    Pod | Node | Namespace | Service | ReplicationController | ReplicaSet | StatefulSet
+    Pod
+    | Node
+    | Namespace
+    | Service
+    | ReplicationController
+    | ReplicaSet
+    | StatefulSet
+    | StorageObject
+    | PodDisruptionBudget
 )
 
 T = TypeVar("T", bound=ReflectedObject)
+S = TypeVar("S", bound=StorageObject)
 
 
 class Identity(NamedTuple):
@@ -81,6 +105,17 @@ def _label_selector_seen(kind: str) -> Callable[[ReplicaSet | StatefulSet], Even
     return seen
 
 
+def _storage(kind: type[S], path: str) -> Reflected[S]:
+    name = kind.__name__
+    return Reflected(
+        kind=name,
+        path=path,
+        type=kind,
+        seen=StorageSeen,
+        gone=lambda identity: StorageGone(name, identity.namespace, identity.name),
+    )
+
+
 ASSIGNED_PODS = Reflected(
     kind="Pod",
     path="/api/v1/pods",
@@ -131,6 +166,23 @@ STATEFUL_SETS = Reflected(
     seen=_label_selector_seen("StatefulSet"),
     gone=_workload("StatefulSet"),
 )
+DISRUPTION_BUDGETS = Reflected(
+    kind="PodDisruptionBudget",
+    path="/apis/policy/v1/poddisruptionbudgets",
+    type=PodDisruptionBudget,
+    seen=DisruptionBudgetSeen,
+    gone=lambda identity: DisruptionBudgetGone(identity.namespace, identity.name),
+)
+
+STORAGE = (
+    _storage(PersistentVolumeClaim, "/api/v1/persistentvolumeclaims"),
+    _storage(PersistentVolume, "/api/v1/persistentvolumes"),
+    _storage(StorageClass, "/apis/storage.k8s.io/v1/storageclasses"),
+    _storage(CSINode, "/apis/storage.k8s.io/v1/csinodes"),
+    _storage(CSIDriver, "/apis/storage.k8s.io/v1/csidrivers"),
+    _storage(CSIStorageCapacity, "/apis/storage.k8s.io/v1/csistoragecapacities"),
+    _storage(VolumeAttachment, "/apis/storage.k8s.io/v1/volumeattachments"),
+)
 
 ALL_REFLECTED = (
     NODES,
@@ -140,4 +192,6 @@ ALL_REFLECTED = (
     REPLICATION_CONTROLLERS,
     REPLICA_SETS,
     STATEFUL_SETS,
+    *STORAGE,
+    DISRUPTION_BUDGETS,
 )

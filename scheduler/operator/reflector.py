@@ -287,8 +287,8 @@ async def complete_lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[byt
             parts.append(rest)
 
 
-def object_invalid(invalid: InvalidObject) -> ObjectInvalid:
-    """The finding as an event for the engine."""
+def object_invalid(invalid: InvalidObject, scheduler_name: str = "") -> ObjectInvalid:
+    """The finding as an event for the engine; `scheduler_name` is of a pod without a node."""
     namespace, _, name = invalid.name.rpartition("/")
     return ObjectInvalid(
         kind=invalid.kind,
@@ -298,6 +298,7 @@ def object_invalid(invalid: InvalidObject) -> ObjectInvalid:
         field=invalid.field,
         value=invalid.value,
         expectation=invalid.expectation,
+        scheduler_name=scheduler_name,
     )
 
 

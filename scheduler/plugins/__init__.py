@@ -17,8 +17,8 @@ names. Rejected: a base class (protocols suffice) and a module that registers it
 """
 
 from scheduler.framework import PluginFactory, Registry
-from scheduler.plugins import default_preemption
 from scheduler.plugins.default_binder import DefaultBinder
+from scheduler.plugins.default_preemption import DefaultPreemption, DefaultPreemptionArgs
 from scheduler.plugins.dynamic_resources import DynamicResources, DynamicResourcesArgs
 from scheduler.plugins.equal_priority import EqualPriority
 from scheduler.plugins.image_locality import ImageLocality
@@ -69,6 +69,7 @@ def in_tree_registry() -> Registry:
         PluginFactory(PodTopologySpread.name, PodTopologySpread, PodTopologySpreadArgs),
         PluginFactory(InterPodAffinity.name, InterPodAffinity, InterPodAffinityArgs),
         PluginFactory(DynamicResources.name, DynamicResources, DynamicResourcesArgs),
+        PluginFactory(DefaultPreemption.name, DefaultPreemption, DefaultPreemptionArgs),
         PluginFactory(
             BalancedAllocation.name, BalancedAllocation, NodeResourcesBalancedAllocationArgs
         ),
@@ -79,5 +80,4 @@ def in_tree_registry() -> Registry:
         PluginFactory(SelectorSpread.name, SelectorSpread),
         PluginFactory(NodePreferAvoidPods.name, NodePreferAvoidPods),
         PluginFactory(EqualPriority.name, EqualPriority),
-        absent={default_preemption.NAME: default_preemption.DefaultPreemptionArgs},
     )

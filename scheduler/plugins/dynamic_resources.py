@@ -55,6 +55,7 @@ class DynamicResources:
     """Stands where the claims of a pod would be allocated."""
 
     name = "DynamicResources"
+    pre_enqueue_per_class = True
     score_reads = Reads.NODE
 
     def __init__(self, args: DynamicResourcesArgs) -> None:
@@ -97,7 +98,7 @@ class DynamicResources:
             for resource, action in (
                 (EventResource.NODE, node),
                 (EventResource.RESOURCE_CLAIM, add | update | ActionType.DELETE),
-                (EventResource.UNSCHEDULED_POD, claim),
+                (EventResource.POD, claim),
                 (EventResource.DEVICE_CLASS, add | update),
                 (EventResource.RESOURCE_SLICE, add | update),
             )

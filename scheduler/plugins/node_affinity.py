@@ -11,8 +11,8 @@ import numpy as np
 from scheduler.api.config import ConfigError
 from scheduler.api.config_types import ConfigStruct
 from scheduler.api.errors import SelectorError
-from scheduler.api.events import ActionType, ClusterEvent, EventResource
-from scheduler.api.node import NodeSelectorTerm
+from scheduler.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
+from scheduler.api.node import Node, NodeSelectorTerm
 from scheduler.api.node_affinity import (
     NODE_NAME_FIELD,
     PreferredTerm,
@@ -115,10 +115,7 @@ class NodeAffinity:
         spec = pod.spec
         if spec.affinity is None and spec.node_selector is None and self._added_required is None:
             return _SKIPPED
-        required = self._required.get(pod.pod_class)
-        if required is None:
-            required = self._compile_required(spec)
-            self._required[pod.pod_class] = required
+        required = self._required_of(pod.pod_class)
         state.write(required)
         return required.result
 
@@ -181,8 +178,31 @@ class NodeAffinity:
 
     def events_to_register(self) -> Sequence[EventRegistration]:
         """Nodes that come or change labels."""
-        action = ActionType.ADD | ActionType.UPDATE_NODE_LABEL
-        return (EventRegistration(ClusterEvent(EventResource.NODE, action)),)
+        event = ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)
+        return (EventRegistration(event, self.after_node_change, per_class=True),)
+
+    def after_node_change(self, pod: PodInfo, old: Node | None, new: Node | None) -> QueueingHint:
+        """``isSchedulableAfterNodeChange``: a node that matches came, or matches by now.
+
+        The added affinity is asked of the node as it is now only.
+
+        Raises:
+            SelectorError: Nothing matches, and some term of the pod could not be judged.
+        """
+        if new is None:
+            return QueueingHint.SKIP
+        if self._added_required is not None and not self._added_required.matches(*_about(new)):
+            return QueueingHint.SKIP
+        affinity = self._required_of(pod.pod_class).affinity
+        if not affinity.matches(*_about(new)):
+            return QueueingHint.SKIP
+        return QueueingHint.when(old is None or not affinity.matches(*_about(old)))
+
+    def _required_of(self, pod_class: PodClass) -> _Required:
+        required = self._required.get(pod_class)
+        if required is None:
+            required = self._required[pod_class] = self._compile_required(pod_class.spec)
+        return required
 
     def _compile_required(self, spec: PodSpec) -> _Required:
         affinity = required_node_affinity(spec)
@@ -214,6 +234,10 @@ def named_nodes(terms: Iterable[NodeSelectorTerm]) -> frozenset[str] | None:
             return None
         names = allowed if names is None else names | allowed
     return names
+
+
+def _about(node: Node) -> tuple[dict[str, str], str]:
+    return node.metadata.labels, node.metadata.name
 
 
 def _rules(spec: PodSpec) -> NodeAffinityRules:

@@ -75,8 +75,10 @@ class NodeDeclaredFeatures:
         """Nodes that come or declare other features, and changes of the pod itself."""
         node = ActionType.ADD | ActionType.UPDATE_NODE_DECLARED_FEATURE
         return (
-            EventRegistration(ClusterEvent(EventResource.NODE, node), after_node_change),
-            EventRegistration(ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.UPDATE)),
+            EventRegistration(
+                ClusterEvent(EventResource.NODE, node), after_node_change, per_class=True
+            ),
+            EventRegistration(ClusterEvent(EventResource.POD, ActionType.UPDATE), after_pod_update),
         )
 
 
@@ -100,5 +102,11 @@ def after_node_change(pod: PodInfo, old: Node | None, new: Node | None) -> Queue
     del pod
     if old is None or new is None:
         return QueueingHint.QUEUE
-    same = old.status.declared_features == new.status.declared_features
-    return QueueingHint.SKIP if same else QueueingHint.QUEUE
+    return QueueingHint.when(old.status.declared_features != new.status.declared_features)
+
+
+def after_pod_update(pod: PodInfo, old: PodInfo | None, new: PodInfo | None) -> QueueingHint:
+    """Queue if the pod itself needs other features than before."""
+    if old is None or new is None or new.uid != pod.uid:
+        return QueueingHint.SKIP
+    return QueueingHint.when(required_features(old.spec) != required_features(new.spec))

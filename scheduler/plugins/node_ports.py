@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scheduler.api.events import ActionType, ClusterEvent, EventResource
+from scheduler.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from scheduler.api.status import SKIP
 from scheduler.framework import (
     ACCEPT_ALL,
@@ -16,6 +16,7 @@ from scheduler.framework import (
     Reads,
     Rejection,
 )
+from scheduler.state.pod_class import ANY_IP, HostPort
 from scheduler.state.pod_info import PodInfo
 from scheduler.state.snapshot import NodeView, Snapshot
 
@@ -29,6 +30,7 @@ class NodePorts:
 
     name = "NodePorts"
     filter_reads = Reads.USAGE
+    row_local = True
 
     def __init__(self, args: NoArgs) -> None:
         del args
@@ -49,6 +51,23 @@ class NodePorts:
     def events_to_register(self) -> Sequence[EventRegistration]:
         """Pods that go, nodes that come."""
         return (
-            EventRegistration(ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE)),
+            EventRegistration(
+                ClusterEvent(EventResource.POD, ActionType.DELETE),
+                after_pod_deleted,
+                per_class=True,
+            ),
             EventRegistration(ClusterEvent(EventResource.NODE, ActionType.ADD)),
         )
+
+
+def after_pod_deleted(pod: PodInfo, old: PodInfo | None, new: PodInfo | None) -> QueueingHint:
+    """``isSchedulableAfterPodDeleted``: one that held, or was to hold, a port the pod wants."""
+    del new
+    if old is None or not (old.node_name or old.nominated_node_name):
+        return QueueingHint.SKIP
+    wanted, freed = pod.pod_class.host_ports, old.pod_class.host_ports
+    return QueueingHint.when(any(_collide(one, other) for one in wanted for other in freed))
+
+
+def _collide(one: HostPort, other: HostPort) -> bool:
+    return one[1:] == other[1:] and (one[0] == other[0] or ANY_IP in (one[0], other[0]))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scheduler.api.events import ActionType, ClusterEvent, EventResource
-from scheduler.api.node import Taint
+from scheduler.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
+from scheduler.api.node import Node, Taint
 from scheduler.api.tolerations import NO_SCHEDULE, tolerated
 from scheduler.framework import (
     ACCEPT_ALL,
@@ -41,11 +41,26 @@ class NodeUnschedulable:
         return FilterVerdict((Rejection(REASON, cordoned, unresolvable=True),))
 
     def events_to_register(self) -> Sequence[EventRegistration]:
-        """Nodes that come or lose taints, and the pod's own tolerations."""
+        """Nodes that come or are uncordoned, and the pod's own tolerations."""
         node = ActionType.ADD | ActionType.UPDATE_NODE_TAINT
+        toleration = ClusterEvent(EventResource.POD, ActionType.UPDATE_POD_TOLERATION)
         return (
-            EventRegistration(ClusterEvent(EventResource.NODE, node)),
             EventRegistration(
-                ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.UPDATE_POD_TOLERATION)
+                ClusterEvent(EventResource.NODE, node), after_node_change, per_class=True
             ),
+            EventRegistration(toleration, after_toleration_change),
         )
+
+
+def after_node_change(pod: PodInfo, old: Node | None, new: Node | None) -> QueueingHint:
+    """``isSchedulableAfterNodeChange``: a node that takes pods came, or takes them again."""
+    del pod
+    was_cordoned = old is None or old.spec.unschedulable
+    return QueueingHint.when(was_cordoned and new is not None and not new.spec.unschedulable)
+
+
+def after_toleration_change(pod: PodInfo, old: PodInfo | None, new: PodInfo | None) -> QueueingHint:
+    """``isSchedulableAfterPodTolerationChange``: the pod itself tolerates cordoned nodes now."""
+    del old
+    own = new is not None and new.uid == pod.uid
+    return QueueingHint.when(own and new is not None and tolerated(_TAINT, new.spec.tolerations))

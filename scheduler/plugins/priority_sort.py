@@ -16,4 +16,4 @@ class PrioritySort:
 
     def sort_key(self, pod: PodInfo, queued_at: float) -> tuple[int, float]:
         """``(-priority, queued_at)``; ``Less`` of queuesort/priority_sort.go."""
-        return (-pod.priority, queued_at)
+        return (-pod.pod_class.priority, queued_at)

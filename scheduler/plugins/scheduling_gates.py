@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scheduler.api.events import ActionType, ClusterEvent, EventResource
+from scheduler.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from scheduler.api.status import SUCCESS, Status, unresolvable
 from scheduler.framework import EventRegistration, NoArgs
 from scheduler.state.pod_info import PodInfo
@@ -14,6 +14,7 @@ class SchedulingGates:
     """Refuses pods whose ``spec.schedulingGates`` is not empty."""
 
     name = "SchedulingGates"
+    pre_enqueue_per_class = True
 
     def __init__(self, args: NoArgs) -> None:
         del args
@@ -28,4 +29,10 @@ class SchedulingGates:
     def events_to_register(self) -> Sequence[EventRegistration]:
         """The pod's own last gate going away."""
         action = ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
-        return (EventRegistration(ClusterEvent(EventResource.UNSCHEDULED_POD, action)),)
+        return (EventRegistration(ClusterEvent(EventResource.POD, action), after_last_gate),)
+
+
+def after_last_gate(pod: PodInfo, old: PodInfo | None, new: PodInfo | None) -> QueueingHint:
+    """Queue the pod whose gates went; those of other pods are no concern of it."""
+    del old
+    return QueueingHint.when(new is not None and new.uid == pod.uid)

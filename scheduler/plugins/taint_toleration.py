@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scheduler.api.events import ActionType, ClusterEvent, EventResource
-from scheduler.api.tolerations import DO_NOT_SCHEDULE_EFFECTS, PREFER_NO_SCHEDULE
+from scheduler.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
+from scheduler.api.node import Node
+from scheduler.api.tolerations import (
+    DO_NOT_SCHEDULE_EFFECTS,
+    PREFER_NO_SCHEDULE,
+    first_untolerated_taint,
+)
 from scheduler.framework import (
     ACCEPT_ALL,
     CycleState,
@@ -65,9 +70,26 @@ class TaintToleration:
     def events_to_register(self) -> Sequence[EventRegistration]:
         """Nodes that come or change taints, and the pod's own tolerations."""
         node = ActionType.ADD | ActionType.UPDATE_NODE_TAINT
+        toleration = ClusterEvent(EventResource.POD, ActionType.UPDATE_POD_TOLERATION)
         return (
-            EventRegistration(ClusterEvent(EventResource.NODE, node)),
             EventRegistration(
-                ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.UPDATE_POD_TOLERATION)
+                ClusterEvent(EventResource.NODE, node), after_node_change, per_class=True
             ),
+            EventRegistration(toleration, after_toleration_change),
         )
+
+
+def after_node_change(pod: PodInfo, old: Node | None, new: Node | None) -> QueueingHint:
+    """``isSchedulableAfterNodeChange``: a node the pod tolerates came, or became one."""
+    tolerated_before = old is not None and _tolerates(pod, old)
+    return QueueingHint.when(new is not None and not tolerated_before and _tolerates(pod, new))
+
+
+def after_toleration_change(pod: PodInfo, old: PodInfo | None, new: PodInfo | None) -> QueueingHint:
+    """``isSchedulableAfterPodTolerationChange``: the pod itself tolerates something more."""
+    del old
+    return QueueingHint.when(new is not None and new.uid == pod.uid)
+
+
+def _tolerates(pod: PodInfo, node: Node) -> bool:
+    return first_untolerated_taint(node.spec.taints, pod.spec.tolerations) is None

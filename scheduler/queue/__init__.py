@@ -12,20 +12,19 @@ Invariants, checked by `SchedulingQueue.validate`:
 - an event is never lost for a pod: either the pod is unschedulable and the plugins that rejected
   it are asked, or it is in flight and they are asked once they are known;
 - the same calls give the same order in every run: nothing iterates over a set;
-- an event costs the pods that plugins waiting for it rejected; a pop or an add costs O(log n);
-  replaying missed events costs the events since the pop.
+- an event costs the groups of pods that plugins waiting for it rejected, and the pods it moves;
+  a pop or an add costs O(log n); replaying missed events costs the events since the pop. A group
+  are the pods of one class which the same plugins hold back: where a hint reads only the class,
+  one of them is asked about for all.
 
 The queue knows no plugin and no framework: order, gates and hints are callables. Time is an
 argument, so nothing here ever waits; `next_deadline` says when `flush` is due.
 
 Where this differs from kube-scheduler, each pod being requeued no later than there:
 
-- Assigned pods that appear are offered to all pods whose plugins registered for them; there, pods
-  without matching affinity terms are left out before their hints are asked.
-- A pod update that no plugin can tell from the last version is an ``UPDATE_POD_OTHER``, not every
-  kind of update at once.
-- Pods that waited five minutes leave at the next half minute of the clock; one that is gated is
-  asked again only five minutes later.
+- Pods that waited five minutes leave at the next half minute of the clock. One whose gate is found
+  closed then, by a plugin that waits for every event, is asked again only five minutes later.
+- A pod that was deleted while it was being scheduled is not put back to be found gone later.
 
 Rejected: asking every unschedulable pod at each event (its cost grows with the queue); a linked
 list of events with markers (a list with numbers has the same cost and can be counted); a heap
@@ -33,7 +32,7 @@ with sift operations in Python (lazy removal from ``heapq`` is several times fas
 from pod to place besides the queues (a second truth to keep).
 """
 
-from scheduler.queue.event_registrations import Hint, PluginKey, Registrations
+from scheduler.queue.event_registrations import Hint, PluginKey, Registration, Registrations
 from scheduler.queue.heap import KeyedHeap, SortKey
 from scheduler.queue.nominator import Nominator
 from scheduler.queue.queue_events import event_label, pod_update_events
@@ -50,6 +49,7 @@ __all__ = [
     "QueueInconsistentError",
     "QueueRules",
     "QueuedPod",
+    "Registration",
     "Registrations",
     "SchedulingQueue",
     "SortKey",

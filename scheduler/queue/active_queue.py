@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from scheduler.api.events import ClusterEvent
@@ -35,6 +35,10 @@ class ActiveQueue:
     def put(self, queued: QueuedPod, sort_key: SortKey) -> None:
         """Add a pod, or give it the place that its changed sort key deserves."""
         self._heap.push(queued.uid, sort_key, queued)
+
+    def put_all(self, pods: Iterable[tuple[str, SortKey, QueuedPod]]) -> None:
+        """Add many pods by uid and sort key."""
+        self._heap.push_all(pods)
 
     def pop(self) -> QueuedPod | None:
         """Take the pod whose turn it is."""
@@ -68,6 +72,11 @@ class InFlightPod:
     first_event: int
     latest: PodInfo | None = None
     is_gone: bool = False
+
+    @property
+    def newest(self) -> PodInfo:
+        """The pod as last seen."""
+        return self.latest or self.queued.info
 
 
 class InFlightPods:

@@ -56,8 +56,14 @@ class BackoffQueue:
 
     def is_backing_off(self, queued: QueuedPod, now: float) -> bool:
         """Whether the pod has to wait; it does until the window its backoff ends in is over."""
+        if queued.queued_at <= self.all_over_since(now):
+            return False
         expires_at = self._expires_at(queued)
         return expires_at is not None and now < expires_at + WINDOW_S
+
+    def all_over_since(self, now: float) -> float:
+        """Whoever entered the queue then or earlier backs off no more, whatever happened to it."""
+        return now - self._max_backoff_s - WINDOW_S
 
     def put(self, queued: QueuedPod, sort_key: SortKey) -> None:
         """Add a pod, or update the sort key of one that is here."""

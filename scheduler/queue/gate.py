@@ -7,6 +7,7 @@ from collections.abc import Callable
 from scheduler.api.status import Code, Status, error
 from scheduler.queue.event_registrations import EventRegistrations
 from scheduler.queue.queued_pod import QueuedPod
+from scheduler.queue.rules import QueueRules, no_gates
 from scheduler.state.pod_info import PodInfo
 
 # Who gates a pod when PreEnqueue broke or named nobody, so that no plugin is known to blame.
@@ -18,19 +19,33 @@ class Gate:
 
     def __init__(
         self,
-        pre_enqueue: Callable[[PodInfo], Status],
+        rules: QueueRules,
         registrations: EventRegistrations,
         problems: list[str],
     ) -> None:
-        self._pre_enqueue = pre_enqueue
+        self._pre_enqueue = rules.pre_enqueue
+        self._pre_enqueue_again = rules.pre_enqueue_again or rules.pre_enqueue
         self._registrations = registrations
         self._problems = problems
 
     def admits(self, queued: QueuedPod) -> bool:
         """Whether all PreEnqueue plugins let the pod in; it is gated if not."""
-        status = self._ask(queued)
+        return self._note(queued, self._ask(self._pre_enqueue, queued))
+
+    def admits_too(self, queued: QueuedPod) -> bool:
+        """The same for a pod of whose class another one was let in just now."""
+        if self.admits_all_alike(queued):
+            return True
+        return self._note(queued, self._ask(self._pre_enqueue_again, queued))
+
+    def admits_all_alike(self, queued: QueuedPod) -> bool:
+        """Whether `admits_too` is True of every pod that is gated no more than this one."""
+        return self._pre_enqueue_again is no_gates and not queued.gating_plugin
+
+    def _note(self, queued: QueuedPod, status: Status) -> bool:
         if status.is_success:
-            queued.open_gate()
+            if queued.gating_plugin:
+                queued.open_gate()
             return True
         plugin = status.plugin or _PRE_ENQUEUE
         queued.close_gate(plugin, self._registrations.events_of((queued.scheduler_name, plugin)))
@@ -41,9 +56,9 @@ class Gate:
             )
         return False
 
-    def _ask(self, queued: QueuedPod) -> Status:
+    def _ask(self, pre_enqueue: Callable[[PodInfo], Status], queued: QueuedPod) -> Status:
         try:
-            return self._pre_enqueue(queued.info)
+            return pre_enqueue(queued.info)
         except Exception as problem:
             # Reported like a status: a broken plugin must not take the pod from the queue.
             return error(repr(problem))

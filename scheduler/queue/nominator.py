@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from scheduler.state.pod_info import PodInfo
 
@@ -77,9 +77,9 @@ class Nominator:
         """The pods nominated to a node, in the order of their nominations."""
         return tuple(self._by_node.get(node_name, {}).values())
 
-    def nodes(self) -> tuple[str, ...]:
+    def nodes(self) -> Collection[str]:
         """The nodes that pods are nominated to."""
-        return tuple(self._by_node)
+        return self._by_node.keys()
 
     def problems(self) -> Iterator[str]:
         """What is inconsistent; nothing when all is well."""

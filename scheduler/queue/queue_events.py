@@ -15,6 +15,7 @@ POP_FROM_BACKOFF_QUEUE = "PopFromBackoffQ"
 
 UNSCHEDULED_POD_ADD = ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.ADD)
 UNSCHEDULED_POD_UPDATE = ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.UPDATE)
+UNSCHEDULED_POD_DELETE = ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.DELETE)
 UNSCHEDULABLE_TIMEOUT = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "UnschedulableTimeout")
 CONFIGURATION_CHANGED = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "ConfigurationChanged")
 FORCE_ACTIVATE = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "ForceActivate")
@@ -24,11 +25,6 @@ _ACTION_NAMES = {
     ActionType.UPDATE_POD_OTHER: "Update",
     ActionType.UPDATE_OTHER: "Update",
 }
-
-
-def is_wildcard(event: ClusterEvent) -> bool:
-    """Whether the event concerns every pod, whoever rejected it."""
-    return event.resource is EventResource.WILDCARD and event.action == ActionType.ALL
 
 
 @lru_cache(maxsize=1024)
@@ -51,10 +47,8 @@ def _action_name(action: ActionType) -> str:
 def pod_update_events(old: PodInfo, new: PodInfo) -> list[ClusterEvent]:
     """What an update of a pod amounts to: one event per kind of change.
 
-    ``framework.PodSchedulingPropertiesChange`` of v1.36. Unlike there, an update of nothing that
-    plugins tell apart is only ``UPDATE_POD_OTHER``: kube-scheduler reports it as all kinds of
-    update at once, so that each status patch asks about tolerations and labels that did not
-    change.
+    ``framework.PodSchedulingPropertiesChange`` of v1.36. An update of nothing that has a name of
+    its own is an ``UPDATE_POD_OTHER``, of which only those hear who registered for any update.
     """
     resource = EventResource.ASSIGNED_POD if new.node_name else EventResource.UNSCHEDULED_POD
     return [ClusterEvent(resource, action) for action in pod_update_actions(old, new)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 from scheduler.api.events import ClusterEvent
 from scheduler.state.pod_info import PodInfo
@@ -17,6 +18,20 @@ class Place(Enum):
     BACKOFF = "backoff"
     UNSCHEDULABLE = "unschedulable"
     IN_FLIGHT = "in flight"
+
+
+class Rejectors(NamedTuple):
+    """Who keeps a pod from being scheduled, by name and in order.
+
+    Attributes:
+        scheduler_name: The profile whose plugins they are.
+        unschedulable: Plugins that rejected the pod, and one that gates it.
+        pending: Plugins that answered Pending.
+    """
+
+    scheduler_name: str
+    unschedulable: tuple[str, ...]
+    pending: tuple[str, ...]
 
 
 @dataclass(slots=True, eq=False)
@@ -61,6 +76,15 @@ class QueuedPod:
     def scheduler_name(self) -> str:
         """The profile that is to schedule the pod."""
         return self.info.pod_class.scheduler_name
+
+    @property
+    def rejectors(self) -> Rejectors:
+        """Who rejected the pod in the last attempt, and who gates it."""
+        return Rejectors(
+            self.scheduler_name,
+            tuple(sorted(self.unschedulable_plugins)),
+            tuple(sorted(self.pending_plugins)),
+        )
 
     @property
     def is_gated(self) -> bool:

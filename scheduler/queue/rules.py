@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from scheduler.api.status import Status
+from scheduler.api.status import SUCCESS, Status
 from scheduler.queue.event_registrations import Registrations
 from scheduler.queue.heap import SortKey
 from scheduler.state.pod_info import PodInfo
+
+
+def no_gates(_pod: PodInfo) -> Status:
+    """PreEnqueue where nothing is left to ask."""
+    return SUCCESS
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +21,8 @@ class QueueRules:
     """All that a `SchedulingQueue` goes by; its arguments have the same names and meanings.
 
     Attributes:
+        pre_enqueue_again: `pre_enqueue` for a pod of whose class another one was let in just now;
+            the same if not given.
         keeps: Whether a waiting pod still belongs here, once these rules take the place of others.
     """
 
@@ -25,4 +32,5 @@ class QueueRules:
     initial_backoff_s: float = 1.0
     max_backoff_s: float = 10.0
     max_in_unschedulable_s: float = 300.0
+    pre_enqueue_again: Callable[[PodInfo], Status] | None = None
     keeps: Callable[[PodInfo], bool] = lambda _pod: True

@@ -24,7 +24,7 @@ event lets a pod skip its backoff.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from scheduler.api.events import ClusterEvent
@@ -39,6 +39,7 @@ from scheduler.queue.event_registrations import (
 )
 from scheduler.queue.gate import Gate
 from scheduler.queue.heap import SortKey
+from scheduler.queue.hint_durations import HintDurations
 from scheduler.queue.nominator import Nominator
 from scheduler.queue.queue_events import (
     BACKOFF_COMPLETE,
@@ -49,13 +50,12 @@ from scheduler.queue.queue_events import (
     UNSCHEDULED_POD_ADD,
     UNSCHEDULED_POD_UPDATE,
     event_label,
-    is_wildcard,
     pod_update_events,
 )
 from scheduler.queue.queued_pod import Place, QueuedPod
 from scheduler.queue.rules import QueueRules
 from scheduler.queue.sub_queues import SubQueues
-from scheduler.queue.unschedulable_pods import UnschedulablePods
+from scheduler.queue.unschedulable_pods import UnschedulablePods, WaitingGroup
 from scheduler.state.pod_info import PodInfo
 
 
@@ -93,6 +93,7 @@ class SchedulingQueue:
     ) -> None:
         self.problems: list[str] = []
         self.nominator = Nominator()
+        self.hint_durations = HintDurations()
         self._in_flight = InFlightPods()
         rules = QueueRules(
             sort_key,
@@ -104,6 +105,13 @@ class SchedulingQueue:
         )
         self._registrations, self._waiting = self._follow(rules)
 
+    @classmethod
+    def of(cls, rules: QueueRules) -> SchedulingQueue:
+        """An empty queue that goes by these rules."""
+        queue = cls(rules.sort_key, rules.pre_enqueue, rules.registrations)
+        queue._registrations, queue._waiting = queue._follow(rules)
+        return queue
+
     # What is where
 
     def __len__(self) -> int:
@@ -114,6 +122,14 @@ class SchedulingQueue:
         """The pod, waiting or in flight."""
         flight = self._in_flight.get(uid)
         return self._waiting.get(uid) if flight is None else flight.queued
+
+    def latest(self, uid: str) -> PodInfo | None:
+        """The pod as last seen, waiting or in flight."""
+        flight = self._in_flight.get(uid)
+        if flight is not None:
+            return flight.newest
+        queued = self._waiting.get(uid)
+        return None if queued is None else queued.info
 
     def has_ready_pods(self) -> bool:
         """Whether `pop` would return a pod."""
@@ -205,19 +221,25 @@ class SchedulingQueue:
             queued.info = info
             self.nominator.update(old, info)
             if info.uid in self._waiting.unschedulable:
+                # It may be of another class now, and is asked about as one of that.
+                self._waiting.unschedulable.put(queued)
                 self._judge_update(queued, old, now)
             else:
                 self._waiting.resort(queued)
         return self._waiting.place_of(info.uid)
 
-    def delete(self, uid: str) -> None:
-        """A pod is no longer pending; if it is in flight, it will not come back."""
+    def delete(self, uid: str) -> PodInfo | None:
+        """A pod is no longer pending; if it is in flight, it will not come back.
+
+        Returns the pod as last seen; None if it is not known.
+        """
         self.nominator.remove(uid)
         flight = self._in_flight.get(uid)
         if flight is not None:
             flight.is_gone = True
-        else:
-            self._waiting.remove(uid)
+            return flight.newest
+        queued = self._waiting.remove(uid)
+        return None if queued is None else queued.info
 
     # One pod's turn
 
@@ -272,21 +294,34 @@ class SchedulingQueue:
 
     # Things happen
 
-    def move_on_event(self, event: ClusterEvent, old: Any, new: Any, now: float) -> int:
+    def move_on_event(
+        self,
+        event: ClusterEvent,
+        old: Any,
+        new: Any,
+        now: float,
+        pre_check: Callable[[PodInfo], bool] | None = None,
+    ) -> int:
         """Move the unschedulable pods that the event may help; returns how many.
 
         ``MoveAllToActiveOrBackoffQueue`` of v1.36. `old` and `new` are the object before and
-        after, None for one that was added or deleted.
+        after, None for one that was added or deleted. A pod that `pre_check` says no to stays,
+        and its hints are not asked.
         """
         happened = Happened(event, old, new)
         # Kept even if no plugin seems to wait for it: pods in flight are still to be rejected.
         self._in_flight.record(happened)
-        if is_wildcard(event):
-            concerned = list(self._waiting.unschedulable)
+        waiting = self._waiting.unschedulable
+        if event.is_wildcard:
+            groups = waiting.groups()
         else:
-            keys = self._registrations.concerned_by(event)
-            concerned = self._waiting.unschedulable.rejected_by(keys)
-        return sum(self._consider(queued, happened, now) for queued in concerned)
+            groups = waiting.groups_rejected_by(self._registrations.concerned_by(event))
+            if pre_check is None:
+                return self._consider_groups(groups, happened, now)
+        pods = [queued for group in groups for queued in group.pods.values()]
+        if pre_check is not None:
+            pods = [queued for queued in pods if pre_check(queued.info)]
+        return sum(self._consider(queued, happened, now) for queued in pods)
 
     def activate(self, uids: Iterable[str], now: float) -> None:
         """Make these pods active at once, whatever they wait for; gates still hold.
@@ -344,10 +379,10 @@ class SchedulingQueue:
 
     def _follow(self, rules: QueueRules) -> tuple[EventRegistrations, SubQueues]:
         """Empty sub-queues that go by these rules."""
-        registrations = EventRegistrations(rules.registrations, self.problems)
+        registrations = EventRegistrations(rules.registrations, self.problems, self.hint_durations)
         waiting = SubQueues(
             rules.sort_key,
-            Gate(rules.pre_enqueue, registrations, self.problems),
+            Gate(rules, registrations, self.problems),
             BackoffQueue(rules.initial_backoff_s, rules.max_backoff_s),
             UnschedulablePods(rules.max_in_unschedulable_s),
         )
@@ -362,7 +397,7 @@ class SchedulingQueue:
         return place
 
     def _update_in_flight(self, flight: InFlightPod, info: PodInfo) -> None:
-        old = flight.latest or flight.queued.info
+        old = flight.newest
         flight.is_gone = False
         if _is_same_version(old, info):
             return
@@ -395,17 +430,42 @@ class SchedulingQueue:
                     break
         return strongest
 
+    def _consider_groups(
+        self, groups: Sequence[WaitingGroup], happened: Happened, now: float
+    ) -> int:
+        """Move the pods that an event, no wildcard, may help; how many moved.
+
+        One pod is asked about for its group, unless a hint wants to know which it is.
+        """
+        if not groups:
+            return 0
+        event, registrations = happened.event, self._registrations
+        label, asked = event_label(event), registrations.questions_asked(event)
+        moved = 0
+        for group in groups:
+            first = group.first
+            if first.gating_plugin and not _concerns(event, first):
+                continue
+            rejectors = group.key[2]
+            questions = asked.get(rejectors) or registrations.questions(rejectors, event)
+            if not questions.per_class or _is_about_one_of(group, happened):
+                pods = list(group.pods.values())
+                moved += sum(self._consider(queued, happened, now) for queued in pods)
+                continue
+            strategy = registrations.answer(questions, first.info, happened)
+            if strategy is not Requeue.SKIP:
+                moved += self._waiting.requeue_group(group, strategy, label, now)
+        return moved
+
     def _consider(self, queued: QueuedPod, happened: Happened, now: float) -> bool:
         """Move an unschedulable pod if the event may help it; whether it moved."""
-        if queued.is_gated and not any(
-            wanted.matches(happened.event) for wanted in queued.gating_events
-        ):
+        if not _concerns(happened.event, queued):
             return False
         strategy = self._registrations.judge(queued, happened)
         if strategy is Requeue.SKIP:
             return False
-        label = event_label(happened.event)
-        return self._waiting.requeue(queued, strategy, label, now) is not Place.UNSCHEDULABLE
+        place = self._waiting.requeue(queued, strategy, event_label(happened.event), now)
+        return place is not Place.UNSCHEDULABLE
 
     def _inconsistencies(self) -> Iterator[str]:
         yield from self._waiting.problems()
@@ -415,6 +475,15 @@ class SchedulingQueue:
             place = self._waiting.place_of(flight.queued.uid)
             if place is not None:
                 yield f"in-flight pod {flight.queued.info.key} also waits as {place.value}"
+
+
+def _concerns(event: ClusterEvent, queued: QueuedPod) -> bool:
+    """Whether a pod may be moved by it: a gated one only by what its gating plugin waits for."""
+    return not queued.is_gated or any(wanted.matches(event) for wanted in queued.gating_events)
+
+
+def _is_about_one_of(group: WaitingGroup, happened: Happened) -> bool:
+    return isinstance(happened.new, PodInfo) and happened.new.uid in group.pods
 
 
 def _is_same_version(old: PodInfo, new: PodInfo) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from scheduler.queue.active_queue import ActiveQueue
 from scheduler.queue.backoff_queue import BackoffQueue
@@ -12,7 +12,7 @@ from scheduler.queue.gate import Gate
 from scheduler.queue.heap import SortKey
 from scheduler.queue.queue_events import POP_FROM_BACKOFF_QUEUE
 from scheduler.queue.queued_pod import Place, QueuedPod
-from scheduler.queue.unschedulable_pods import UnschedulablePods
+from scheduler.queue.unschedulable_pods import UnschedulablePods, WaitingGroup
 from scheduler.state.pod_info import PodInfo
 
 
@@ -92,6 +92,42 @@ class SubQueues:
             return self._enter_backoff(queued, label)
         return self.enter_active(queued, label, now)
 
+    def requeue_group(self, group: WaitingGroup, strategy: Requeue, label: str, now: float) -> int:
+        """`requeue` all pods of a group, by a strategy that does not skip; how many moved."""
+        pods = list(group.pods.values())
+        if len(pods) == 1 or not self._gate.admits(pods[0]):
+            places = [self.requeue(each, strategy, label, now) for each in pods]
+            return sum(place is not Place.UNSCHEDULABLE for place in places)
+        admitted = pods
+        if group.is_gated or not self._gate.admits_all_alike(pods[0]):
+            admitted = [each for each in pods if self._gate.admits_too(each)]
+            for queued in pods if len(admitted) < len(pods) else ():
+                if queued.is_gated:
+                    self._park(queued, label)
+        self.unschedulable.remove_all(admitted)
+        ready = admitted
+        if strategy is Requeue.AFTER_BACKOFF:
+            over = self.backoff.all_over_since(now)
+            late = [each for each in admitted if each.queued_at > over]
+            waiting = [each for each in late if self.backoff.is_backing_off(each, now)]
+            for queued in waiting:
+                self._enter_backoff_admitted(queued, label)
+            if waiting:
+                ready = [each for each in admitted if each.uid not in self.backoff]
+        self._enter_active_all(ready, label, now)
+        return len(admitted)
+
+    def _enter_active_all(self, pods: Sequence[QueuedPod], label: str, now: float) -> None:
+        sort_key = self._sort_key
+        for queued in pods:
+            if queued.initial_attempt_at is None:
+                queued.initial_attempt_at = now
+        self.active.put_all(
+            [(each.info.uid, sort_key(each.info, each.queued_at), each) for each in pods]
+        )
+        if pods:
+            self.incoming_counts["active", label] += len(pods)
+
     def enter_active(self, queued: QueuedPod, label: str, now: float) -> Place:
         """Make a pod active that is unschedulable or nowhere, if the gate lets it."""
         if not self._gate.admits(queued):
@@ -147,6 +183,9 @@ class SubQueues:
         if not self._gate.admits(queued):
             return self._park(queued, label)
         self.unschedulable.remove(queued.uid)
+        return self._enter_backoff_admitted(queued, label)
+
+    def _enter_backoff_admitted(self, queued: QueuedPod, label: str) -> Place:
         self.backoff.put(queued, self._sort_key(queued.info, queued.queued_at))
         self.incoming_counts["backoff", label] += 1
         return Place.BACKOFF

@@ -9,12 +9,20 @@ the columns equal to the objects. `make_pod_info` reduces a pod to its identity 
 `PodClass`, which all pods of one template share. `Snapshot` is a read-only face of the live
 columns and costs nothing to make; `NodeView` is some of its rows. Strings become codes: a
 requirement or toleration is judged once per distinct value, then looked up per node. `PodIndex`
-counts pods by selector and keeps the counts right as pods come and go.
+counts pods by selector and keeps the counts right as pods come and go. What would be is asked in
+two ways: a what-if `Snapshot` is one cluster with some pods more or less, a `RowWhatIf` as many
+clusters as it has rows, each changed in one of them.
+
+Storage. Claims, volumes and what belongs to them are objects with look-ups (`storage`), claims and
+volumes with what is assumed about them (`assume_cache`). What pods and attachments take of them on
+each node is counted as they come and go (`volume_use`), what drivers say about nodes are columns
+(`csi_nodes`).
 
 Invariants.
-- Only the cache writes. What is handed out is read-only memory that stays live; whoever needs it
-  beyond the cycle remembers the generations of `node_changes` and `usage_changes` and reads the
-  rows that changed since.
+- Only the cache writes, except that Reserve and Unreserve of VolumeBinding assume and restore.
+  What is handed out is read-only memory that stays live; whoever needs it beyond the cycle
+  remembers the generations of `node_changes` and `usage_changes` and reads the rows that changed
+  since.
 - No event and no cycle costs time in proportion to nodes or pods. Exceptions are amortised: the
   first question about a label key or a selector, and arrays that grow.
 - Row numbers and codes never leave the scheduler; names do. Both are reused.

@@ -28,10 +28,13 @@ from scheduler.api.events import ActionType
 from scheduler.api.meta import LabelSelector
 from scheduler.api.namespace import Namespace
 from scheduler.api.node import Node
+from scheduler.api.policy import PodDisruptionBudget
+from scheduler.api.volume import StorageObject
 from scheduler.state.changes import (
     NOTHING_CHANGED,
     NodeChange,
     PodChange,
+    StorageChange,
     is_older,
     node_update_actions,
     pod_update_actions,
@@ -39,6 +42,7 @@ from scheduler.state.changes import (
 from scheduler.state.pod_class import PodClass, PodClasses
 from scheduler.state.pod_info import PodInfo
 from scheduler.state.snapshot import ClusterState, Snapshot
+from scheduler.state.storage_keeper import StorageKeeper
 from scheduler.state.validation import InvariantViolation, validate_state
 
 __all__ = ["ClusterCache", "InvariantViolation"]
@@ -58,6 +62,7 @@ class ClusterCache:
         self._state = ClusterState()
         self._assumed: set[str] = set()
         self._snapshot = Snapshot(self._state)
+        self._storage = StorageKeeper(self._state)
 
     def snapshot(self) -> Snapshot:
         """The cluster as it is now; the same object until something changes."""
@@ -191,6 +196,27 @@ class ClusterCache:
         """Forget a Service or controller; returns whether it was known."""
         return self._changed(self._state.workloads.gone(kind, namespace, name))
 
+    def storage_seen(self, obj: StorageObject) -> StorageChange:
+        """Take in a claim, a volume or another object of storage, new or changed."""
+        return self._storage.seen(obj)
+
+    def storage_gone(self, kind: type[StorageObject], key: str) -> StorageObject | None:
+        """Forget a deleted object by ``namespace/name`` or name; None if it is not known."""
+        return self._storage.gone(kind, key)
+
+    def assumed_storage(self) -> dict[str, str]:
+        """What is taken for changed before the API server shows it -> UID of the pod it is for."""
+        return self._storage.assumed()
+
+    def budget_seen(self, budget: PodDisruptionBudget) -> None:
+        """Take in a pod disruption budget, new or changed."""
+        self._state.budgets.seen(budget)
+        self._state.generation += 1
+
+    def budget_gone(self, namespace: str, name: str) -> bool:
+        """Forget a pod disruption budget; returns whether it was known."""
+        return self._changed(self._state.budgets.gone(namespace, name))
+
     def pods(self) -> Iterator[PodInfo]:
         """All pods that are on a node, or assumed to be."""
         return iter(self._state.placed)
@@ -235,6 +261,8 @@ class ClusterCache:
         row = state.columns.ensure_row(pod.node_name)
         state.columns.add_pod(row, pod.pod_class)
         state.pods.add(pod, row)
+        if pod.volumes:
+            state.volume_use.add_pod(pod, row)
         state.placed.put(pod, row)
         state.generation += 1
 
@@ -243,6 +271,8 @@ class ClusterCache:
         row = state.columns.ensure_row(pod.node_name)
         state.columns.remove_pod(row, pod.pod_class)
         state.pods.remove(pod, row)
+        if pod.volumes:
+            state.volume_use.remove_pod(pod, row)
         state.placed.remove(pod.uid, row)
         state.columns.free_if_unused(row)
         state.generation += 1
@@ -261,6 +291,9 @@ class ClusterCache:
         if not _same_usage(old.pod_class, pod.pod_class):
             state.columns.add_pod(row, pod.pod_class)
             state.columns.remove_pod(row, old.pod_class)
+        if old.volumes != pod.volumes:
+            state.volume_use.add_pod(pod, row)
+            state.volume_use.remove_pod(old, row)
         state.placed.put(pod, row)
         state.generation += 1
 
@@ -290,5 +323,4 @@ def _same_usage(one: PodClass, other: PodClass) -> bool:
         and one.nonzero_cpu_milli == other.nonzero_cpu_milli
         and one.nonzero_memory_bytes == other.nonzero_memory_bytes
         and one.host_ports == other.host_ports
-        and one.spec.volumes == other.spec.volumes
     )

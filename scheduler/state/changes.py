@@ -6,6 +6,7 @@ import msgspec
 
 from scheduler.api.events import ActionType
 from scheduler.api.node import Node
+from scheduler.api.volume import StorageObject
 from scheduler.state.pod_info import PodInfo
 
 NOTHING_CHANGED = ActionType(0)
@@ -44,6 +45,20 @@ class PodChange(msgspec.Struct, frozen=True):
     actions: ActionType
     confirmed: bool = False
     moved_from: str | None = None
+    ignored: bool = False
+
+
+class StorageChange(msgspec.Struct, frozen=True):
+    """What an event about an object of storage did.
+
+    Attributes:
+        old: The object as known before; None if it is new.
+        new: The object as known now.
+        ignored: The event was older than what is known, or no news.
+    """
+
+    old: StorageObject | None
+    new: StorageObject
     ignored: bool = False
 
 

@@ -56,6 +56,15 @@ class HostPorts:
                     conflicts |= counts[rows] > 0
         return conflicts
 
+    def colliding(self, ports: Iterable[HostPort]) -> dict[HostPort, Int32Array]:
+        """The ports in use that collide with one of `ports`, with ``int32[rows]`` users of each."""
+        found: dict[HostPort, Int32Array] = {}
+        for ip, protocol, number in ports:
+            for used_ip, counts in self._counts.get((protocol, number), {}).items():
+                if ip in (ANY_IP, used_ip) or used_ip == ANY_IP:
+                    found[used_ip, protocol, number] = counts
+        return found
+
     def on_row(self, row: int) -> dict[HostPort, int]:
         """The ports in use on a row and how many pods use each."""
         return {

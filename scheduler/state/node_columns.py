@@ -8,6 +8,7 @@ their length changes rarely. What is handed out is a read-only view of memory th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 
 import msgspec
@@ -75,6 +76,7 @@ class NodeColumns:
         self.usage_changes = ChangeLog()
         self.growth_observers: list[Callable[[int], None]] = []
         self._origin: NodeColumns | None = None
+        self._held: Counter[int] = Counter()
         self._row_of: dict[str, int] = {}
         self._free = list(range(rows - 1, -1, -1))
         width = len(self.resources)
@@ -110,6 +112,23 @@ class NodeColumns:
             self._row_of[name] = row
             self.names[row] = name
         return row
+
+    def hold(self, name: str) -> int:
+        """The row of a node, kept for it until `release`: something besides pods belongs to it."""
+        row = self.ensure_row(name)
+        self._held[row] += 1
+        return row
+
+    def release(self, row: int) -> None:
+        """Undo one `hold`."""
+        self._held[row] -= 1
+        if not self._held[row]:
+            del self._held[row]
+        self.free_if_unused(row)
+
+    def is_held(self, row: int) -> bool:
+        """Whether something besides its object and its pods keeps a row."""
+        return row in self._held
 
     def set_node(self, node: Node) -> int:
         """Put a new or changed node object into its row; returns the row.
@@ -170,8 +189,8 @@ class NodeColumns:
             self.host_ports.remove(row, pod_class.host_ports)
 
     def free_if_unused(self, row: int) -> None:
-        """Let a row be reused if it has neither a node object nor pods."""
-        if self.nodes[row] is None and not self._num_pods_cells[row]:
+        """Let a row be reused if it has no node object, no pods and nothing else."""
+        if self.nodes[row] is None and not self._num_pods_cells[row] and row not in self._held:
             del self._row_of[self.names[row]]
             self.names[row] = ""
             self._free.append(row)

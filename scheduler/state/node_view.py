@@ -11,6 +11,7 @@ from scheduler.state.arrays import BoolArray, Int32Array, Int64Array
 from scheduler.state.pod_class import HostPort
 
 if TYPE_CHECKING:
+    from scheduler.state.row_what_if import RowChanges
     from scheduler.state.snapshot import Snapshot
 
 ArrayT = TypeVar("ArrayT", bound=NDArray[Any])
@@ -25,13 +26,16 @@ class NodeView:
     Attributes:
         snapshot: What the nodes are part of.
         index: The rows, as a slice or as row numbers.
+        changes: What is different on each node itself, where every node is shown as it would be
+            if it alone changed; None where the nodes are as the snapshot has them.
     """
 
-    __slots__ = ("_allocatable", "_requested", "index", "snapshot")
+    __slots__ = ("_allocatable", "_requested", "changes", "index", "snapshot")
 
     def __init__(self, snapshot: Snapshot, index: slice | Int64Array) -> None:
         self.snapshot = snapshot
         self.index = index
+        self.changes: RowChanges | None = None
         # Gathering rows costs as much as the arithmetic on them, and several plugins ask.
         self._allocatable: Int64Array | None = None
         self._requested: Int64Array | None = None

@@ -15,13 +15,15 @@ class PlacedPods:
     Attributes:
         by_uid: UID -> pod.
         by_row: Row -> UID -> pod, in the order the pods came.
+        reordered: Rows whose pods changed since somebody who ranks them took note.
     """
 
-    __slots__ = ("by_row", "by_uid")
+    __slots__ = ("by_row", "by_uid", "reordered")
 
     def __init__(self) -> None:
         self.by_uid: dict[str, PodInfo] = {}
         self.by_row: dict[int, dict[str, PodInfo]] = {}
+        self.reordered: set[int] = set()
 
     def __len__(self) -> int:
         return len(self.by_uid)
@@ -39,6 +41,7 @@ class PlacedPods:
 
     def put(self, pod: PodInfo, row: int) -> None:
         """Place a pod, or replace it where it is."""
+        self.reordered.add(row)
         self.by_uid[pod.uid] = pod
         on_row = self.by_row.get(row)
         if on_row is None:
@@ -47,6 +50,7 @@ class PlacedPods:
 
     def remove(self, uid: str, row: int) -> None:
         """Take a pod off its row."""
+        self.reordered.add(row)
         del self.by_uid[uid]
         on_row = self.by_row[row]
         del on_row[uid]
@@ -61,7 +65,7 @@ class PlacedPods:
 
 
 class _ChangedPods(PlacedPods):
-    """Placed pods that differ from others in a few."""
+    """Placed pods that differ from others in a few; only the rows concerned are copied."""
 
     __slots__ = ("_base", "_gone")
 
@@ -71,23 +75,29 @@ class _ChangedPods(PlacedPods):
         removed: Collection[tuple[PodInfo, int]],
         added: Collection[tuple[PodInfo, int]],
     ) -> None:
+        super().__init__()
         self._base = base
         self._gone = {pod.uid for pod, _ in removed}
         self.by_uid = {pod.uid: pod for pod, _ in added}
-        self.by_row = dict(base.by_row)
         for _, row in (*removed, *added):
-            self.by_row[row] = dict(base.by_row.get(row, _NOBODY))
+            if row not in self.by_row:
+                self.by_row[row] = {pod.uid: pod for pod in base.on_row(row)}
         for pod, row in removed:
             del self.by_row[row][pod.uid]
         for pod, row in added:
             self.by_row[row][pod.uid] = pod
 
     def __len__(self) -> int:
-        return sum(map(len, self.by_row.values()))
+        return len(self._base) - len(self._gone) + len(self.by_uid)
 
     def __iter__(self) -> Iterator[PodInfo]:
-        for on_row in self.by_row.values():
-            yield from on_row.values()
+        yield from (pod for pod in self._base if pod.uid not in self._gone)
+        yield from self.by_uid.values()
+
+    def on_row(self, row: int) -> Collection[PodInfo]:
+        """The pods on a row, in the order they came."""
+        changed = self.by_row.get(row)
+        return self._base.on_row(row) if changed is None else changed.values()
 
     def get(self, uid: str) -> PodInfo | None:
         """The pod with this UID, if it is on a node."""

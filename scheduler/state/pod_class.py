@@ -16,7 +16,6 @@ from scheduler.api.errors import InvalidObject
 from scheduler.api.meta import ObjectMeta, OwnerReference, controller_of
 from scheduler.api.pod import Affinity, Container, ContainerStatus, Pod, PodSpec
 from scheduler.api.resources import pod_usage
-from scheduler.api.volume import Volume
 from scheduler.state.affinity_terms import (
     AffinityTerms,
     InvalidTerm,
@@ -36,7 +35,6 @@ _SELECTING_CONTROLLERS = frozenset(
 )
 _RESIZE_PENDING = "PodResizePending"
 _RUNNING = "Running"
-_NO_SOURCES = msgspec.structs.astuple(Volume())[1:]
 _ENCODER = msgspec.msgpack.Encoder()
 
 
@@ -48,7 +46,7 @@ class PodClass:
         namespace: The namespace of its pods.
         labels: Their labels.
         identity: Namespace and labels as one hashable value.
-        spec: Their spec, without node name and without volumes that need no scheduling.
+        spec: Their spec, without node name and without volumes other than images.
         priority: 0 where the spec has none.
         requests: Resource name -> amount; cpu in milli units, the rest in whole units.
         nonzero_cpu_milli: CPU requested, with a default per container that requests none.
@@ -168,7 +166,7 @@ def class_spec(pod: Pod) -> PodSpec:
     """The spec without what differs between pods of one template and decides nothing."""
     spec = pod.spec
     if spec.volumes:
-        volumes = tuple(each for each in spec.volumes if _has_source(each))
+        volumes = tuple(each for each in spec.volumes if each.image is not None)
         spec = msgspec.structs.replace(spec, node_name="", volumes=volumes)
     elif spec.node_name:
         spec = msgspec.structs.replace(spec, node_name="")
@@ -186,8 +184,6 @@ def _class_key(pod: Pod, spec: PodSpec) -> bytes:
         owner = _selecting_controller(metadata)
         if owner:
             parts += (owner.kind, owner.name, owner.uid)
-    if spec.volumes and any(volume.ephemeral for volume in spec.volumes):
-        parts.append(metadata.name)  # the claim of an ephemeral volume is named after the pod
     status = pod.status
     if status.conditions or status.container_statuses or status.resources:
         parts += _resize_parts(pod)
@@ -223,10 +219,6 @@ def _differs(status: ContainerStatus, requests: dict[str, dict[str, str | int | 
     if status.allocated_resources is not None and status.allocated_resources != wanted:
         return True
     return status.resources is not None and status.resources.requests != wanted
-
-
-def _has_source(volume: Volume) -> bool:
-    return msgspec.structs.astuple(volume)[1:] != _NO_SOURCES
 
 
 def _without_node_affinity(affinity: Affinity) -> Affinity | None:

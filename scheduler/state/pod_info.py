@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from sys import intern
 
 import msgspec
+from msgspec.structs import astuple
 
 from scheduler.api.instructions import PodReference
+from scheduler.api.meta import Condition
 from scheduler.api.pod import Pod, PodResourceClaimStatus, PodSpec
+from scheduler.api.volume import Volume
 from scheduler.state.affinity_terms import AffinityTerm, TermKind
 from scheduler.state.pod_class import PodClass, PodClasses
 
 __all__ = ["AffinityTerm", "PodClass", "PodClasses", "PodInfo", "TermKind", "make_pod_info"]
+
+#: The last field; those between it and the name are sources that scheduling reads.
+_IMAGE = Volume.__struct_fields__.index("image")
+_NO_SOURCES = (None,) * (_IMAGE - 1)
+
+
+#: The condition that says why a pod goes, and its reason where a scheduler wants it gone.
+DISRUPTION_TARGET = "DisruptionTarget"
+PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler"
 
 
 class PodInfo(msgspec.Struct, frozen=True, gc=False):
@@ -26,7 +39,11 @@ class PodInfo(msgspec.Struct, frozen=True, gc=False):
         creation_timestamp: When it was created, in the same form.
         terminating: Whether it has a deletion timestamp.
         nominated_node_name: Where preemption has made room for it.
+        generation: Of the object's spec.
         resource_claim_statuses: The claims made for its ``spec.resourceClaims``.
+        is_leaving_for_preemption: Whether it is terminating because a scheduler preempted it.
+        volumes: Its volumes as far as scheduling reads them. They are not part of the class: the
+            pods of a StatefulSet differ in nothing but their claims.
     """
 
     uid: str
@@ -41,6 +58,9 @@ class PodInfo(msgspec.Struct, frozen=True, gc=False):
     resource_version: str = ""
     phase: str = ""
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
+    is_leaving_for_preemption: bool = False
+    volumes: tuple[Volume, ...] = ()
+    generation: int = 0
 
     @property
     def key(self) -> str:
@@ -59,7 +79,7 @@ class PodInfo(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def spec(self) -> PodSpec:
-        """The pod's spec as its class has it: without node name and irrelevant volumes."""
+        """The pod's spec as its class has it: without node name and volumes other than images."""
         return self.pod_class.spec
 
     @property
@@ -89,6 +109,7 @@ def make_pod_info(pod: Pod, classes: PodClasses) -> PodInfo:
         InvalidObject: A field that scheduling reads cannot be understood; it names the field.
     """
     metadata, spec, status = pod.metadata, pod.spec, pod.status
+    terminating = metadata.deletion_timestamp is not None
     pod_class = classes.class_of(pod)
     return PodInfo(
         metadata.uid,
@@ -98,9 +119,25 @@ def make_pod_info(pod: Pod, classes: PodClasses) -> PodInfo:
         pod_class,
         status.start_time,
         metadata.creation_timestamp,
-        metadata.deletion_timestamp is not None,
+        terminating,
         status.nominated_node_name,
         metadata.resource_version,
         intern(status.phase),
         status.resource_claim_statuses,
+        terminating and _is_preempted(status.conditions),
+        tuple(filter(_is_read, spec.volumes)) if spec.volumes else (),
+        metadata.generation,
     )
+
+
+def _is_read(volume: Volume) -> bool:
+    """Whether scheduling reads anything of a volume besides its image."""
+    return astuple(volume)[1:_IMAGE] != _NO_SOURCES
+
+
+def _is_preempted(conditions: Sequence[Condition]) -> bool:
+    """``podTerminatingByPreemption`` of v1.36, but for the deletion timestamp."""
+    for condition in conditions:
+        if condition.type == DISRUPTION_TARGET:
+            return condition.status == "True" and condition.reason == PREEMPTION_BY_SCHEDULER
+    return False

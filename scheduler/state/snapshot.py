@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterable, Sequence
 from scheduler.api.node import Node, Taint
 from scheduler.state.arrays import BoolArray, Int32Array, Int64Array
 from scheduler.state.change_log import ChangeLog
+from scheduler.state.csi_nodes import CSINodeColumns
+from scheduler.state.disruption_budgets import DisruptionBudgets
 from scheduler.state.image_states import ImageState
 from scheduler.state.label_columns import LabelColumn
 from scheduler.state.namespaces import Namespaces
@@ -20,7 +22,10 @@ from scheduler.state.placed_pods import PlacedPods
 from scheduler.state.pod_class import HostPort, PodClass
 from scheduler.state.pod_index import PodIndex
 from scheduler.state.pod_info import PodInfo
+from scheduler.state.ranked_pods import PodSort, RankedPods, RankedRows
 from scheduler.state.resource_index import ResourceIndex
+from scheduler.state.storage import Storage
+from scheduler.state.volume_use import VolumeUse
 from scheduler.state.what_if import WhatIfPodIndex, placements
 from scheduler.state.workloads import Workloads
 
@@ -37,7 +42,20 @@ class ClusterState:
         last_view: What was asked for last; Filter and Score ask for the same changed rows.
     """
 
-    __slots__ = ("columns", "generation", "last_view", "namespaces", "placed", "pods", "workloads")
+    __slots__ = (
+        "budgets",
+        "columns",
+        "csi_nodes",
+        "generation",
+        "last_view",
+        "namespaces",
+        "placed",
+        "pods",
+        "ranked",
+        "storage",
+        "volume_use",
+        "workloads",
+    )
 
     def __init__(self) -> None:
         self.generation = 0
@@ -46,8 +64,17 @@ class ClusterState:
         self.placed = PlacedPods()
         self.namespaces = Namespaces()
         self.workloads = Workloads()
+        self.budgets = DisruptionBudgets()
+        self.ranked = RankedPods(self.placed, self.columns.resources)
         self.pods = PodIndex(self.columns.labels, self.namespaces, self.columns.num_rows)
-        self.columns.growth_observers.append(self.pods.grow)
+        self.storage = Storage()
+        self.volume_use = VolumeUse(self.storage, self.columns.num_rows)
+        self.csi_nodes = CSINodeColumns(self.columns.num_rows)
+        self.columns.growth_observers += (
+            self.pods.grow,
+            self.volume_use.grow,
+            self.csi_nodes.grow,
+        )
 
 
 class Snapshot:
@@ -58,6 +85,10 @@ class Snapshot:
         pods: Counts of pods by selector, and the terms that pods carry.
         namespaces: Labels of namespaces.
         workloads: What Services and controllers select.
+        budgets: The pod disruption budgets.
+        storage: Claims, volumes and what belongs to them; the same in what-ifs.
+        volume_use: What pods take of storage on each node.
+        csi_nodes: What CSI drivers say about nodes.
         is_what_if: Whether this is the cluster as it would be, not as it is.
     """
 
@@ -65,10 +96,14 @@ class Snapshot:
         "_columns",
         "_placed",
         "_state",
+        "budgets",
+        "csi_nodes",
         "generation",
         "is_what_if",
         "namespaces",
         "pods",
+        "storage",
+        "volume_use",
         "workloads",
     )
 
@@ -80,6 +115,10 @@ class Snapshot:
         self.pods: PodIndex | WhatIfPodIndex = state.pods
         self.namespaces: Namespaces = state.namespaces
         self.workloads: Workloads = state.workloads
+        self.budgets: DisruptionBudgets = state.budgets
+        self.storage: Storage = state.storage
+        self.volume_use: VolumeUse = state.volume_use
+        self.csi_nodes: CSINodeColumns = state.csi_nodes
         self.is_what_if = False
 
     @property
@@ -222,6 +261,24 @@ class Snapshot:
         """``bool[rows]``: where one of these host ports collides with one in use."""
         return self._columns.host_ports.in_conflict(ports, rows)
 
+    def colliding_ports(self, ports: Iterable[HostPort]) -> dict[HostPort, Int32Array]:
+        """The host ports in use that collide with one of `ports`, with ``int32[rows]`` users."""
+        return self._columns.host_ports.colliding(ports)
+
+    def ranked_pods(self, rows: Int64Array) -> RankedRows:
+        """The pods on some rows in order of importance; not for a what-if snapshot."""
+        return self._state.ranked.of(rows, self.num_rows)
+
+    @property
+    def pod_sorts(self) -> Sequence[PodSort | None]:
+        """``code -> sort of pod``, as far as `ranked_pods` has met them."""
+        return self._state.ranked.sorts.values
+
+    def requests_by_sort(self) -> Int64Array:
+        """``int64[sorts + 1, resources + 3]``; see `RankedPods.requests`."""
+        self._columns.widen()
+        return self._state.ranked.requests()
+
     def get_pod(self, uid: str) -> PodInfo | None:
         """The pod with this UID, if it is on a node."""
         return self._placed.get(uid)
@@ -253,6 +310,15 @@ class Snapshot:
             added.append((pod.on_node(node_name), row))
         return self._what_if([], added)
 
+    def with_changes(
+        self, removed: Iterable[PodInfo], added: Iterable[PodInfo], row: int
+    ) -> Snapshot:
+        """The cluster as it would be with other pods on one row."""
+        name = self.node_names[row]
+        return self._what_if(
+            [(pod, row) for pod in removed], [(pod.on_node(name), row) for pod in added]
+        )
+
     def _placed_pod(self, uid: str) -> tuple[PodInfo, int]:
         pod = self._placed.get(uid)
         row = None if pod is None else self._columns.row_of(pod.node_name)
@@ -269,4 +335,5 @@ class Snapshot:
         changed._columns = placements(self._columns, removed, added)
         changed._placed = self._placed.with_changes(removed, added)
         changed.pods = WhatIfPodIndex(self.pods, self.namespaces, removed, added)
+        changed.volume_use = self.volume_use.with_changes(removed, added)
         return changed

@@ -14,25 +14,13 @@ from scheduler.state.node_columns import NodeColumns
 from scheduler.state.placed_pods import PlacedPods
 from scheduler.state.pod_counts import PodCounts
 from scheduler.state.pod_info import PodInfo, TermKind
+from scheduler.state.storage_validation import validate_storage
+from scheduler.state.violation import InvariantViolation, expect
 
 if TYPE_CHECKING:
     from scheduler.state.snapshot import ClusterState
 
-
-class InvariantViolation(AssertionError):  # noqa: N818 - it names the finding
-    """The state contradicts itself.
-
-    Attributes:
-        subject: What was compared.
-        expected: What the objects say.
-        found: What the columns say.
-    """
-
-    def __init__(self, subject: str, expected: object, found: object) -> None:
-        super().__init__(f"{subject}: expected {expected}, found {found}")
-        self.subject = subject
-        self.expected = expected
-        self.found = found
+__all__ = ["InvariantViolation", "validate_state"]
 
 
 def validate_state(state: ClusterState) -> None:
@@ -45,9 +33,10 @@ def validate_state(state: ClusterState) -> None:
     for row, name in enumerate(columns.names):
         _check_node(columns, row, name)
         _check_usage(columns, state.placed, row, name)
-    _expect("number of nodes", sum(node is not None for node in columns.nodes), columns.num_nodes)
+    expect("number of nodes", sum(node is not None for node in columns.nodes), columns.num_nodes)
     placed_by_row = sum(len(state.placed.on_row(row)) for row in range(columns.num_rows))
-    _expect("pods by row", len(state.placed), placed_by_row)
+    expect("pods by row", len(state.placed), placed_by_row)
+    expect("rows whose pods are ranked wrongly", [], list(state.ranked.outdated()))
     for column in columns.labels.built().values():
         _check_label_column(columns, column)
     _check_images(columns)
@@ -62,18 +51,19 @@ def validate_state(state: ClusterState) -> None:
         _check_counts(columns, counts, meant, f"pods matching {selector} in {namespaces}")
     for which in TermKind:
         _check_carried_terms(state, which)
+    validate_storage(state)
 
 
 def _check_node(columns: NodeColumns, row: int, name: str) -> None:
     node = columns.nodes[row]
     where = f"node {name} in row {row}"
-    _expect(f"exists of {where}", node is not None, bool(columns.exists[row]))
+    expect(f"exists of {where}", node is not None, bool(columns.exists[row]))
     if name:
-        _expect(f"row of {name}", row, columns.row_of(name))
+        expect(f"row of {name}", row, columns.row_of(name))
     allocatable = {} if node is None else {k: v for k, v in node_allocatable(node).items() if v}
-    _expect(f"allocatable of {where}", allocatable, _amounts(columns, columns.allocatable[row]))
+    expect(f"allocatable of {where}", allocatable, _amounts(columns, columns.allocatable[row]))
     taints = () if node is None else node.spec.taints
-    _expect(
+    expect(
         f"taints of {where}",
         [(taint.key, taint.value, taint.effect) for taint in taints],
         [
@@ -82,8 +72,8 @@ def _check_node(columns: NodeColumns, row: int, name: str) -> None:
         ],
     )
     features = frozenset() if node is None else frozenset(node.status.declared_features)
-    _expect(f"features of {where}", features, columns.feature_sets.values[columns.feature_set[row]])
-    _expect(
+    expect(f"features of {where}", features, columns.feature_sets.values[columns.feature_set[row]])
+    expect(
         f"unschedulable of {where}",
         node is not None and node.spec.unschedulable,
         bool(columns.unschedulable[row]),
@@ -93,22 +83,23 @@ def _check_node(columns: NodeColumns, row: int, name: str) -> None:
 def _check_usage(columns: NodeColumns, placed: PlacedPods, row: int, name: str) -> None:
     pods = placed.on_row(row)
     where = f"node {name} in row {row}"
-    _expect(f"row in use: {where}", bool(pods) or columns.nodes[row] is not None, bool(name))
+    is_used = bool(pods) or columns.nodes[row] is not None or columns.is_held(row)
+    expect(f"row in use: {where}", is_used, bool(name))
     requested: Counter[str] = Counter()
     ports: Counter[tuple[str, str, int]] = Counter()
     for pod in pods:
-        _expect(f"node of pod {pod.key}", name, pod.node_name)
+        expect(f"node of pod {pod.key}", name, pod.node_name)
         requested.update(pod.requests)
         ports.update(pod.pod_class.host_ports)
     wanted = {key: wrapped_int64(amount) for key, amount in requested.items() if amount}
-    _expect(f"requested of {where}", wanted, _amounts(columns, columns.requested[row]))
+    expect(f"requested of {where}", wanted, _amounts(columns, columns.requested[row]))
     nonzero = [
         wrapped_int64(sum(pod.pod_class.nonzero_cpu_milli for pod in pods)),
         wrapped_int64(sum(pod.pod_class.nonzero_memory_bytes for pod in pods)),
     ]
-    _expect(f"nonzero_requested of {where}", nonzero, columns.nonzero_requested[row].tolist())
-    _expect(f"num_pods of {where}", len(pods), int(columns.num_pods[row]))
-    _expect(f"host ports of {where}", dict(ports), columns.host_ports.on_row(row))
+    expect(f"nonzero_requested of {where}", nonzero, columns.nonzero_requested[row].tolist())
+    expect(f"num_pods of {where}", len(pods), int(columns.num_pods[row]))
+    expect(f"host ports of {where}", dict(ports), columns.host_ports.on_row(row))
 
 
 def _check_label_column(columns: NodeColumns, column: LabelColumn) -> None:
@@ -116,8 +107,8 @@ def _check_label_column(columns: NodeColumns, column: LabelColumn) -> None:
     for row, node in enumerate(columns.nodes):
         value = None if node is None else node.metadata.labels.get(column.key)
         held.update([] if value is None else [value])
-        _expect(f"label {column.key} of row {row}", value, column.value(int(column.codes[row])))
-    _expect(f"values of label {column.key}", set(held), set(column.values))
+        expect(f"label {column.key} of row {row}", value, column.value(int(column.codes[row])))
+    expect(f"values of label {column.key}", set(held), set(column.values))
 
 
 def _check_images(columns: NodeColumns) -> None:
@@ -126,11 +117,11 @@ def _check_images(columns: NodeColumns) -> None:
         for image in () if node is None else node.status.images:
             for name in image.names:
                 rows_by_name.setdefault(name, set()).add(row)
-    _expect("image names", set(rows_by_name), set(columns.images.names()))
+    expect("image names", set(rows_by_name), set(columns.images.names()))
     for name, rows in rows_by_name.items():
         state = columns.images.get(name)
         on_node = set() if state is None else set(np.flatnonzero(state.on_node).tolist())
-        _expect(f"nodes with image {name}", rows, on_node)
+        expect(f"nodes with image {name}", rows, on_node)
 
 
 def _check_carried_terms(state: ClusterState, which: TermKind) -> None:
@@ -140,7 +131,7 @@ def _check_carried_terms(state: ClusterState, which: TermKind) -> None:
             carriers.setdefault(term, []).append(pod)
     carried_terms = list(state.pods.carried_terms(which))
     found = {carried.term for carried in carried_terms}
-    _expect(f"distinct terms of {which.value}", set(carriers), found)
+    expect(f"distinct terms of {which.value}", set(carriers), found)
     for carried in carried_terms:
         pods = carriers[carried.term]
         _check_counts(state.columns, carried.counts, pods, f"carriers of {carried.term}")
@@ -152,10 +143,10 @@ def _check_counts(
     per_node = np.zeros(columns.num_rows, dtype=np.int64)
     for pod in pods:
         row = columns.row_of(pod.node_name)
-        _expect(f"{pod.key} has a row", True, row is not None)
+        expect(f"{pod.key} has a row", True, row is not None)
         per_node[row] += 1
-    _expect(f"{subject} per node", per_node.tolist(), counts.per_node.tolist())
-    _expect(f"{subject} in all", len(pods), counts.total)
+    expect(f"{subject} per node", per_node.tolist(), counts.per_node.tolist())
+    expect(f"{subject} in all", len(pods), counts.total)
     for key in counts.known_domains():
         column = columns.labels.column(key)
         per_domain: Int64Array = np.zeros(column.num_values, dtype=np.int64)
@@ -163,7 +154,7 @@ def _check_counts(
             if code >= 0:
                 per_domain[code] += per_node[row]
         found = counts.per_domain(key).tolist()
-        _expect(f"{subject} per {key}", per_domain.tolist(), found)
+        expect(f"{subject} per {key}", per_domain.tolist(), found)
 
 
 def _amounts(columns: NodeColumns, row: Int64Array) -> dict[str, int]:
@@ -172,8 +163,3 @@ def _amounts(columns: NodeColumns, row: Int64Array) -> dict[str, int]:
         for name, amount in zip(columns.resources.names, row.tolist(), strict=False)
         if amount
     }
-
-
-def _expect(subject: str, expected: object, found: object) -> None:
-    if expected != found:
-        raise InvariantViolation(subject, expected, found)

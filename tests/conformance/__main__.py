@@ -1,9 +1,10 @@
 """``python -m tests.conformance [PATH...]``: how far we agree with recorded decisions.
 
 PATHs are recorded files or folders of them; without one the copies beside this module are taken.
-"agreeing" counts attempts that agree in every field; "but for" counts those left out of it because
-they depend on what does not exist yet: preemption (all but its message and outcome is compared all
-the same) and volumes (not compared). Exit code 1 if anything differs.
+"agreeing" counts attempts that agree in every field; "but for" counts those that are not compared:
+pods with host ports after a pod was evicted from a node where another one has the same port:
+kube-scheduler's cache takes that port for free then, and would put two pods on it. Exit code 1 if
+anything differs.
 """
 
 from __future__ import annotations

@@ -6,7 +6,14 @@ from typing import Any
 
 from scheduler.api.status import Status
 from scheduler.cycle import Failed, NodeSearch, Scheduled, Unschedulable, schedule_pod
-from scheduler.framework import CycleState, FilterResult, Framework, PreFilterOutcome, ScoreResult
+from scheduler.framework import (
+    CycleState,
+    FilterResult,
+    Framework,
+    Nominations,
+    PreFilterOutcome,
+    ScoreResult,
+)
 from scheduler.state import PodInfo, Snapshot
 from tests.conformance.decision_cases import Cluster
 
@@ -31,7 +38,7 @@ def attempt(framework: Framework, cluster: Cluster, key: str) -> Answer:
     if snapshot.num_nodes:
         answer |= _filtering(framework, snapshot, pod, search)
     if isinstance(result, Unschedulable):
-        return answer | _unschedulable(result)
+        return answer | _unschedulable(result) | _preemption(result, pod, search.nominated)
     return answer | _scheduled(framework, snapshot, pod, state, result)
 
 
@@ -104,6 +111,40 @@ def _unschedulable(result: Unschedulable) -> Answer:
     if diagnosis.pre_filter_message:
         answer["preFilterMessage"] = diagnosis.pre_filter_message
     return answer
+
+
+def _preemption(result: Unschedulable, pod: PodInfo, nominated: Nominations) -> Answer:
+    """What PostFilter came to; nothing where there was no node to make room on."""
+    diagnosis = result.diagnosis
+    if not diagnosis.num_nodes:
+        return {}
+    status = result.post_filter_status
+    record: Answer = {"code": status.code.title}
+    if result.preemption is None or result.preemption.chosen is None:
+        return {
+            "preemption": record
+            | {"message": status.message, "reasons": list(status.reasons), "plugin": status.plugin}
+            | ({"clearsNomination": True} if result.nominated_node_name == "" else {})
+        }
+    chosen = result.preemption.chosen
+    candidates = {
+        name: {"victims": [pod.key for pod in each.victims], "pdbViolations": each.num_violations}
+        for name, each in result.preemption.find_candidates().items()
+    }
+    record |= {
+        "message": status.message,
+        "candidates": candidates,
+        "tied": list(result.preemption.tied),
+        "nominatedNode": chosen.node_name,
+        "victims": sorted(pod.key for pod in chosen.victims),
+        "pdbViolations": chosen.num_violations,
+    }
+    cleared = [
+        each.key for each in nominated.pods_on(chosen.node_name) if each.priority < pod.priority
+    ]
+    if cleared:
+        record["clearedNominations"] = sorted(cleared)
+    return {"preemption": record}
 
 
 def _scheduled(

@@ -13,9 +13,21 @@ from scheduler.api import Node, Pod, convert_object
 from scheduler.api.config import ConfigError, KubeSchedulerProfile
 from scheduler.api.meta import LabelSelector
 from scheduler.api.namespace import Namespace
+from scheduler.api.policy import PodDisruptionBudget
 from scheduler.api.strict_decoding import decode_struct
-from scheduler.framework import Framework, Registry, build_profile
+from scheduler.api.volume import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    StorageObject,
+    VolumeAttachment,
+)
+from scheduler.framework import CycleState, Framework, Registry, build_profile
 from scheduler.plugins import in_tree_registry
+from scheduler.queue.nominator import Nominator
 from scheduler.state import ClusterCache, PodInfo, make_pod_info
 
 Record = Mapping[str, Any]
@@ -23,21 +35,18 @@ Record = Mapping[str, Any]
 _LABEL_SELECTING = ("ReplicaSet", "StatefulSet")
 _SELECTING = ("Service", "ReplicationController", *_LABEL_SELECTING)
 _TERMINAL = ("Succeeded", "Failed")
-#: Volumes of a pod that the volume plugins look at.
-_TYING_VOLUMES = (
-    "persistentVolumeClaim",
-    "ephemeral",
-    "gcePersistentDisk",
-    "awsElasticBlockStore",
-    "rbd",
-    "iscsi",
-    "azureDisk",
-    "azureFile",
-    "cinder",
-    "vsphereVolume",
-    "portworxVolume",
-    "csi",
-)
+_STORAGE: Mapping[str, type[StorageObject]] = {
+    kind.__name__: kind
+    for kind in (
+        PersistentVolume,
+        PersistentVolumeClaim,
+        StorageClass,
+        CSINode,
+        CSIDriver,
+        CSIStorageCapacity,
+        VolumeAttachment,
+    )
+}
 
 
 @dataclass
@@ -49,36 +58,51 @@ class Cluster:
         pending: The pods still to be scheduled, by ``namespace/name``.
         objects: Their objects.
         nominations: Where room is being made, by pod.
+        forgotten_ports: Nodes whose pods still have a host port of a pod that was evicted.
+            kube-scheduler takes such a port for free: its cache keeps the ports of a node as a set.
     """
 
     cache: ClusterCache = field(default_factory=ClusterCache)
     pending: dict[str, PodInfo] = field(default_factory=dict)
     objects: dict[str, Record] = field(default_factory=dict)
     nominations: dict[str, str] = field(default_factory=dict)
+    forgotten_ports: set[str] = field(default_factory=set)
 
-    def nominated(self) -> list[tuple[PodInfo, str]]:
+    def nominated(self) -> Nominator:
         """All nominations as the cycle wants them."""
-        return [(self.pending[key], node) for key, node in self.nominations.items() if node]
+        nominator = Nominator()
+        for key, node in self.nominations.items():
+            nominator.nominate(self.pending[key], node)
+        return nominator
 
     def pod(self, key: str) -> PodInfo:
         """A pending pod with its present nomination."""
         nominated = self.nominations.get(key, "")
         return msgspec.structs.replace(self.pending[key], nominated_node_name=nominated)
 
-    def place(self, key: str, node_name: str) -> None:
-        """Assume a pending pod on a node; its nomination is dropped."""
+    def place(self, key: str, node_name: str, framework: Framework) -> None:
+        """Assume a pending pod on a node and reserve its volumes; its nomination is dropped."""
+        pod, state = self.pending[key], CycleState()
+        framework.run_pre_filter(state, pod, self.cache.snapshot())
+        reserved = framework.run_reserve(state, pod, node_name)
+        if not reserved.is_success:
+            raise AssertionError(f"{key}: {reserved}")
         self.cache.assume_pod(self.pending[key], node_name)
         self.nominations.pop(key, None)
 
     def evict(self, keys: Iterable[str]) -> None:
         """Delete pods that are on nodes, or were placed on one in this case."""
         for key in keys:
-            self.cache.pod_gone(self.objects[key]["metadata"].get("uid", key))
+            gone = self.cache.pod_gone(self.objects[key]["metadata"].get("uid", key))
+            if gone is not None and gone.pod_class.host_ports:
+                left = self.cache.pods_on(gone.node_name)
+                ports = {port for other in left for port in other.pod_class.host_ports}
+                if ports.intersection(gone.pod_class.host_ports):
+                    self.forgotten_ports.add(gone.node_name)
 
-    def uses_tying_volumes(self, key: str) -> bool:
-        """Whether the volume plugins have something to say about a pod."""
-        volumes = self.objects[key]["spec"].get("volumes") or ()
-        return any(source in volume for volume in volumes for source in _TYING_VOLUMES)
+    def misses_ports(self, key: str) -> bool:
+        """Whether kube-scheduler may put a pod beside another one with the same host port."""
+        return bool(self.forgotten_ports and self.pending[key].pod_class.host_ports)
 
 
 def build_cluster(case: Record) -> Cluster:
@@ -107,7 +131,12 @@ def build_framework(case: Record, class_cache_size: int = 1024) -> Framework:
 @cache
 def _framework(config: bytes, class_cache_size: int) -> Framework:
     errors: list[ConfigError] = []
-    profile = decode_struct(msgspec.json.decode(config), KubeSchedulerProfile, "", errors)
+    settings = msgspec.json.decode(config)
+    if not any(each["name"] == "DefaultPreemption" for each in settings.get("pluginConfig", ())):
+        # All nodes are candidates in the records.
+        all_nodes = {"name": "DefaultPreemption", "args": {"minCandidateNodesPercentage": 100}}
+        settings["pluginConfig"] = [*settings.get("pluginConfig", ()), all_nodes]
+    profile = decode_struct(settings, KubeSchedulerProfile, "", errors)
     if errors:
         raise ValueError("; ".join(map(str, errors)))
     return Framework(build_profile(profile, registry()), class_cache_size=class_cache_size)
@@ -130,11 +159,23 @@ def _add_workload(cluster: Cluster, item: Record) -> None:
     cluster.cache.workload_seen(item["kind"], metadata["namespace"], metadata["name"], wanted)
 
 
+def _add_budget(cluster: Cluster, item: Record) -> None:
+    cluster.cache.budget_seen(convert_object(PodDisruptionBudget, item))
+
+
 def _ignore(cluster: Cluster, item: Record) -> None:
-    """Storage objects and budgets belong to plugins that bring their own comparison."""
+    """Kinds that decide nothing."""
 
 
-_ADD = {"Node": _add_node, "Namespace": _add_namespace} | dict.fromkeys(_SELECTING, _add_workload)
+def _add_storage(cluster: Cluster, item: Record) -> None:
+    cluster.cache.storage_seen(convert_object(_STORAGE[item["kind"]], item))
+
+
+_ADD = (
+    {"Node": _add_node, "Namespace": _add_namespace, "PodDisruptionBudget": _add_budget}
+    | dict.fromkeys(_SELECTING, _add_workload)
+    | dict.fromkeys(_STORAGE, _add_storage)
+)
 
 
 def _add_pod(cluster: Cluster, item: Record, pending: set[str]) -> None:

@@ -21,11 +21,16 @@ SAMPLES = {
     "node-affinity": 15,
     "node-name": 3,
     "node-ports": 5,
+    "preemption": 10,
     "resources": 15,
     "scheduling-gates": 2,
     "sequence": 20,
     "spread": 20,
     "taints": 15,
+    "volume-binding": 8,
+    "volume-limits": 8,
+    "volume-restrictions": 8,
+    "volume-zone": 4,
 }
 
 

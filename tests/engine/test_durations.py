@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from itertools import count
 
-from scheduler.api.events import BindSucceeded, NodeSeen, PendingPodSeen
+from scheduler.api.events import (
+    AssignedPodGone,
+    AssignedPodSeen,
+    BindSucceeded,
+    NodeGone,
+    NodeSeen,
+    PendingPodGone,
+    PendingPodSeen,
+)
 from scheduler.api.instructions import BindPod
 from scheduler.engine import Engine
 from scheduler.framework import Timings
@@ -16,6 +24,8 @@ class _Observed:
     def __init__(self) -> None:
         self.points: list[tuple[str, str, str]] = []
         self.plugins: set[tuple[str, str]] = set()
+        self.events: list[str] = []
+        self.hints: list[tuple[str, str, str]] = []
 
     def observe_extension_point(
         self, point: str, status: str, profile: str, duration_s: float
@@ -25,6 +35,14 @@ class _Observed:
 
     def observe_plugin(self, plugin: str, point: str, status: str, duration_s: float) -> None:
         self.plugins.add((plugin, point))
+
+    def observe_event(self, event: str, duration_s: float) -> None:
+        assert duration_s > 0
+        self.events.append(event)
+
+    def observe_hint(self, plugin: str, event: str, hint: str, duration_s: float) -> None:
+        assert duration_s > 0
+        self.hints.append((plugin, event, hint))
 
     def observe_permit_wait(self, result: str, duration_s: float) -> None:
         raise AssertionError("nobody waits")
@@ -50,6 +68,7 @@ def test_a_sampled_pod_is_timed_at_every_point_from_pre_filter_to_post_bind() ->
     _schedule(_timed_engine(observed, one_in=1), num_pods=1)
     points = ("PreFilter", "Filter", "PreScore", "Score", "Reserve", "Permit", "PostBind")
     expected = [(point, "Success", "default-scheduler") for point in points]
+    expected.insert(-1, ("PreBindPreFlight", "Skip", "default-scheduler"))
     assert observed.points == expected
     assert {("NodeResourcesFit", "Filter"), ("NodeResourcesFit", "Score")} <= observed.plugins
     assert ("InterPodAffinity", "PreScore") in observed.plugins
@@ -73,6 +92,41 @@ def test_a_pod_that_fits_nowhere_is_timed_up_to_post_filter() -> None:
     engine.handle([PendingPodSeen(make_pod("p", cpu="8"))], 0.0)
     engine.schedule(0.0, 1)
     assert [point for point, _, _ in observed.points] == ["PreFilter", "Filter", "PostFilter"]
+
+
+def test_every_event_of_a_watch_is_timed_under_the_names_of_kube_scheduler() -> None:
+    observed = _Observed()
+    engine = _timed_engine(observed, one_in=10)
+    engine.handle([NodeSeen(make_node("n")), PendingPodSeen(make_pod("p"))], 0.0)
+    changed = make_node("n", cpu="8", labels={"disk": "ssd"})
+    engine.handle([NodeSeen(changed), PendingPodSeen(make_pod("p", labels={"a": "b"}))], 1.0)
+    engine.handle([PendingPodGone("default", "p", "uid-p"), NodeGone("n")], 2.0)
+    running = make_pod("r", node="n")
+    engine.handle([AssignedPodSeen(running), AssignedPodGone("default", "r", "uid-r")], 3.0)
+    assert observed.events == [
+        "NodeAdd",
+        "UnscheduledPodAdd",
+        "NodeUpdateNodeAllocatable",
+        "NodeUpdateNodeLabel",
+        "UnscheduledPodUpdate",
+        "UnscheduledPodDelete",
+        "NodeDelete",
+        "AssignedPodAdd",
+        "AssignedPodDelete",
+    ]
+
+
+def test_a_hint_is_timed_once_for_all_pods_of_a_class() -> None:
+    observed = _Observed()
+    engine = _timed_engine(observed, one_in=10)
+    engine.handle([NodeSeen(make_node("n", cpu="1"))], 0.0)
+    engine.handle([PendingPodSeen(make_pod(f"p{number}", cpu="8")) for number in range(3)], 0.0)
+    engine.schedule(0.0, 3)
+    observed.hints.clear()
+    engine.handle([NodeSeen(make_node("small", cpu="2"))], 1.0)
+    engine.handle([NodeSeen(make_node("large", cpu="16"))], 2.0)
+    said = [("NodeResourcesFit", "NodeAdd", answer) for answer in ("QueueSkip", "Queue")]
+    assert observed.hints == said
 
 
 def test_every_pod_and_node_can_be_listed() -> None:

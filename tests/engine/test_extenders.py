@@ -313,7 +313,7 @@ def test_an_extender_binds_instead_of_the_bind_plugins() -> None:
     world.pods("p")
     (bind,) = of_type(BindByExtender, world.schedule())
     assert (bind.pod.name, bind.node_name, bind.extender, bind.fallback) == ("p", "n", 0, None)
-    answer = world.see(BindFailed("uid-p", "n", "quota exceeded"))
+    answer = world.see(BindFailed("uid-p", "n", "quota exceeded", by_extender=True))
     (patch,) = of_type(PatchPodStatus, answer)
     assert (patch.reason, patch.message) == ("SchedulerError", "quota exceeded")
 

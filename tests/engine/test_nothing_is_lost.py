@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scheduler.api.resources import node_allocatable, pod_requests
 from scheduler.engine import Engine, Journal, replay
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine
@@ -45,7 +46,7 @@ class Story:
         """One random thing."""
         cluster, rng = self.cluster, self.rng
         self.now += rng.choice((0.0, 0.01, 1.5, 12.0))
-        match rng.randrange(9):
+        match rng.randrange(11):
             case 0 | 1:
                 self.create_pod()
             case 2:
@@ -57,6 +58,10 @@ class Story:
             case 5:
                 cluster.release_late_answers()
             case 6:
+                cluster.failing_evictions += 1
+            case 7:
+                cluster.end_terminating()
+            case 8:
                 watches = rng.choice(("pending", "assigned", "pending assigned"))
                 cluster.deliver(self.engine, self.now, watches=watches)
             case _:
@@ -67,10 +72,11 @@ class Story:
     def settle(self) -> None:
         """Nothing fails any more; go on until nothing moves."""
         cluster = self.cluster
-        cluster.lost_answers = cluster.refusals = 0
+        cluster.lost_answers = cluster.refusals = cluster.failing_evictions = 0
         for _ in range(40):
             self.now += 11.0
             cluster.release_late_answers()
+            cluster.end_terminating()
             cluster.deliver(self.engine, self.now)
             cluster.carry_out(self.engine.schedule(self.now, 50))
             cluster.deliver(self.engine, self.now)
@@ -88,8 +94,25 @@ def test_every_pod_ends_bound_once_or_known_to_fit_nowhere(seed: int, steps: int
     unbound = {pod.metadata.uid for pod in story.cluster.unbound()}
     assert sum(story.engine.pending_counts().values()) == len(unbound)
     assert unbound <= story.cluster.conditions.keys()
+    assert story.engine.dump()["preemptions"] == []
+    _check_that_nobody_could_make_room(story.cluster)
     assert story.engine.in_flight() == 0
     assert story.engine.cache_counts()["assumed_pods"] == 0
+
+
+def _check_that_nobody_could_make_room(cluster: ModelCluster) -> None:
+    """No pod without a node would fit where all less important pods are gone."""
+    for pod in cluster.unbound():
+        priority = pod.spec.priority or 0
+        for name, node in cluster.nodes.items():
+            rivals = [
+                pod_requests(other).get("cpu", 0)
+                for other in cluster.pods.values()
+                if other.spec.node_name == name and (other.spec.priority or 0) >= priority
+            ]
+            have = node_allocatable(node)
+            wanted = pod_requests(pod).get("cpu", 0)
+            assert sum(rivals) + wanted > have["cpu"] or len(rivals) >= have["pods"]
 
 
 @settings(max_examples=30)

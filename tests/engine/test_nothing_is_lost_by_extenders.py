@@ -35,6 +35,7 @@ class ConsultedStory(Story):
 
     def settle(self) -> None:
         """The extender answers all it is asked, and lets all nodes pass."""
+        self.cluster.failing_evictions = 0
         for _ in range(100):
             while self.cluster.questions:
                 question = self.cluster.questions.popleft()
@@ -44,6 +45,7 @@ class ConsultedStory(Story):
                 self.cluster.answers.append(answer)
             self.now += 11.0
             self.cluster.release_late_answers()
+            self.cluster.end_terminating()
             self.cluster.deliver(self.engine, self.now)
             self.cluster.carry_out(self.engine.schedule(self.now, 50))
             self.engine.validate()

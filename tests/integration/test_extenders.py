@@ -24,6 +24,7 @@ from tests.integration.api_servers import ApiServerUnderTest
 EXTENDER = Path(__file__).parent.parent / "support" / "extender_server.py"
 PATIENCE_S = 20.0
 GPU = "example.com/gpu"
+PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 
 Json = dict[str, Any]
 
@@ -108,7 +109,7 @@ class Cluster:
             }
             await self._api.post(NODES, node)
 
-    async def add_pod(self, name: str, **limits: str) -> None:
+    async def add_pod(self, name: str, spec: Json | None = None, /, **limits: str) -> None:
         resources = {"requests": limits, "limits": limits}
         container = {"name": "c", "image": "registry.k8s.io/pause:3.10", "resources": resources}
         pod = {
@@ -117,7 +118,11 @@ class Cluster:
                 "namespace": "default",
                 "annotations": {"example.com/for-the-extender": "yes"},
             },
-            "spec": {"schedulerName": "stowage", "containers": [container]},
+            "spec": {
+                "schedulerName": "stowage",
+                "containers": [container],
+                **(spec or {}),
+            },
         }
         await self._api.post(PODS, pod)
 
@@ -304,3 +309,32 @@ async def test_an_extender_that_cannot_rate_leaves_it_to_the_others(
     ):
         await cluster.add_pod("p")
         assert await cluster.bound("p") == "n3"
+
+
+@pytest.mark.parametrize("knows_pods", [False, True], ids=["whole victims", "UIDs"])
+async def test_an_extender_reviews_the_victims_of_a_preemption(
+    api: ApiClient,
+    api_server: ApiServerUnderTest,
+    cluster: Cluster,
+    extender: StartExtender,
+    knows_pods: bool,
+) -> None:
+    await api.create(PRIORITY_CLASSES, {"metadata": {"name": "high"}, "value": 1000})
+    picky = extender("picky", "--favourite=n3")
+    config = {"urlPrefix": picky.url, "preemptVerb": "preempt", "nodeCacheCapable": knows_pods}
+    async with _scheduling(api_server, config):
+        for name in ("a", "b", "c", "d"):
+            await cluster.add_pod(name, {"terminationGracePeriodSeconds": 0}, cpu="8")
+        places = {await cluster.bound(name): name for name in ("a", "b", "c", "d")}
+        assert sorted(places) == ["n1", "n2", "n3", "n4"]
+        await cluster.add_pod("p", {"priorityClassName": "high"}, cpu="8")
+        assert await cluster.bound("p") == "n3"
+        victim = places["n3"]
+        assert (await api.get(f"{PODS}/{victim}")).status == 404
+    (asked,) = picky.asked("preempt")
+    assert asked["Pod"]["metadata"]["name"] == "p"
+    by_node = asked["NodeNameToMetaVictims" if knows_pods else "NodeNameToVictims"]
+    assert sorted(by_node) == ["n1", "n2", "n3", "n4"]
+    if not knows_pods:
+        (shown,) = by_node["n3"]["Pods"]
+        assert shown["metadata"]["annotations"] == {"example.com/for-the-extender": "yes"}

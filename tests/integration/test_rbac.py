@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +35,15 @@ from tests.integration.deployed import (
     the,
 )
 from tests.integration.test_kubectl import kubectl_for
+from tests.integration.volume_objects import (
+    HOSTNAME,
+    LOCAL,
+    MADE,
+    VolumeController,
+    claim,
+    using,
+    volume,
+)
 
 pytestmark = needs_kubectl
 
@@ -41,6 +51,7 @@ Json = dict[str, Any]
 
 NAMESPACE = "stowage-system"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
+PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/stowage"
 TOKEN = "administrator"
 SERVICE_ACCOUNT_TOKEN = "service-account"
@@ -161,6 +172,26 @@ async def _create_pods(api: ApiClient) -> None:
     await api.create(PODS, picky)
 
 
+async def _create_pods_with_claims(story: Story) -> None:
+    """A volume to give away, a claim to send to a node, and the answers to both lost."""
+    for path in ("/persistentvolumes/data-volume$", f"/persistentvolumeclaims/data-{MADE}$"):
+        lost = FaultRule("PATCH", path, is_applied=True, is_dropped=True)
+        story.cluster.faults.add(lost)
+    await story.api.patch(f"{NODES}/n1", {"metadata": {"labels": {HOSTNAME: "n1"}}}, MERGE)
+    volumes = VolumeController(story.api)
+    await volumes.add_classes()
+    await volumes.add_volume(volume("data-volume", "n1"))
+    for class_name in (LOCAL, MADE):
+        await volumes.add_claim(claim(f"data-{class_name}", class_name))
+        uses = using(f"data-{class_name}")
+        await story.api.create(PODS, pod(class_name, schedulerName="stowage", volumes=uses))
+    await volumes.claim_of_volume("data-volume")
+    await volumes.bind(f"data-{LOCAL}", "data-volume")
+    await volumes.provision(f"data-{MADE}")
+    for class_name in (LOCAL, MADE):
+        await _eventually(partial(_is_bound, story.api, class_name))
+
+
 async def _work_is_done(api: ApiClient) -> None:
     """One pod gets its node, the other is told why not; the Lease is held."""
     await _eventually(lambda: _is_bound(api, "placed"))
@@ -202,7 +233,7 @@ async def _failure_repeats(api: ApiClient) -> None:
 
 
 async def _whole_story(folder: Path) -> list[Request]:
-    """Everything the scheduler asks for, in a life with a lost answer and a repeated failure."""
+    """Everything the scheduler asks for, in a life with trouble and a preemption."""
     requests: list[Request] = []
     async with _told(kustomized(), folder, requests) as story:
         lost_answer = FaultRule("POST", "/binding$", times=1, is_applied=True, is_dropped=True)
@@ -210,8 +241,23 @@ async def _whole_story(folder: Path) -> list[Request]:
         await _create_pods(story.api)
         await _work_is_done(story.api)
         await _failure_repeats(story.api)
+        await _create_pods_with_claims(story)
+        await _room_is_made(story.api)
         assert await _metrics_status(story.url) == 200
     return requests
+
+
+async def _room_is_made(api: ApiClient) -> None:
+    """A pod that matters takes the place of one that does not."""
+    await api.create(PRIORITY_CLASSES, {"metadata": {"name": "high"}, "value": 1000})
+    whole_node = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "4"}}}]
+    humble = pod("humble", schedulerName="stowage", containers=whole_node)
+    humble["spec"]["terminationGracePeriodSeconds"] = 0
+    await api.create(PODS, humble)
+    await _eventually(lambda: _is_bound(api, "humble"))
+    urgent = pod("urgent", schedulerName="stowage", containers=whole_node)
+    await api.create(PODS, {**urgent, "spec": {**urgent["spec"], "priorityClassName": "high"}})
+    await _eventually(lambda: _is_bound(api, "urgent"))
 
 
 @pytest.fixture(scope="module")

@@ -21,8 +21,11 @@ from scheduler.api.selectors import (
     selector_from_labels,
 )
 from scheduler.api.tolerations import tolerated
+from scheduler.api.volume import PersistentVolumeClaim, StorageObject
+from scheduler.api.volume_claims import bound_to
 from scheduler.state import ClusterCache, PodInfo, Snapshot, TermKind, make_pod_info
 from scheduler.state.node_matching import requirement_mask, tolerated_taint_sets
+from tests.support import volume_strategies as some_storage
 from tests.support.builders import (
     HOSTNAME,
     ZONE,
@@ -33,9 +36,10 @@ from tests.support.builders import (
     make_pod,
     weighted,
 )
+from tests.support.volume_builders import claim_volume
 
 NODES = ["n0", "n1", "n2", "n3"]
-NAMESPACES = ["red", "blue"]
+NAMESPACES = ["red", "blue", "default"]
 APPS = ["a", "b", "c"]
 KEYS = [HOSTNAME, ZONE, "disk", "absent"]
 TAINTS = [
@@ -86,6 +90,10 @@ pods = st.builds(
     affinity=st.one_of(st.none(), affinities),
     host_ports=st.lists(st.sampled_from([80, 443]), max_size=1),
     terminating=st.booleans(),
+    volumes=st.lists(
+        st.one_of(st.sampled_from(some_storage.CLAIMS).map(claim_volume), some_storage.disks),
+        max_size=2,
+    ).map(tuple),
 )
 selectors = st.sampled_from(
     [
@@ -122,6 +130,7 @@ class CacheEqualsRebuild(RuleBasedStateMachine):
         self.placed: dict[str, PodInfo] = {}
         self.assumed: set[str] = set()
         self.namespaces: dict[str, dict[str, str]] = {}
+        self.storage: dict[tuple[type[StorageObject], str], StorageObject] = {}
 
     def info(self, pod: Pod, node_name: str) -> PodInfo:
         spec = msgspec.structs.replace(pod.spec, node_name=node_name)
@@ -173,6 +182,38 @@ class CacheEqualsRebuild(RuleBasedStateMachine):
         if uid in self.assumed:
             self.assumed.discard(uid)
             del self.placed[uid]
+
+    @rule(obj=some_storage.objects)
+    def storage_seen(self, obj: StorageObject) -> None:
+        change = self.cache.storage_seen(obj)
+        key = (type(obj), obj.metadata.namespaced_name)
+        assert change.old == self.storage.get(key)
+        self.storage[key] = obj
+
+    @rule(obj=some_storage.objects)
+    def storage_gone(self, obj: StorageObject) -> None:
+        key = (type(obj), obj.metadata.namespaced_name)
+        assert self.cache.storage_gone(*key) == self.storage.pop(key, None)
+
+    @rule(
+        name=st.sampled_from(some_storage.VOLUMES),
+        claim=some_storage.unbound_claims,
+        uid=st.sampled_from(["uid-p0", "uid-p1"]),
+        is_kept=st.booleans(),
+    )
+    def volume_assumed(
+        self, name: str, claim: PersistentVolumeClaim, uid: str, is_kept: bool
+    ) -> None:
+        volumes = self.cache.snapshot().storage.volumes
+        volume = volumes.seen(name)
+        if volume is None:
+            return
+        volumes.assume(bound_to(volume, claim), uid)
+        assert name in {key for key, _ in volumes.assumptions()}
+        volumes.restore(name, "uid-of-another-pod")
+        if not is_kept:
+            volumes.restore(name, uid)
+            assert volumes.get(name) is volumes.seen(name) is volume
 
     @rule(name=st.sampled_from(NAMESPACES), team=st.sampled_from(["x", "y"]))
     def namespace_seen(self, name: str, team: str) -> None:

@@ -15,8 +15,9 @@ from scheduler.framework import CycleState, Framework, build_profile
 from scheduler.plugins import in_tree_registry
 from scheduler.state import PodInfo, Snapshot
 from tests.support import placement_strategies as some
-from tests.support.builders import make_node, make_pod
+from tests.support.builders import HOSTNAME, make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster, on_node
+from tests.support.volume_builders import claim_volume, make_claim, make_volume
 
 Step = tuple[list[some.Change], int]
 
@@ -81,7 +82,7 @@ def _decide(framework: Framework, snapshot: Snapshot, pod: PodInfo) -> dict[str,
         return {
             "message": result.message,
             "plugins": result.unschedulable_plugins,
-            "resolvable": result.diagnosis.resolvable().nonzero()[0].tolist(),
+            "resolvable": result.diagnosis.resolvable(snapshot).nonzero()[0].tolist(),
         }
     assert isinstance(result, Scheduled)
     feasible = result.feasible
@@ -95,3 +96,20 @@ def _decide(framework: Framework, snapshot: Snapshot, pod: PodInfo) -> dict[str,
         weighted = sum(each.weighted for each in result.scores.per_plugin())
         assert told["total"] == weighted.tolist()  # type: ignore[union-attr]
     return told
+
+
+def test_pods_of_one_class_with_different_claims_are_told_apart() -> None:
+    """What the class keeps says nothing about claims, which are not part of it."""
+    cluster = MirroredCluster(_QUIET_NODES)
+    cached = _framework(100)
+    for index in (3, 7):
+        where = (HOSTNAME, [f"quiet{index}"])
+        volume = make_volume(f"d{index}", given_to=f"c{index}", where=where)
+        cluster.storage_seen(volume, make_claim(f"c{index}", volume=f"d{index}"))
+    pods = [
+        cluster.info(make_pod(f"p{index}", volumes=(claim_volume(f"c{index}"),)))
+        for index in (3, 7)
+    ]
+    assert pods[0].pod_class is pods[1].pod_class
+    told = [_decide(cached, cluster.snapshot(), pod)["feasible"] for pod in pods]
+    assert told == [["quiet3"], ["quiet7"]]

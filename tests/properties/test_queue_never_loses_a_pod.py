@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from scheduler.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from scheduler.api.status import SUCCESS, Status, unresolvable
-from scheduler.queue import Place, QueuedPod, Registrations, SchedulingQueue
+from scheduler.queue import Place, QueuedPod, Registration, Registrations, SchedulingQueue
 from scheduler.state.pod_info import PodInfo
 from tests.unit.queue.scenario import (
     CLAIM_ADD,
@@ -26,31 +26,61 @@ from tests.unit.queue.scenario import (
 
 EVERYTHING = ClusterEvent(EventResource.WILDCARD, ActionType.ALL)
 POD_UPDATE = ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.UPDATE_POD_OTHER)
+POD_RELABELLED = ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.UPDATE_POD_LABEL)
 EVENTS = [NODE_ADD, NODE_LABEL, POD_DELETE, CLAIM_ADD, EVERYTHING]
 # Which events help a pod that the plugin rejected; "Stranger" registered nothing.
 HELPED_BY = {
     "Fit": {NODE_ADD, POD_DELETE, EVERYTHING},
     "Affinity": {NODE_LABEL, EVERYTHING},
+    "Named": {NODE_LABEL, EVERYTHING},
     "Claims": {CLAIM_ADD, EVERYTHING},
     "Gatekeeper": {CLAIM_ADD, EVERYTHING},
-    "Stranger": {*EVENTS, POD_UPDATE},
+    "Stranger": {*EVENTS, POD_UPDATE, POD_RELABELLED},
 }
+# What may open a gate: nothing that is not meant for it.
+GATING_EVENTS = {CLAIM_ADD}
 NAMES = [f"p{number}" for number in range(4)]
 PRIORITIES = st.integers(0, 2)
 REJECTORS = st.sampled_from(
-    [set(), {"Fit"}, {"Affinity"}, {"Stranger"}, {"Fit", "Affinity"}, {"Fit", "Stranger"}]
+    [
+        set(),
+        {"Fit"},
+        {"Affinity"},
+        {"Named"},
+        {"Stranger"},
+        {"Fit", "Affinity"},
+        {"Affinity", "Named"},
+        {"Fit", "Stranger"},
+    ]
 )
 PENDING = st.sampled_from([set(), set(), {"Claims"}])
 
 
-def even_objects(pod: PodInfo, old: Any, new: Any) -> QueueingHint:
-    """Affinity's hint: only every other object helps."""
-    return QueueingHint.QUEUE if new % 2 == 0 else QueueingHint.SKIP
+APPS = st.sampled_from(["web", "db"])
+
+
+def of_its_app(pod: PodInfo, old: Any, new: Any) -> QueueingHint:
+    """Affinity's hint: each object helps the pods of one app; asked once a class."""
+    return QueueingHint.when(helps_app(pod.labels["app"], new))
+
+
+def of_its_name(pod: PodInfo, old: Any, new: Any) -> QueueingHint:
+    """Named's hint: each object helps some pods; asked of each."""
+    return QueueingHint.when(helps_name(pod.name, new))
+
+
+def helps_app(app: str, number: int) -> bool:
+    return number % 2 == ("web", "db").index(app)
+
+
+def helps_name(name: str, number: int) -> bool:
+    return number % 2 == int(name[1:]) % 2
 
 
 REGISTRATIONS: Registrations = {
     (PROFILE, "Fit"): [(NODE_ADD, None), (POD_DELETE, None)],
-    (PROFILE, "Affinity"): [(NODE_LABEL, even_objects)],
+    (PROFILE, "Affinity"): [Registration(NODE_LABEL, of_its_app, per_class=True)],
+    (PROFILE, "Named"): [Registration(NODE_LABEL, of_its_name)],
     (PROFILE, "Claims"): [(CLAIM_ADD, None)],
     (PROFILE, "Gatekeeper"): [(CLAIM_ADD, None)],
 }
@@ -63,6 +93,7 @@ class ModelPod:
     name: str
     priority: int
     queued_at: float
+    app: str = "web"
     place: Place | None = None
     rejected_by: set[str] = field(default_factory=set)
     pending_on: set[str] = field(default_factory=set)
@@ -71,7 +102,7 @@ class ModelPod:
     rejections: int = 0
     errors: int = 0
     waits_until: float = 0.0
-    latest_priority: int | None = None
+    latest: tuple[int, str] | None = None
     missed: list[tuple[ClusterEvent, int]] = field(default_factory=list)
 
     @property
@@ -88,7 +119,8 @@ class ModelPod:
     def helped_by(self, plugins: set[str], event: ClusterEvent, number: int) -> bool:
         return any(
             event in HELPED_BY[plugin]
-            and (plugin != "Affinity" or event == EVERYTHING or number % 2 == 0)
+            and (plugin != "Affinity" or event == EVERYTHING or helps_app(self.app, number))
+            and (plugin != "Named" or event == EVERYTHING or helps_name(self.name, number))
             for plugin in plugins
         )
 
@@ -119,14 +151,15 @@ class ModelQueue:
             pod.place = Place.UNSCHEDULABLE
             pod.waits_until = math.ceil((pod.queued_at + 300.0) / 30.0) * 30.0
 
-    def happen(self, event: ClusterEvent, number: int, now: float) -> None:
+    def happen(self, event: ClusterEvent, number: int, now: float, max_priority: int = 2) -> None:
         for pod in self.at(Place.IN_FLIGHT):
             pod.missed.append((event, number))
         for pod in self.at(Place.UNSCHEDULABLE):
-            self.consider(pod, event, number, now)
+            if pod.priority <= max_priority:
+                self.consider(pod, event, number, now)
 
     def consider(self, pod: ModelPod, event: ClusterEvent, number: int, now: float) -> None:
-        if pod.is_gated and event not in HELPED_BY["Gatekeeper"]:
+        if pod.is_gated and event not in GATING_EVENTS:
             return
         self.offer(pod, event, number, now)
 
@@ -200,27 +233,29 @@ class QueueMachine(RuleBasedStateMachine):
     def time_passes(self, seconds: float) -> None:
         self.now += seconds
 
-    @rule(name=st.sampled_from(NAMES), priority=PRIORITIES)
-    def add(self, name: str, priority: int) -> None:
+    @rule(name=st.sampled_from(NAMES), priority=PRIORITIES, app=APPS)
+    def add(self, name: str, priority: int, app: str) -> None:
         if name in self.model.pods:
-            self._update(name, priority)
+            self._update(name, priority, app)
             return
-        self.queue.add(pending(name, priority=priority), self.now)
-        pod = self.model.pods[name] = ModelPod(name, priority, self.now)
+        self.queue.add(pending(name, priority=priority, labels={"app": app}), self.now)
+        pod = self.model.pods[name] = ModelPod(name, priority, self.now, app)
         self.model.requeue(pod, Place.ACTIVE, self.now)
 
-    def _update(self, name: str, priority: int) -> None:
-        self.queue.update(pending(name, priority=priority), self.now)
+    def _update(self, name: str, priority: int, app: str) -> None:
+        self.queue.update(pending(name, priority=priority, labels={"app": app}), self.now)
         pod = self.model.pods[name]
+        _, known = pod.latest or (0, pod.app)
+        event = POD_UPDATE if known == app else POD_RELABELLED
         if pod.place is Place.IN_FLIGHT:
             pod.is_gone = False
-            pod.latest_priority = priority
+            pod.latest = priority, app
             for flying in self.model.at(Place.IN_FLIGHT):
-                flying.missed.append((POD_UPDATE, 0))
+                flying.missed.append((event, 0))
         else:
-            pod.priority = priority
+            pod.priority, pod.app = priority, app
             if pod.place is Place.UNSCHEDULABLE:
-                self.model.offer(pod, POD_UPDATE, 0, self.now)
+                self.model.offer(pod, event, 0, self.now)
 
     @precondition(lambda self: self.model.pods)
     @rule(data=st.data())
@@ -288,8 +323,8 @@ class QueueMachine(RuleBasedStateMachine):
             assert place is None
             del self.model.pods[name]
             return
-        if pod.latest_priority is not None:
-            pod.priority, pod.latest_priority = pod.latest_priority, None
+        if pod.latest is not None:
+            (pod.priority, pod.app), pod.latest = pod.latest, None
         pod.rejected_by, pod.pending_on = set(rejected_by), set(pending_on)
         pod.queued_at = self.now
         pod.rejections += bool(rejected_by or pending_on)
@@ -299,8 +334,19 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(event=st.sampled_from(EVENTS))
     def happen(self, event: ClusterEvent) -> None:
         self.number += 1
-        self.queue.move_on_event(event, None, self.number, self.now)
+        new = None if event == EVERYTHING else self.number
+        self.queue.move_on_event(event, None, new, self.now)
         self.model.happen(event, self.number, self.now)
+
+    @rule(max_priority=PRIORITIES)
+    def release(self, max_priority: int) -> None:
+        """Something went that only pods up to a priority had to reckon with."""
+
+        def pre_check(info: PodInfo) -> bool:
+            return info.priority <= max_priority
+
+        self.queue.move_on_event(POD_DELETE, None, None, self.now, pre_check)
+        self.model.happen(POD_DELETE, 0, self.now, max_priority)
 
     @precondition(lambda self: self.model.pods)
     @rule(data=st.data())
@@ -335,6 +381,6 @@ class QueueMachine(RuleBasedStateMachine):
 
 
 QueueMachine.TestCase.settings = settings(
-    max_examples=80, stateful_step_count=60, deadline=None, database=None
+    max_examples=100, stateful_step_count=60, deadline=None, database=None
 )
 TestQueueNeverLosesAPod = QueueMachine.TestCase

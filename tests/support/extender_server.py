@@ -4,7 +4,8 @@ It prints its port, then serves until it is killed. What it is asked it writes a
 file named by ``--log``. Modes:
 
     picky    filter: only nodes whose name ends in an even digit pass, the others are "too odd";
-             prioritize: 10 for the node named by ``--favourite``; bind: at the API server
+             prioritize: 10 for the node named by ``--favourite``; bind: at the API server;
+             preempt: leaves only the node named by ``--favourite``
     slow     answers after an hour
     garbage  answers 200 with what is no JSON
     broken   answers 500
@@ -69,6 +70,18 @@ class Handler(BaseHTTPRequestHandler):
     def _prioritize(self, asked: dict[str, Any]) -> list[dict[str, Any]]:
         favourite = self.options.favourite
         return [{"Host": name, "Score": 10 * (name == favourite)} for name in _names(asked)]
+
+    def _preempt(self, asked: dict[str, Any]) -> dict[str, Any]:
+        by_node = asked["NodeNameToMetaVictims"] or {
+            name: {
+                "Pods": [{"UID": pod["metadata"]["uid"]} for pod in victims["Pods"]],
+                "NumPDBViolations": victims["NumPDBViolations"],
+            }
+            for name, victims in asked["NodeNameToVictims"].items()
+        }
+        favourite = self.options.favourite
+        left = {name: victims for name, victims in by_node.items() if name == favourite}
+        return {"NodeNameToMetaVictims": left}
 
     def _bind(self, asked: dict[str, Any]) -> dict[str, Any]:
         pod = f"{asked['PodNamespace']}/pods/{asked['PodName']}"

@@ -74,6 +74,9 @@ class FakeApiClient(ApiClient):
     async def patch(self, path: str, body: bytes) -> bytes:
         return await self._answer(Request("PATCH", path, msgspec.json.decode(body)))
 
+    async def delete(self, path: str, options: bytes) -> bytes:
+        return await self._answer(Request("DELETE", path, msgspec.json.decode(options)))
+
     async def stream(
         self, path: str, params: Mapping[str, str], read_timeout_s: float
     ) -> AsyncIterator[bytes]:

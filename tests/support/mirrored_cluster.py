@@ -10,6 +10,7 @@ from scheduler.api.meta import LabelSelector
 from scheduler.api.namespace import Namespace
 from scheduler.api.node import Node
 from scheduler.api.pod import Pod
+from scheduler.api.volume import StorageObject
 from scheduler.framework.verdict import FilterVerdict
 from scheduler.state.cache import ClusterCache
 from scheduler.state.pod_info import PodInfo, make_pod_info
@@ -78,6 +79,17 @@ class MirroredCluster:
         """A Service or an owner of pods was deleted."""
         self.cache.workload_gone(kind, namespace, name)
         del self.plain.workloads[kind, namespace, name]
+
+    def storage_seen(self, *objects: StorageObject) -> None:
+        """Claims, volumes and so on came or changed."""
+        for obj in objects:
+            self.cache.storage_seen(obj)
+            self.plain.storage[type(obj), obj.metadata.namespaced_name] = obj
+
+    def storage_gone(self, kind: type[StorageObject], key: str) -> None:
+        """An object of storage was deleted."""
+        self.cache.storage_gone(kind, key)
+        del self.plain.storage[kind, key]
 
     def info(self, pod: Pod) -> PodInfo:
         """The pod as the plugins see it."""

@@ -18,6 +18,7 @@ from scheduler.api.events import (
     BindFailed,
     BindSucceeded,
     Event,
+    EvictionFinished,
     NodeGone,
     NodeSeen,
     PendingPodGone,
@@ -25,12 +26,17 @@ from scheduler.api.events import (
 )
 from scheduler.api.instructions import (
     BindPod,
+    ClearNomination,
     ConsultExtenders,
+    EvictPod,
     Instruction,
     PatchPodStatus,
     PodReference,
     ReadPod,
+    RunPreBind,
+    StopPreBind,
 )
+from scheduler.api.meta import Condition
 from scheduler.api.node import Node
 from scheduler.api.pod import Pod
 from scheduler.api.resources import node_allocatable, pod_requests
@@ -52,7 +58,12 @@ class ModelCluster:
         answers: Undelivered outcomes of instructions.
         lost_answers: How many of the coming bindings are made but answered late.
         refusals: How many of the coming bindings are refused with a conflict.
+        failing_evictions: How many of the coming evictions are refused.
+        terminating: Pods that the kubelet has been told to end, by UID.
         questions: What extenders were asked and have not answered.
+        pre_binds: PreBind work that has been asked for and has not ended, by UID.
+        is_leader: Whether bindings may be written at all.
+        delivered: What the engine was told, in order, since somebody last looked.
     """
 
     pods: dict[str, Pod] = field(default_factory=dict)
@@ -64,8 +75,13 @@ class ModelCluster:
     late_answers: deque[Event] = field(default_factory=deque)
     lost_answers: int = 0
     refusals: int = 0
+    failing_evictions: int = 0
+    terminating: set[str] = field(default_factory=set)
     questions: deque[ConsultExtenders] = field(default_factory=deque)
     conditions: dict[str, str] = field(default_factory=dict)
+    pre_binds: dict[str, RunPreBind] = field(default_factory=dict)
+    is_leader: bool = True
+    delivered: deque[Event] = field(default_factory=deque)
     revision: int = 0
 
     # What users and kubelets do
@@ -78,6 +94,10 @@ class ModelCluster:
         else:
             self.pending_watch.append(PendingPodSeen(pod))
 
+    def update_pod(self, pod: Pod) -> None:
+        """A user, or somebody's controller, changes a pod that exists."""
+        self.create_pod(pod)
+
     def delete_pod(self, uid: str) -> None:
         """A user deletes a pod, or it ends."""
         pod = self.pods.pop(uid, None)
@@ -88,6 +108,12 @@ class ModelCluster:
             self.assigned_watch.append(AssignedPodGone(namespace, name, uid))
         else:
             self.pending_watch.append(PendingPodGone(namespace, name, uid))
+
+    def end_terminating(self) -> None:
+        """The kubelets have ended the pods that were to end."""
+        for uid in sorted(self.terminating):
+            self.delete_pod(uid)
+        self.terminating.clear()
 
     def add_node(self, node: Node) -> None:
         """A node joins or changes."""
@@ -116,8 +142,16 @@ class ModelCluster:
                     self._answer_read(instruction.pod)
                 case ConsultExtenders():
                     self.questions.append(instruction)
+                case EvictPod():
+                    self._carry_out_eviction(instruction)
+                case ClearNomination():
+                    self._nominate(instruction.pod.uid, "")
                 case PatchPodStatus():
-                    self.conditions[instruction.pod.uid] = instruction.message
+                    self._carry_out_patch(instruction)
+                case RunPreBind():
+                    self.pre_binds[instruction.pod.uid] = instruction
+                case StopPreBind():
+                    self.pre_binds.pop(instruction.pod.uid, None)
 
     def deliver(self, engine: Engine, now: float, *, watches: str = "pending assigned") -> None:
         """Let the engine see everything these watches and the answers hold."""
@@ -127,6 +161,12 @@ class ModelCluster:
         events += self._drain(self.answers)
         if "pending" in watches:
             events += self._drain(self.pending_watch)
+        self.tell(engine, events, now)
+
+    def tell(self, engine: Engine, events: Iterable[Event], now: float) -> None:
+        """Let the engine see these events."""
+        events = list(events)
+        self.delivered += events
         self.carry_out(engine.handle(events, now))
 
     def release_late_answers(self) -> None:
@@ -175,6 +215,8 @@ class ModelCluster:
             self.answers.append(BindFailed(uid, node_name, "not found"))
         elif pod.spec.node_name:
             self.answers.append(BindFailed(uid, node_name, "already assigned"))
+        elif not self.is_leader:
+            self.answers.append(BindFailed(uid, node_name, "the lease is lost"))
         elif self.refusals:
             self.refusals -= 1
             self.answers.append(BindFailed(uid, node_name, "conflict"))
@@ -183,6 +225,50 @@ class ModelCluster:
             late = self.lost_answers > 0
             self.lost_answers -= late
             (self.late_answers if late else self.answers).append(BindSucceeded(uid, node_name))
+
+    def _carry_out_patch(self, patch: PatchPodStatus) -> None:
+        pod = self.pods.get(patch.pod.uid)
+        if pod is None or pod.spec.node_name or not self.is_leader:
+            return
+        status = pod.status
+        if patch.reason:
+            self.conditions[patch.pod.uid] = patch.message
+            condition = Condition("PodScheduled", "False", patch.reason, patch.message)
+            status = msgspec.structs.replace(status, conditions=(condition,))
+        if patch.nominated_node_name is not None:
+            nominated = patch.nominated_node_name
+            status = msgspec.structs.replace(status, nominated_node_name=nominated)
+        stored = self._store(msgspec.structs.replace(pod, status=status))
+        self.pending_watch.append(PendingPodSeen(stored))
+
+    def _nominate(self, uid: str, node_name: str) -> None:
+        pod = self.pods.get(uid)
+        if pod is None or pod.spec.node_name:
+            return
+        status = msgspec.structs.replace(pod.status, nominated_node_name=node_name)
+        self.pending_watch.append(
+            PendingPodSeen(self._store(msgspec.structs.replace(pod, status=status)))
+        )
+
+    def _carry_out_eviction(self, instruction: EvictPod) -> None:
+        victim, preemptor_uid = instruction.victim, instruction.preemptor.uid
+        pod = self.pods.get(victim.uid)
+        if self.failing_evictions:
+            self.failing_evictions -= 1
+            self.answers.append(EvictionFinished(preemptor_uid, victim, error="refused"))
+            return
+        self.answers.append(EvictionFinished(preemptor_uid, victim, was_deleted=pod is not None))
+        if pod is None:
+            return
+        if not pod.spec.node_name:
+            self.delete_pod(victim.uid)
+            return
+        condition = Condition("DisruptionTarget", "True", "PreemptionByScheduler")
+        metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp="2026-01-02T00:00:00Z")
+        status = msgspec.structs.replace(pod.status, conditions=(condition,))
+        pod = self._store(msgspec.structs.replace(pod, metadata=metadata, status=status))
+        self.terminating.add(victim.uid)
+        self.assigned_watch.append(AssignedPodSeen(pod))
 
     def _answer_read(self, reference: PodReference) -> None:
         pod = self.pods.get(reference.uid)

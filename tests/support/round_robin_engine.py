@@ -125,6 +125,13 @@ class RoundRobinEngine:
     def unschedulable_counts(self) -> Mapping[tuple[str, str], int]:
         return {}
 
+    def evaluation_counts(self) -> Mapping[tuple[str, str, str], int]:
+        return {("RoundRobin", "Filter", self._scheduler_name): len(self.seen)}
+
+    def volume_error_counts(self) -> Mapping[str, int]:
+        """It knows no volumes."""
+        return {}
+
     def in_flight_event_counts(self) -> Mapping[str, int]:
         return {}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,9 +49,14 @@ class RunningScheduler:
 
 
 @asynccontextmanager
-async def running_scheduler(kubeconfig: Path, **changes: Any) -> AsyncIterator[RunningScheduler]:
-    """The default profile, named stowage, in this event loop; `changes` are `RunOptions`' own."""
-    frameworks = make_frameworks(load_configuration(CONFIGURATION))
+async def running_scheduler(
+    kubeconfig: Path, configuration: Mapping[str, Any] = CONFIGURATION, **changes: Any
+) -> AsyncIterator[RunningScheduler]:
+    """One profile, named stowage, in this event loop; `changes` are `RunOptions`' own.
+
+    It is the default profile unless `configuration` has another.
+    """
+    frameworks = make_frameworks(load_configuration(configuration))
     engines: list[Engine] = []
     made, stop = asyncio.Event(), asyncio.Event()
 

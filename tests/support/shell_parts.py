@@ -9,6 +9,7 @@ from scheduler.operator import Engine
 from scheduler.operator.binder import Binder
 from scheduler.operator.dispatcher import Dispatcher, Writers
 from scheduler.operator.event_recorder import EventClock, EventRecorder
+from scheduler.operator.evictor import Evictor
 from scheduler.operator.extender_desk import ExtenderDesk
 from scheduler.operator.extender_objects import ExtenderObjects
 from scheduler.operator.inbox import Inbox
@@ -16,6 +17,7 @@ from scheduler.operator.metrics import Metrics
 from scheduler.operator.pod_reader import PodReader
 from scheduler.operator.pod_status import PodStatusWriter
 from scheduler.operator.pre_binder import PreBinder
+from scheduler.operator.volume_writer import VolumeWriter
 from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
 
 
@@ -28,9 +30,11 @@ def make_dispatcher(
     clock = EventClock(time.monotonic, time.timestamp, time.nanoseconds)
     writers = Writers(
         pre_binder=PreBinder(engine.pre_bind, 60.0),
+        volumes=VolumeWriter(client, lambda: True, no_jitter, time.sleep),
         binder=binder,
         pod_reader=PodReader(client, no_jitter, time.sleep),
         pod_status=PodStatusWriter(client, lambda: True, time.timestamp, no_jitter, time.sleep),
+        evictor=Evictor(client, time.timestamp, no_jitter, time.sleep),
         events=EventRecorder(client, "host", clock, no_jitter, time.sleep),
         extenders=ExtenderDesk(NO_EXTENDERS, inbox, objects, binder, lambda: True),
         configuration_applied=lambda _applied: None,

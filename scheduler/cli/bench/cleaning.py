@@ -3,37 +3,43 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import msgspec
 
 from scheduler.api.decode import decode_list
 from scheduler.api.node import Node
 from scheduler.api.pod import Pod
+from scheduler.api.volume import CSINode, PersistentVolume, PersistentVolumeClaim
 from scheduler.cli.bench.scenarios import HIGH_PRIORITY, NAMESPACE
 from scheduler.operator.api_client import LIST_TIMEOUT, ApiClient
 from scheduler.operator.api_error import ApiError
 
+_VOLUME_PREFIXES = ("pv-pod-", "pv-init-")
 _PREFIXES = ("pod-", "init-", "huge-", "churn-", "churned-")
 _NODE_PREFIXES = ("node-", "churn-")
+_NAMESPACED = f"/api/v1/namespaces/{NAMESPACE}"
+_CLEANED: tuple[tuple[type[Any], str, tuple[str, ...]], ...] = (
+    (Pod, f"{_NAMESPACED}/pods", _PREFIXES),
+    (PersistentVolumeClaim, f"{_NAMESPACED}/persistentvolumeclaims", _PREFIXES),
+    (PersistentVolume, "/api/v1/persistentvolumes", _VOLUME_PREFIXES),
+    (CSINode, "/apis/storage.k8s.io/v1/csinodes", _NODE_PREFIXES),
+    (Node, "/api/v1/nodes", _NODE_PREFIXES),
+)
 _AT_ONCE = msgspec.json.encode({"gracePeriodSeconds": 0})
 _CONCURRENT_REQUESTS = 24
 
 
 async def clean(client: ApiClient) -> None:
-    """Delete the pods and nodes that carry a benchmark's names, and its priority class.
+    """Delete what carries a benchmark's names, pods first, and its priority class.
 
     Raises:
         ApiError: the API server refuses to.
     """
-    pods_path = f"/api/v1/namespaces/{NAMESPACE}/pods"
-    pods = decode_list(Pod, await client.get(pods_path, timeout=LIST_TIMEOUT)).items
-    nodes = decode_list(Node, await client.get("/api/v1/nodes", timeout=LIST_TIMEOUT)).items
-    pod_names = [pod.metadata.name for pod in pods if pod.metadata.name.startswith(_PREFIXES)]
-    node_names = [
-        node.metadata.name for node in nodes if node.metadata.name.startswith(_NODE_PREFIXES)
-    ]
-    await _delete_all(client, [f"{pods_path}/{name}" for name in pod_names])
-    await _delete_all(client, [f"/api/v1/nodes/{name}" for name in node_names])
+    for kind, path, prefixes in _CLEANED:
+        found = decode_list(kind, await client.get(path, timeout=LIST_TIMEOUT)).items
+        names = [obj.metadata.name for obj in found if obj.metadata.name.startswith(prefixes)]
+        await _delete_all(client, [f"{path}/{name}" for name in names])
     await _delete(client, f"/apis/scheduling.k8s.io/v1/priorityclasses/{HIGH_PRIORITY}")
 
 

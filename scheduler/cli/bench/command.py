@@ -9,7 +9,10 @@ import typer
 from rich.console import Console
 
 from scheduler.cli.bench.e2e_command import e2e
-from scheduler.cli.bench.workloads import CORE_SIZES, WORKLOADS
+from scheduler.cli.bench.workloads import CORE_SIZES, PREEMPTION, WORKLOADS
+
+#: A workload of `core` that is no shape of pods.
+REQUEUE_STORM = "requeue-storm"
 
 app = typer.Typer(no_args_is_help=True, help="Measure what a pod costs.", rich_markup_mode="rich")
 app.command()(e2e)
@@ -19,6 +22,10 @@ def _known_workload(name: str) -> str:
     if name not in WORKLOADS:
         raise typer.BadParameter(f"{name!r} is not a workload (expected {', '.join(WORKLOADS)})")
     return name
+
+
+def _known_core_workload(name: str) -> str:
+    return name if name == PREEMPTION else _known_workload(name)
 
 
 Sizes: TypeAlias = Annotated[
@@ -41,27 +48,40 @@ def bench() -> None:
 def core(
     nodes: Sizes = list(CORE_SIZES),  # noqa: B006 - typer copies the default
     pods: Annotated[int, typer.Option(min=10, help="Pods to measure per workload.")] = 300,
-    workload: SomeWorkloads = list(WORKLOADS),  # noqa: B006
+    workload: SomeWorkloads = [*WORKLOADS, PREEMPTION, REQUEUE_STORM],  # noqa: B006
     json: AsJson = False,
 ) -> None:
     """Run pods through the engine alone, without I/O, and measure what each costs.
 
-    CPU time of a pod's whole way: seen, scheduled, bound, confirmed. Exits 1 if a pod found no
-    node.
+    CPU time of a pod's whole way: seen, scheduled, bound, confirmed. Workload preemption fills the
+    nodes first, so that each pod takes the place of less important ones. Exits 1 if a pod found
+    no node. The workload requeue-storm measures instead what it costs when all nodes change while
+    10,000 pods wait, and exits 1 if a pod was woken in vain or slept on.
     """
     from scheduler.cli.bench.core import measure_core, measure_memory  # noqa: PLC0415
     from scheduler.cli.bench.core_report import print_core_results  # noqa: PLC0415
+    from scheduler.cli.bench.preemption import measure_preemption  # noqa: PLC0415
+    from scheduler.cli.bench.requeue_storm import measure_storms, print_storms  # noqa: PLC0415
 
+    shapes = [_known_core_workload(name) for name in workload if name != REQUEUE_STORM]
     results = [
-        measure_core(_known_workload(name), size, pods) for name in workload for size in nodes
+        measure_preemption(size, pods) if name == PREEMPTION else measure_core(name, size, pods)
+        for name in shapes
+        for size in nodes
     ]
-    memory = [measure_memory(size) for size in nodes]
+    storms = [each for size in nodes if REQUEUE_STORM in workload for each in measure_storms(size)]
+    memory = [measure_memory(size) for size in nodes] if shapes else []
     if json:
-        report = {"core": results, "memory": memory}
+        report = {"core": results, "memory": memory, "requeue_storms": storms}
         typer.echo(msgspec.json.encode(report).decode())
     else:
-        print_core_results(Console(highlight=False), results, memory)
-    raise typer.Exit(int(any(result.unscheduled for result in results)))
+        console = Console(highlight=False)
+        if shapes:
+            print_core_results(console, results, memory)
+        if storms:
+            print_storms(console, storms)
+    failed = any(each.unscheduled for each in results) or not all(each.valid for each in storms)
+    raise typer.Exit(int(failed))
 
 
 @app.command()

@@ -12,11 +12,12 @@ import random
 import time
 import tracemalloc
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 import msgspec
 
 from scheduler.api.config import DEFAULT_SCHEDULER_NAME, load_configuration
-from scheduler.api.decode import convert_object
+from scheduler.api.decode import KINDS, convert_object
 from scheduler.api.events import (
     AssignedPodSeen,
     BindSucceeded,
@@ -24,13 +25,21 @@ from scheduler.api.events import (
     NodeSeen,
     PendingPodGone,
     PendingPodSeen,
+    StorageSeen,
 )
 from scheduler.api.instructions import BindPod
 from scheduler.api.meta import ObjectMeta
 from scheduler.api.namespace import Namespace
 from scheduler.api.node import Node
 from scheduler.api.pod import Pod
-from scheduler.cli.bench.workloads import NAMESPACE, bench_node, pending_pod, running_pod
+from scheduler.api.volume import StorageObject
+from scheduler.cli.bench.workloads import (
+    NAMESPACE,
+    bench_node,
+    pending_pod,
+    running_pod,
+    storage_of,
+)
 from scheduler.cli.profiles import make_frameworks
 from scheduler.engine import Engine, make_engine
 
@@ -70,13 +79,14 @@ class MemoryResult(msgspec.Struct, frozen=True):
 
 def measure_core(workload: str, num_nodes: int, num_pods: int) -> CoreResult:
     """Schedule `num_pods` pods of `workload` on `num_nodes` nodes that run as many pods."""
-    engine = _engine()
-    engine.handle(_nodes(num_nodes), 0.0)
+    engine = bench_engine()
+    engine.handle(node_events(num_nodes), 0.0)
+    engine.handle(_storage(workload, num_nodes, WARM_UP_PODS + num_pods), 0.0)
     engine.handle(_running_pods(workload, num_nodes), 0.0)
     gc.collect()
     gc.freeze()
     samples = [
-        _one_pod(engine, _pod(pending_pod(workload, index, SCHEDULER_NAME)), now=float(index))
+        _one_pod(engine, bench_pod(pending_pod(workload, index, SCHEDULER_NAME)), now=float(index))
         for index in range(WARM_UP_PODS + num_pods)
     ][WARM_UP_PODS:]
     gc.unfreeze()
@@ -86,20 +96,20 @@ def measure_core(workload: str, num_nodes: int, num_pods: int) -> CoreResult:
         workload=workload,
         nodes=num_nodes,
         pods=num_pods,
-        pod_median_us=_quantile(whole, 0.5),
-        pod_p99_us=_quantile(whole, 0.99),
-        cycle_median_us=_quantile(cycles, 0.5),
+        pod_median_us=quantile(whole, 0.5),
+        pod_p99_us=quantile(whole, 0.99),
+        cycle_median_us=quantile(cycles, 0.5),
         unscheduled=sum(not sample[2] for sample in samples),
     )
 
 
 def measure_memory(num_nodes: int) -> MemoryResult:
     """Trace what `num_nodes` nodes and as many running pods take."""
-    engine = _engine()
+    engine = bench_engine()
     gc.collect()
     tracemalloc.start()
     start = tracemalloc.get_traced_memory()[0]
-    engine.handle(_nodes(num_nodes), 0.0)
+    engine.handle(node_events(num_nodes), 0.0)
     gc.collect()
     with_nodes = tracemalloc.get_traced_memory()[0]
     engine.handle(_running_pods("basic", num_nodes), 0.0)
@@ -111,23 +121,31 @@ def measure_memory(num_nodes: int) -> MemoryResult:
     )
 
 
-def _engine() -> Engine:
+def bench_engine() -> Engine:
+    """An engine of the default configuration around an empty cluster."""
     ties = random.Random(0)  # noqa: S311 - ties between equal nodes are no secret
     engine = make_engine(make_frameworks(load_configuration()), ties.randrange)
     engine.handle([NamespaceSeen(Namespace(ObjectMeta(name=NAMESPACE)))], 0.0)
     return engine
 
 
-def _nodes(num_nodes: int) -> Iterable[NodeSeen]:
+def node_events(num_nodes: int) -> Iterable[NodeSeen]:
+    """The nodes of the benchmarks."""
     return (NodeSeen(convert_object(Node, bench_node(index))) for index in range(num_nodes))
+
+
+def _storage(workload: str, num_nodes: int, num_pods: int) -> Iterable[StorageSeen]:
+    for obj in storage_of(workload, num_nodes, num_nodes, num_pods):
+        kind = cast("type[StorageObject]", KINDS[obj["kind"]])
+        yield StorageSeen(convert_object(kind, obj))
 
 
 def _running_pods(workload: str, num_nodes: int) -> Iterable[AssignedPodSeen]:
     pods = (running_pod(workload, index, num_nodes, SCHEDULER_NAME) for index in range(num_nodes))
-    return (AssignedPodSeen(_pod(pod)) for pod in pods)
+    return (AssignedPodSeen(bench_pod(pod)) for pod in pods)
 
 
-def _pod(manifest: dict[str, object]) -> Pod:
+def bench_pod(manifest: dict[str, object]) -> Pod:
     """The pod as the API server would send it."""
     pod = convert_object(Pod, manifest)
     uid = f"uid-{pod.metadata.name}"
@@ -159,5 +177,6 @@ def _one_pod(engine: Engine, pod: Pod, now: float) -> tuple[float, float, bool]:
     return whole / 1e3, (scheduled - seen) / 1e3, True
 
 
-def _quantile(ascending: Sequence[float], share: float) -> float:
+def quantile(ascending: Sequence[float], share: float) -> float:
+    """The value below which that share lies."""
     return round(ascending[min(int(len(ascending) * share), len(ascending) - 1)], 1)

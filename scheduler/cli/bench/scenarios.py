@@ -13,6 +13,7 @@ from scheduler.cli.bench.workloads import (
     bench_node,
     pending_pod,
     running_pod,
+    storage_of,
 )
 
 #: How measured pods are told from all others.
@@ -64,9 +65,10 @@ def scenario_nodes(size: Size) -> Iterator[Json]:
 
 
 def _constrained(workload: str) -> Scenario:
-    """One of the nine workloads of `stowage bench core`."""
+    """One of the workloads of `stowage bench core`."""
 
     def setting(size: Size, scheduler_name: str) -> Iterator[Json]:
+        yield from storage_of(workload, size.nodes, size.running, size.pods)
         for index in range(size.running):
             yield running_pod(workload, index, size.nodes, scheduler_name)
 

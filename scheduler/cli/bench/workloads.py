@@ -7,15 +7,21 @@ have 4 CPUs, 32 GiB and room for 110 pods, and lie in ten zones.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
+
+from scheduler.cli.bench.storage import bound_claims, csi_node, using_claim
 
 Json: TypeAlias = dict[str, Any]
 
 NAMESPACE = "default"
 NUM_ZONES = 10
+CSI_VOLUMES = "csi-volumes"
+"""Basic pods, each with a bound claim of its own, on nodes with a limit for volumes."""
 #: How many nodes `stowage bench core` measures with.
 CORE_SIZES = (500, 1_000, 5_000, 15_000)
+#: A workload of `stowage bench core` only, which needs nodes that are full.
+PREEMPTION = "preemption"
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
 
@@ -56,10 +62,13 @@ def pending_pod(workload: str, index: int, scheduler_name: str) -> Json:
         KeyError: there is no such workload.
     """
     labels, constraints = WORKLOADS[workload](index)
+    name = f"pod-{index:06d}"
+    if workload == CSI_VOLUMES:
+        constraints = using_claim(name)
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": f"pod-{index:06d}", "namespace": NAMESPACE, "labels": labels},
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels},
         "spec": {
             "schedulerName": scheduler_name,
             "containers": [
@@ -82,8 +91,21 @@ def running_pod(workload: str, index: int, num_nodes: int, scheduler_name: str) 
     kind = "basic" if workload == "anti-affinity" else workload
     pod = pending_pod(kind, index, scheduler_name)
     pod["metadata"]["name"] = f"init-{index:06d}"
+    if workload == CSI_VOLUMES:
+        pod["spec"] |= using_claim(pod["metadata"]["name"])
     pod["spec"]["nodeName"] = f"node-{(index * _INIT_NODE_STRIDE) % num_nodes:05d}"
     return pod
+
+
+def storage_of(workload: str, num_nodes: int, num_running: int, num_pods: int) -> Iterator[Json]:
+    """What has to be there before the pods of a workload; nothing unless they have volumes."""
+    if workload != CSI_VOLUMES:
+        return
+    for index in range(num_nodes):
+        yield csi_node(bench_node(index)["metadata"]["name"])
+    names = [f"init-{index:06d}" for index in range(num_running)]
+    names += [f"pod-{index:06d}" for index in range(num_pods)]
+    yield from bound_claims(names, NAMESPACE)
 
 
 def _basic(index: int) -> tuple[Json, Json]:
@@ -175,4 +197,5 @@ WORKLOADS: dict[str, Callable[[int], tuple[Json, Json]]] = {
     "spread": _spread,
     "preferred-spread": _preferred_spread,
     "mixed": _mixed,
+    CSI_VOLUMES: _basic,
 }

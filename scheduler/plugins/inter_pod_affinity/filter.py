@@ -20,12 +20,21 @@ def required_terms_verdict(state: FilterState, nodes: NodeView) -> FilterVerdict
     A node fails the pod's affinity (which removing pods cannot mend), else its anti-affinity,
     else the anti-affinity of pods that are already placed: the order of v1.36.
     """
+    return first_that_applies(
+        _unlike(state, nodes), _within(state.far, nodes), _within(state.kept_away, nodes)
+    )
+
+
+def first_that_applies(
+    unlike: BoolArray | None, far: BoolArray | None, kept_away: BoolArray | None
+) -> FilterVerdict:
+    """A node's affinity counts before its anti-affinity, and that before the one of others."""
     rejections: list[Rejection] = []
     taken: BoolArray | None = None
     for reason, mask, unresolvable in (
-        (AFFINITY_RULES, _unlike(state, nodes), True),
-        (ANTI_AFFINITY_RULES, _within(state.far, nodes), False),
-        (EXISTING_ANTI_AFFINITY_RULES, _within(state.kept_away, nodes), False),
+        (AFFINITY_RULES, unlike, True),
+        (ANTI_AFFINITY_RULES, far, False),
+        (EXISTING_ANTI_AFFINITY_RULES, kept_away, False),
     ):
         if mask is None:
             continue

@@ -21,15 +21,17 @@ def events_to_register() -> tuple[EventRegistration, ...]:
     pods = ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.DELETE
     nodes = ActionType.ADD | ActionType.UPDATE_NODE_LABEL
     return (
-        EventRegistration(ClusterEvent(EventResource.POD, pods), after_pod_change),
-        EventRegistration(ClusterEvent(EventResource.NODE, nodes), after_node_change),
+        EventRegistration(ClusterEvent(EventResource.POD, pods), after_pod_change, per_class=True),
+        EventRegistration(
+            ClusterEvent(EventResource.NODE, nodes), after_node_change, per_class=True
+        ),
     )
 
 
 def after_pod_change(pod: PodInfo, old: PodInfo | None, new: PodInfo | None) -> QueueingHint:
     """``isSchedulableAfterPodChange``: a placed pod now helps or no longer hinders `pod`."""
     if old is not None and new is not None and new.uid == pod.uid:
-        return _queue_if(old.labels != new.labels)
+        return QueueingHint.when(old.labels != new.labels)
     if any(each is not None and not each.node_name for each in (old, new)):
         return QueueingHint.SKIP
     terms = pod.pod_class.required_affinity_terms
@@ -38,7 +40,7 @@ def after_pod_change(pod: PodInfo, old: PodInfo | None, new: PodInfo | None) -> 
     for term in pod.pod_class.required_anti_affinity_terms:
         if _may_match(term, old) and not _may_match(term, new):
             return QueueingHint.QUEUE
-    return _queue_if(old is not None and new is None and _kept_away(pod, old))
+    return QueueingHint.when(old is not None and new is None and _kept_away(pod, old))
 
 
 def after_node_change(pod: PodInfo, old: Node | None, new: Node | None) -> QueueingHint:
@@ -49,11 +51,11 @@ def after_node_change(pod: PodInfo, old: Node | None, new: Node | None) -> Queue
     avoided = [term.topology_key for term in pod.pod_class.required_anti_affinity_terms]
     labels = new.metadata.labels
     if old is None:
-        return _queue_if(bool(avoided) or any(key in labels for key in wanted))
+        return QueueingHint.when(bool(avoided) or any(key in labels for key in wanted))
     before = old.metadata.labels
     gained = any(key in labels and before.get(key) != labels[key] for key in wanted)
     lost = any(key in before and labels.get(key) != before[key] for key in avoided)
-    return _queue_if(gained or lost)
+    return QueueingHint.when(gained or lost)
 
 
 def _kept_away(pod: PodInfo, carrier: PodInfo) -> bool:
@@ -69,7 +71,3 @@ def _may_match(term: AffinityTerm, other: PodInfo | None) -> bool:
         return False
     possible = not term.namespace_selector.matches_nothing or other.namespace in term.namespaces
     return possible and term.selector.matches(other.labels)
-
-
-def _queue_if(condition: bool) -> QueueingHint:
-    return QueueingHint.QUEUE if condition else QueueingHint.SKIP

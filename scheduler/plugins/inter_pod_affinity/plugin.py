@@ -21,6 +21,7 @@ from scheduler.plugins.inter_pod_affinity.pre_filter import (
     count_required_terms,
     has_nothing_to_say,
 )
+from scheduler.plugins.inter_pod_affinity.row_local import required_terms_verdict_alone
 from scheduler.plugins.inter_pod_affinity.score import (
     ScoreState,
     affinity_score,
@@ -36,6 +37,7 @@ class InterPodAffinity:
 
     name = "InterPodAffinity"
     filter_reads = Reads.CLUSTER
+    row_local = True
     score_reads = Reads.CLUSTER
 
     def __init__(self, args: InterPodAffinityArgs | None = None) -> None:
@@ -56,8 +58,11 @@ class InterPodAffinity:
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
         """Refuse nodes by the required terms of the pod and of pods already placed.
 
-        Nodes of a what-if snapshot are judged by what that snapshot holds.
+        Nodes of a what-if snapshot are judged by what that snapshot holds, those of a row-local
+        view each by what it changed itself.
         """
+        if nodes.changes is not None:
+            return required_terms_verdict_alone(pod, nodes, nodes.changes)
         counted = state.read(FilterState)
         if counted.snapshot is not nodes.snapshot:
             counted = count_required_terms(pod, nodes.snapshot)

@@ -7,7 +7,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from scheduler.api.events import ActionType, ClusterEvent, EventResource
 from scheduler.api.resource_names import is_extended_resource_name
 from scheduler.framework import (
     ACCEPT_ALL,
@@ -31,6 +30,7 @@ from scheduler.plugins.node_resources.args import (
     RequestedToCapacityRatioParam,
     ScoringStrategy,
 )
+from scheduler.plugins.node_resources.hints import FitHints
 from scheduler.plugins.node_resources.least_allocated import least_allocated_score
 from scheduler.plugins.node_resources.most_allocated import most_allocated_score
 from scheduler.plugins.node_resources.requested_to_capacity_ratio import (
@@ -52,6 +52,7 @@ class NodeResourcesFit:
 
     name = "NodeResourcesFit"
     filter_reads = Reads.USAGE
+    row_local = True
     score_reads = Reads.USAGE
 
     def __init__(self, args: NodeResourcesFitArgs) -> None:
@@ -100,13 +101,8 @@ class NodeResourcesFit:
         return self._scorer(self._scored.columns(nodes, pod.pod_class))
 
     def events_to_register(self) -> Sequence[EventRegistration]:
-        """Pods that go or shrink, nodes that come or grow."""
-        pod = ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN
-        node = ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE
-        return (
-            EventRegistration(ClusterEvent(EventResource.POD, pod)),
-            EventRegistration(ClusterEvent(EventResource.NODE, node)),
-        )
+        """Pods that go or shrink, nodes that come or grow, device classes."""
+        return FitHints().events_to_register()
 
     def _ignores(self, resource: str) -> bool:
         if not self._ignored and not self._ignored_groups:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from scheduler.api.selectors import NOTHING
+from scheduler.framework.verdict import Int64Array
 from scheduler.plugins.pod_topology_spread.constraints import SpreadConstraint
 from scheduler.state.pod_index import PodCounts
 from scheduler.state.pod_info import PodInfo
-from scheduler.state.snapshot import Snapshot
+from scheduler.state.snapshot import NodeView, Snapshot
 
 
 def matching_pods(constraint: SpreadConstraint, pod: PodInfo, snapshot: Snapshot) -> PodCounts:
@@ -20,3 +23,14 @@ def matching_pods(constraint: SpreadConstraint, pod: PodInfo, snapshot: Snapshot
         selector = NOTHING
     namespaces = frozenset((pod.namespace,))
     return snapshot.pods.count_matching(selector, namespaces, skip_terminating=True)
+
+
+def change_of(constraint: SpreadConstraint, pod: PodInfo, nodes: NodeView) -> Int64Array:
+    """``int64[nodes]``: how many more such pods each node of a row-local view has, itself.
+
+    Terminating ones count here, and an empty selector matches: ``updateWithPod`` of v1.36.
+    """
+    if nodes.changes is None:
+        return np.zeros(len(nodes), dtype=np.int64)
+    namespaces = frozenset((pod.namespace,))
+    return nodes.changes.count_matching(constraint.selector, namespaces, skip_terminating=False)

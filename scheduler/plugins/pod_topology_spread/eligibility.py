@@ -40,6 +40,12 @@ class EligibleDomains:
     present: NDArray[np.intp]
     codes: NDArray[np.intp] | None
 
+    def contain(self, nodes: NodeView) -> BoolArray:
+        """``bool[nodes]``: which of them count."""
+        if self.codes is None:
+            return nodes.label_codes(self.topology_key) >= 0
+        return nodes.take(self.codes) < self.length
+
     def count(self, counts: PodCounts) -> Int64Array:
         """``int64[length]``: the pods on nodes that count, by domain."""
         if self.codes is None:

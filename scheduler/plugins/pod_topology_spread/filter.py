@@ -8,7 +8,7 @@ import numpy as np
 
 from scheduler.framework.verdict import ACCEPT_ALL, BoolArray, FilterVerdict, Int64Array, Rejection
 from scheduler.plugins.pod_topology_spread.constraints import Constraints, SpreadConstraint
-from scheduler.plugins.pod_topology_spread.counts import matching_pods
+from scheduler.plugins.pod_topology_spread.counts import change_of, matching_pods
 from scheduler.plugins.pod_topology_spread.eligibility import EligibleDomains, EligibleNodes
 from scheduler.state.pod_info import PodInfo
 from scheduler.state.snapshot import NodeView
@@ -42,6 +42,9 @@ def spread_verdict(
         counts = domains.count(matching_pods(constraint, pod, snapshot))
         decided = unlabelled | skewed
         unlabelled |= (codes < 0) & ~decided
+        if nodes.changes is not None:
+            skewed |= _too_full_alone(constraint, domains, counts, pod, nodes) & ~decided
+            continue
         full = _full_domains(constraint, domains, counts)
         if full.any():
             skewed |= full.take(codes, mode="wrap") & ~decided
@@ -65,6 +68,43 @@ def _full_domains(
     full = np.zeros(len(counts) + 1, dtype=np.bool_)
     np.greater(counts, constraint.max_skew - constraint.matches_self + lowest, out=full[:-1])
     return full
+
+
+def _too_full_alone(
+    constraint: SpreadConstraint,
+    domains: EligibleDomains,
+    counts: Int64Array,
+    pod: PodInfo,
+    nodes: NodeView,
+) -> BoolArray:
+    """``bool[nodes]``: the same of a row-local view, where each node changed its own domain only.
+
+    As in ``updateWithPod`` of v1.36 a pod that comes or goes counts even if it is terminating,
+    though terminating pods are not counted to begin with.
+    """
+    codes = nodes.label_codes(constraint.topology_key)
+    change = np.where(domains.contain(nodes), change_of(constraint, pod, nodes), 0)
+    own = np.append(counts, 0).take(codes, mode="wrap") + change
+    present = domains.present
+    if len(present) < constraint.min_domains:
+        lowest: Int64Array = np.zeros(len(nodes), dtype=np.int64)
+    else:
+        lowest = np.minimum(_lowest_elsewhere(counts, domains)[codes], own)
+        lowest[~domains.contain(nodes)] = counts[present].min() if len(present) else _NO_DOMAIN
+    too_full: BoolArray = own + constraint.matches_self - lowest > constraint.max_skew
+    return too_full & (codes >= 0)
+
+
+def _lowest_elsewhere(counts: Int64Array, domains: EligibleDomains) -> Int64Array:
+    """``int64[domains + 1]``: the lowest count of all domains but this one."""
+    lowest = np.full(len(counts) + 1, _NO_DOMAIN, dtype=np.int64)
+    present = domains.present
+    if len(present):
+        place = int(counts[present].argmin())
+        lowest[:] = counts[present[place]]
+        others = np.delete(counts[present], place)
+        lowest[present[place]] = others.min() if len(others) else _NO_DOMAIN
+    return lowest
 
 
 def _verdict(unlabelled: BoolArray, skewed: BoolArray) -> FilterVerdict:

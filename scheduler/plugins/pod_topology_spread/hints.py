@@ -32,10 +32,14 @@ def events_to_register(constraints_of: ConstraintsOf) -> tuple[EventRegistration
     )
     return (
         EventRegistration(
-            ClusterEvent(EventResource.POD, pods), partial(after_pod_change, constraints_of)
+            ClusterEvent(EventResource.POD, pods),
+            partial(after_pod_change, constraints_of),
+            per_class=True,
         ),
         EventRegistration(
-            ClusterEvent(EventResource.NODE, nodes), partial(after_node_change, constraints_of)
+            ClusterEvent(EventResource.NODE, nodes),
+            partial(after_node_change, constraints_of),
+            per_class=True,
         ),
     )
 
@@ -48,10 +52,10 @@ def after_pod_change(
         return QueueingHint.SKIP
     constraints = constraints_of.own(pod, DO_NOT_SCHEDULE)
     if old is not None and new is not None:
-        return _queue_if(_update_matters(constraints_of, constraints, pod, (old, new)))
+        return QueueingHint.when(_update_matters(constraints_of, constraints, pod, (old, new)))
     present = new or old
     labels = present.labels if present is not None else {}
-    return _queue_if(
+    return QueueingHint.when(
         _has_only_defaults(constraints_of, pod)
         or any(constraint.selector.matches(labels) for constraint in constraints)
     )
@@ -65,10 +69,10 @@ def after_node_change(
     before = None if old is None else _values(old, keys)
     after = None if new is None else _values(new, keys)
     if old is None or new is None:
-        return _queue_if(before is not None or after is not None)
+        return QueueingHint.when(before is not None or after is not None)
     if before is None or after is None:
-        return _queue_if(before is not after)
-    return _queue_if(before != after or old.spec.taints != new.spec.taints)
+        return QueueingHint.when(before is not after)
+    return QueueingHint.when(before != after or old.spec.taints != new.spec.taints)
 
 
 def _update_matters(
@@ -106,7 +110,3 @@ def _values(node: Node, keys: tuple[str, ...]) -> tuple[str, ...] | None:
     if any(key not in labels for key in keys):
         return None
     return tuple(labels[key] for key in keys)
-
-
-def _queue_if(condition: bool) -> QueueingHint:
-    return QueueingHint.QUEUE if condition else QueueingHint.SKIP

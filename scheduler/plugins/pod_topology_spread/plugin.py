@@ -37,6 +37,7 @@ class PodTopologySpread:
 
     name = "PodTopologySpread"
     filter_reads = Reads.CLUSTER
+    row_local = True
     score_reads = Reads.CLUSTER
 
     def __init__(self, args: PodTopologySpreadArgs | None = None) -> None:

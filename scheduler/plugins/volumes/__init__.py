@@ -1,21 +1,21 @@
 """Volumes: four plugins that share one question, which volumes of a pod tie it to nodes.
 
-A pod without such volumes passes exactly as upstream: every plugin here says Skip. A pod with
-such volumes is refused with an honest reason, for placing it needs to know claims, volumes and
-their topology, which this version does not watch. Refusing costs a wait; placing it without
-knowing would cost a pod that never starts.
+`restrictions` keeps apart what only one pod may use, `limits` counts what is attached, `binding`
+matches claims with volumes or has volumes made, `zone` compares old zone labels. They are one
+package because they look up the same claims.
 
-Volumes that tie a pod to nothing (config maps, secrets, empty directories, projections, inline
-CSI volumes of drivers without limits) are no concern of these plugins.
+What they answer depends on objects other than the node and the pod's class: they declare that they
+read the whole cluster and are asked in every cycle, for all nodes at once. A pod without claims
+and disks costs a look at an empty tuple.
+
+Volumes that tie a pod to nothing (config maps, secrets, empty directories, projections) are no
+concern of these plugins.
 """
 
-from scheduler.plugins.volumes.plugins import (
-    NodeVolumeLimits,
-    VolumeBinding,
-    VolumeBindingArgs,
-    VolumeRestrictions,
-    VolumeZone,
-)
+from scheduler.plugins.volumes.binding import VolumeBinding, VolumeBindingArgs
+from scheduler.plugins.volumes.limits import NodeVolumeLimits
+from scheduler.plugins.volumes.restrictions import VolumeRestrictions
+from scheduler.plugins.volumes.zone import VolumeZone
 
 __all__ = [
     "NodeVolumeLimits",

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
 
 from scheduler.api.meta import LabelSelector
 from scheduler.api.node import Node
 from scheduler.api.pod import Pod
+from scheduler.api.volume import StorageObject
+
+S = TypeVar("S", bound=StorageObject)
 
 
 @dataclass
@@ -19,12 +23,22 @@ class PlainCluster:
         namespaces: Labels by namespace; a namespace may be missing though pods name it.
         workloads: Selectors by (kind, namespace, name); plain selectors are written as
             ``LabelSelector(match_labels=...)``, and None is an absent one.
+        storage: Claims, volumes, classes and so on by (kind, ``namespace/name`` or name).
     """
 
     nodes: dict[str, Node] = field(default_factory=dict)
     pods: dict[str, Pod] = field(default_factory=dict)
     namespaces: dict[str, dict[str, str]] = field(default_factory=dict)
     workloads: dict[tuple[str, str, str], LabelSelector | None] = field(default_factory=dict)
+    storage: dict[tuple[type[Any], str], StorageObject] = field(default_factory=dict)
+
+    def stored(self, kind: type[S], key: str) -> S | None:
+        """The object of storage of that kind and name."""
+        return cast("S | None", self.storage.get((kind, key)))
+
+    def all_stored(self, kind: type[S]) -> list[S]:
+        """All objects of storage of a kind."""
+        return [each for each in self.storage.values() if isinstance(each, kind)]
 
     def pods_on(self, node: Node) -> list[Pod]:
         """The placed pods of one node."""

@@ -102,21 +102,30 @@ class FilterState:
 
 def pre_filter(cluster: PlainCluster, pod: Pod) -> FilterState | None:
     """Counts per topology pair, or None for Skip."""
-    affinity, anti_affinity, existing = Pairs(), Pairs(), Pairs()
+    state = FilterState(Pairs(), Pairs(), Pairs())
     for other, node in cluster.placed():
-        labels = node.metadata.labels
-        if _matches_all(cluster, pod, required(pod, anti=False), other):
-            for term in required(pod, anti=False):
-                _hit(affinity, labels, term.topology_key, 1)
-        for term in required(pod, anti=True):
-            if incoming_term_matches(cluster, pod, term, other):
-                _hit(anti_affinity, labels, term.topology_key, 1)
-        for term in required(other, anti=True):
-            if existing_term_matches(cluster, other, term, pod):
-                _hit(existing, labels, term.topology_key, 1)
-    if not existing and not required(pod, anti=False) and not required(pod, anti=True):
-        return None
-    return FilterState(affinity, anti_affinity, existing)
+        count_change(cluster, state, pod, (other, node, 1))
+    own = required(pod, anti=False) or required(pod, anti=True)
+    return state if state.existing_anti_affinity or own else None
+
+
+def count_change(
+    cluster: PlainCluster, state: FilterState, pod: Pod, change: tuple[Pod, Node, int]
+) -> None:
+    """Count another pod that is on a node, came to it (1) or left it (-1)."""
+    other, node, sign = change
+    labels = node.metadata.labels
+    if _matches_all(cluster, pod, required(pod, anti=False), other):
+        for term in required(pod, anti=False):
+            _hit(state.affinity, labels, term.topology_key, sign)
+    for term in required(pod, anti=True):
+        if incoming_term_matches(cluster, pod, term, other):
+            _hit(state.anti_affinity, labels, term.topology_key, sign)
+    for term in required(other, anti=True):
+        if existing_term_matches(cluster, other, term, pod):
+            _hit(state.existing_anti_affinity, labels, term.topology_key, sign)
+    for pair in [pair for pair, count in state.affinity.items() if not count]:
+        del state.affinity[pair]
 
 
 def _hit(pairs: Pairs, labels: dict[str, str], key: str, weight: int) -> None:

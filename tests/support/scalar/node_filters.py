@@ -55,7 +55,7 @@ def node_affinity(pod: Pod, node: Node, cluster: PlainCluster) -> Answer:
 def node_ports(pod: Pod, node: Node, cluster: PlainCluster) -> Answer:
     """No host port of the pod may be taken on the node."""
     taken = [port for other in cluster.pods_on(node) for port in host_ports(other)]
-    if any(_collide(wanted, used) for wanted in host_ports(pod) for used in taken):
+    if any(collide(wanted, used) for wanted in host_ports(pod) for used in taken):
         return {"node(s) didn't have free ports for the requested pod ports"}, False
     return ACCEPTED
 
@@ -111,7 +111,7 @@ def _ports(container: Container) -> list[Port]:
     ]
 
 
-def _collide(wanted: Port, used: Port) -> bool:
+def collide(wanted: Port, used: Port) -> bool:
     same_address = wanted[0] == used[0] or "0.0.0.0" in (wanted[0], used[0])
     return same_address and wanted[1:] == used[1:]
 

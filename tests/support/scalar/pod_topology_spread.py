@@ -156,6 +156,23 @@ def pre_filter(
     return list(zip(constraints, counts, strict=True)) or None
 
 
+def count_change(
+    state: list[tuple[TopologySpreadConstraint, Counter[str]]],
+    pod: Pod,
+    change: tuple[Pod, Node, int],
+) -> None:
+    """AddPod and RemovePod: another pod came to a node (1) or left it (-1)."""
+    other, node, sign = change
+    if other.metadata.namespace != pod.metadata.namespace:
+        return
+    if not _has_all_keys(node, [constraint for constraint, _ in state]):
+        return
+    for constraint, counts in state:
+        matches = selects(constraint.label_selector, other.metadata.labels)
+        if matches and _counts_for(constraint, pod, node):
+            counts[node.metadata.labels[constraint.topology_key]] += sign
+
+
 def filter_node(
     state: list[tuple[TopologySpreadConstraint, Counter[str]]], pod: Pod, node: Node
 ) -> tuple[str, bool] | None:

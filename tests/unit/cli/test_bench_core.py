@@ -7,6 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from scheduler.cli.bench.core import measure_core, measure_memory
+from scheduler.cli.bench.preemption import measure_preemption
+from scheduler.cli.bench.requeue_storm import measure_storms
 from scheduler.cli.bench.workloads import WORKLOADS
 from scheduler.cli.main import app
 
@@ -19,10 +21,27 @@ def test_every_pod_of_every_workload_finds_a_node(workload: str) -> None:
     assert 0 < result.cycle_median_us <= result.pod_median_us <= result.pod_p99_us
 
 
+def test_every_pod_of_the_preemption_workload_finds_its_place() -> None:
+    result = measure_preemption(num_nodes=100, num_pods=20)
+    assert (result.workload, result.nodes, result.pods) == ("preemption", 100, 20)
+    assert result.unscheduled == 0
+    assert 0 < result.cycle_median_us <= result.pod_median_us <= result.pod_p99_us
+
+
 def test_nodes_and_pods_take_memory() -> None:
     result = measure_memory(100)
     assert result.bytes_per_node > 0
     assert result.bytes_per_running_pod > 0
+
+
+def test_a_storm_wakes_those_it_helps_and_nobody_else() -> None:
+    storms = measure_storms(num_nodes=5, waiting=60)
+    assert [(each.case, each.woken) for each in storms] == [
+        ("none woken", 0),
+        ("all woken", 60),
+        ("no two pods alike", 0),
+    ]
+    assert all(each.valid and each.worst_event_ms > 0 for each in storms)
 
 
 def test_the_report_can_be_read_by_a_program() -> None:

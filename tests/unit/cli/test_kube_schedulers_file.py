@@ -1,4 +1,4 @@
-"""A kube-scheduler user's file works unchanged, also where it names what is not there yet."""
+"""A kube-scheduler user's file works unchanged."""
 
 from __future__ import annotations
 
@@ -24,11 +24,6 @@ def test_a_file_with_all_that_v1_36_knows_is_accepted() -> None:
     assert "profiles: default-scheduler, second" in output
 
 
-def test_a_plugin_that_is_not_there_is_named() -> None:
-    _, output = check(FILE)
-    assert "DefaultPreemption is not in this version: accepted and left out" in output
-
-
 @pytest.mark.parametrize(
     ("args", "path"),
     [
@@ -41,7 +36,7 @@ def test_a_plugin_that_is_not_there_is_named() -> None:
         ("minCandidates: 1", "minCandidates"),
     ],
 )
-def test_its_arguments_are_checked_all_the_same(args: str, path: str, tmp_path: Path) -> None:
+def test_the_arguments_of_preemption_are_checked(args: str, path: str, tmp_path: Path) -> None:
     args = args if args.startswith("{") else "{" + args + "}"
     file = tmp_path / "config.yaml"
     file.write_text(

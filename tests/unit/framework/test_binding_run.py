@@ -130,7 +130,7 @@ def test_pre_bind_stops_at_the_first_that_does_not_succeed(pod: PodInfo) -> None
 
 def test_the_first_plugin_that_takes_the_pod_binds_it(pod: PodInfo) -> None:
     framework = framework_of(Book("A", binds=False), Book("B"))
-    assert framework.run_bind(STATE, pod, "n0") == BindPod(pod.reference, "n0 by B")
+    assert framework.run_bind(STATE, pod, "n0") == ("B", BindPod(pod.reference, "n0 by B"))
 
 
 def test_a_pod_that_no_plugin_binds_is_an_error(pod: PodInfo) -> None:

@@ -15,6 +15,7 @@ from tests.support.small_plugins import Rates, Refuses, framework_of
 
 NODE_ADD = ClusterEvent(EventResource.NODE, ActionType.ADD)
 NODE_LABEL = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_LABEL)
+NODE_TAINT = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_TAINT)
 
 
 @dataclass
@@ -51,6 +52,19 @@ def test_a_gate_that_raises_keeps_the_pod_out_with_its_words(pod: PodInfo) -> No
     assert (status.code, status.message) == (Code.ERROR, 'running PreEnqueue plugin "A": stuck')
 
 
+class ClassGate(Gate):
+    pre_enqueue_per_class = True
+
+
+def test_a_gate_that_judges_by_class_is_not_asked_again_for_pods_alike(pod: PodInfo) -> None:
+    by_class = framework_of(ClassGate("A", unresolvable("shut")))
+    assert not by_class.gates_per_pod
+    assert by_class.run_pre_enqueue_again(pod).is_success
+    mixed = framework_of(ClassGate("A", unresolvable("shut")), Gate("B", unresolvable("no")))
+    assert mixed.gates_per_pod
+    assert mixed.run_pre_enqueue_again(pod).plugin == "B"
+
+
 def test_the_order_of_the_queue_is_the_queue_sort_plugins(pod: PodInfo) -> None:
     assert framework_of().sort_key(pod, 3.5) == (-7, 3.5)
 
@@ -63,10 +77,25 @@ def test_a_plugin_that_registers_nothing_hears_of_everything_if_it_can_reject() 
     assert "DefaultBinder" not in framework.events_by_plugin
 
 
-def test_who_waits_for_nodes_hears_of_taints_too() -> None:
-    framework = framework_of(Gate("A", registrations=(EventRegistration(NODE_ADD),)))
-    (registration,) = framework.events_by_plugin["A"]
-    assert registration.event.action == ActionType.ADD | ActionType.UPDATE_NODE_TAINT
+def test_who_waits_for_nodes_hears_of_taints_too_without_being_asked(pod: PodInfo) -> None:
+    framework = framework_of(Gate("A", registrations=(EventRegistration(NODE_ADD, _skips),)))
+    events = [each.event for each in framework.events_by_plugin["A"]]
+    assert events == [NODE_ADD, NODE_TAINT]
+    assert framework.hint("A", NODE_ADD, pod, None, None) is QueueingHint.SKIP
+    assert framework.hint("A", NODE_TAINT, pod, None, None) is QueueingHint.QUEUE
+
+
+def test_who_waits_for_taints_anyway_is_asked_about_them() -> None:
+    both = (EventRegistration(NODE_ADD, _skips), EventRegistration(NODE_TAINT, _skips))
+    assert framework_of(Gate("A", registrations=both)).events_by_plugin["A"] == both
+
+
+def test_a_plugin_that_says_it_waits_for_nothing_hears_of_nothing() -> None:
+    assert framework_of(Gate("A", registrations=())).events_by_plugin["A"] == ()
+
+
+def _skips(pod: PodInfo, old: Any, new: Any) -> QueueingHint:
+    return QueueingHint.SKIP
 
 
 def _with_hint(answer: QueueingHint | None) -> Framework:

@@ -18,6 +18,7 @@ from scheduler.framework import (
 )
 from scheduler.framework.verdict import Int64Array
 from scheduler.plugins import in_tree_registry
+from scheduler.queue.nominator import Nominator
 from scheduler.state import NodeView, PodInfo
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
@@ -76,7 +77,7 @@ def test_the_diagnosis_counts_each_node_for_its_first_refusal(
     diagnosis = diagnose_filter(PreFilterOutcome(), result, snapshot.num_nodes)
     assert diagnosis.reason_counts == {"by A": 2, "by B": 2}
     assert diagnosis.unschedulable_plugins == {"A", "B"}
-    assert _names(cluster, np.flatnonzero(diagnosis.resolvable())) == ["n0", "n1"]
+    assert _names(cluster, np.flatnonzero(diagnosis.resolvable(snapshot))) == ["n0", "n1"]
 
 
 def test_only_the_nodes_named_by_pre_filter_are_asked(
@@ -177,10 +178,9 @@ def test_a_node_must_fit_with_and_without_the_pods_nominated_to_it() -> None:
     cluster = MirroredCluster([make_node("n0", cpu="2"), make_node("n1", cpu="2")])
     framework = _default_framework()
     pod = cluster.info(make_pod("p", cpu="1500m", priority=5))
-    nominated = [
-        (cluster.info(make_pod("higher", cpu="1", priority=9)), "n0"),
-        (cluster.info(make_pod("lower", cpu="1", priority=1)), "n1"),
-    ]
+    nominated = Nominator()
+    nominated.nominate(cluster.info(make_pod("higher", cpu="1", priority=9)), "n0")
+    nominated.nominate(cluster.info(make_pod("lower", cpu="1", priority=1)), "n1")
     state, snapshot = CycleState(), cluster.snapshot()
     framework.run_pre_filter(state, pod, snapshot)
     result = framework.run_filter(state, pod, snapshot, nominated=nominated)
@@ -195,7 +195,10 @@ def test_a_pods_own_nomination_does_not_stand_in_its_way() -> None:
     pod = cluster.info(make_pod("p", cpu="1500m"))
     state, snapshot = CycleState(), cluster.snapshot()
     framework.run_pre_filter(state, pod, snapshot)
-    result = framework.run_filter(state, pod, snapshot, nominated=[(pod, "n0"), (pod, "gone")])
+    nominated = Nominator()
+    nominated.nominate(pod, "n0")
+    nominated.nominate(cluster.info(make_pod("other", cpu="1", priority=9)), "gone")
+    result = framework.run_filter(state, pod, snapshot, nominated=nominated)
     assert _names(cluster, result.rows) == ["n0"]
 
 

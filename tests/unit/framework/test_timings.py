@@ -24,6 +24,12 @@ class _Observed:
     def observe_plugin(self, plugin: str, point: str, status: str, duration_s: float) -> None:
         self.plugins.append((plugin, point, status, duration_s))
 
+    def observe_event(self, event: str, duration_s: float) -> None:
+        raise AssertionError("the engine tells of events")
+
+    def observe_hint(self, plugin: str, event: str, hint: str, duration_s: float) -> None:
+        raise AssertionError("the queue tells of hints")
+
     def observe_permit_wait(self, result: str, duration_s: float) -> None:
         self.waits.append((result, duration_s))
 

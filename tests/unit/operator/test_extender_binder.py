@@ -53,7 +53,7 @@ async def test_a_pod_found_on_its_node_is_bound_whatever_the_extender_said(answe
 
 async def test_a_lost_answer_of_a_binding_that_was_not_made_is_a_failure() -> None:
     outcome = await _bind(LOST_ANSWER, FakeApiClient(get=[_pod()]))
-    assert outcome == BindFailed("u1", "n", "no answer within 5 s")
+    assert outcome == BindFailed("u1", "n", "no answer within 5 s", by_extender=True)
 
 
 async def test_an_answer_that_makes_no_sense_names_the_extender() -> None:
@@ -64,7 +64,8 @@ async def test_an_answer_that_makes_no_sense_names_the_extender() -> None:
 
 async def test_the_pod_is_not_read_if_the_extender_was_never_reached() -> None:
     client = FakeApiClient()
-    assert await _bind(UNREACHABLE, client) == BindFailed("u1", "n", "cannot connect")
+    outcome = await _bind(UNREACHABLE, client)
+    assert outcome == BindFailed("u1", "n", "cannot connect", by_extender=True)
     assert client.requests == []
 
 

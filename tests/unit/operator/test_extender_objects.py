@@ -12,7 +12,12 @@ from scheduler.api.extenders import NO_EXTENDERS, Extenders
 from scheduler.api.instructions import PodReference
 from scheduler.operator.api_error import ApiError
 from scheduler.operator.extender_client import ExtenderError
-from scheduler.operator.extender_objects import MAX_READ_ATTEMPTS, ExtenderObjects, RawNodes
+from scheduler.operator.extender_objects import (
+    MAX_READ_ATTEMPTS,
+    ExtenderObjects,
+    RawObjects,
+    name_of,
+)
 from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
 
 POD = PodReference("default", "p", "u1")
@@ -37,13 +42,13 @@ def _line(kind: str, name: str, **fields: Any) -> bytes:
 
 
 def test_nodes_are_kept_with_all_their_fields() -> None:
-    nodes = RawNodes()
+    nodes = RawObjects(name_of)
     nodes.take_page(_page("m"), is_first=True)
     assert nodes.get("m") == b'{"metadata":{"name":"m"},"status":{"unknown":true}}'
 
 
 def test_nodes_follow_the_watch() -> None:
-    nodes = RawNodes()
+    nodes = RawObjects(name_of)
     nodes.take_page(_page("m", "n"), is_first=True)
     for line in (_line("MODIFIED", "m", x=1), _line("DELETED", "n"), _line("ADDED", "o")):
         nodes.take_line(line)
@@ -53,7 +58,7 @@ def test_nodes_follow_the_watch() -> None:
 
 
 def test_a_node_that_no_page_of_a_new_list_names_is_gone() -> None:
-    nodes = RawNodes()
+    nodes = RawObjects(name_of)
     nodes.take_page(_page("m", "n", "o"), is_first=True)
     nodes.take_page(_page("m", more="token"), is_first=True)
     nodes.take_page(_page("n"), is_first=False)

@@ -57,6 +57,18 @@ def test_many_attempts_share_a_label() -> None:
     )
 
 
+def test_events_and_hints_are_timed_by_name() -> None:
+    metrics = Metrics(FakeTime().monotonic)
+    metrics.observe_event("NodeAdd", 0.25)
+    metrics.observe_hint("NodeResourcesFit", "NodeAdd", "QueueSkip", 0.5)
+    samples = _samples(metrics)
+    event = "scheduler_event_handling_duration_seconds_sum"
+    assert samples[(event, frozenset({"NodeAdd"}))] == 0.25
+    hint = "scheduler_queueing_hint_execution_duration_seconds_sum"
+    labels = frozenset({"NodeResourcesFit", "NodeAdd", "QueueSkip"})
+    assert samples[(hint, labels)] == 0.5
+
+
 def test_the_engines_counts_are_read_when_scraped() -> None:
     metrics, engine = Metrics(FakeTime().monotonic), RoundRobinEngine()
     metrics.observe_engine(engine, lambda: 7)

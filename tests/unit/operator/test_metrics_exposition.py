@@ -5,7 +5,13 @@ from __future__ import annotations
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from scheduler.api.instructions import AttemptResult, PodBound, PodReference
+from scheduler.api.instructions import (
+    AttemptResult,
+    PodBound,
+    PodReference,
+    PreemptionAttempted,
+    PreemptionFinished,
+)
 from scheduler.operator.metrics import Metrics
 from tests.support.fake_api import FakeTime
 from tests.support.round_robin_engine import RoundRobinEngine
@@ -110,3 +116,19 @@ def test_a_binding_request_is_the_bind_point_of_its_profile() -> None:
         if sample.name.endswith("_count") and sample.labels == labels
     ]
     assert count == 1
+
+
+def test_preemptions_count_with_their_victims_and_their_evictions_with_their_end() -> None:
+    metrics = Metrics(FakeTime().monotonic)
+    metrics.observe_preemption(PreemptionAttempted(POD))
+    metrics.observe_preemption(PreemptionAttempted(POD, "n", 3))
+    metrics.observe_preemption_finished(PreemptionFinished(POD, "n", False, 0.5))
+    metrics.observe_preemption_finished(PreemptionFinished(POD, "n", True, 0.25))
+    text = metrics.exposition().decode()
+    assert "\nscheduler_preemption_attempts_total 2.0\n" in text
+    assert "\nscheduler_preemption_victims_count 1.0\n" in text
+    assert "\nscheduler_preemption_victims_sum 3.0\n" in text
+    for result, seconds in (("success", 0.5), ("error", 0.25)):
+        labels = f'{{result="{result}"}}'
+        assert f"\nscheduler_preemption_goroutines_execution_total{labels} 1.0\n" in text
+        assert f"\nscheduler_preemption_goroutines_duration_seconds_sum{labels} {seconds}\n" in text

@@ -149,3 +149,21 @@ def test_a_pod_whose_departure_comes_first_is_never_seen(watch: _Watch) -> None:
     watch.pods.take_departure("a")
     watch.event("ADDED", "a", 11)
     assert watch.arrived() == []
+
+
+def test_a_pod_that_cannot_be_understood_is_reported_to_the_profile_it_is_for() -> None:
+    inbox = Inbox()
+    pods = PendingPods(inbox, ("stowage", "batch"))
+    bad = {"schedulerName": "batch", "priority": "high"}
+    foreign = {"schedulerName": "somebody-else", "priority": "high"}
+    items = [
+        {"metadata": {"name": name, "uid": name, "namespace": "d"}, "spec": spec}
+        for name, spec in (("a", bad), ("b", foreign))
+    ]
+    body = msgspec.json.encode({"metadata": {"resourceVersion": "9"}, "items": items})
+    pods.take_page(body, is_first=True)
+    pods.take_event(
+        "MODIFIED", items[0] | {"metadata": items[0]["metadata"] | {"resourceVersion": "10"}}
+    )
+    found = [event for event in inbox.drain(9) if isinstance(event, ObjectInvalid)]
+    assert [(event.uid, event.scheduler_name) for event in found] == [("a", "batch")] * 2

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from scheduler.api.instructions import PatchPodStatus, PodReference
+from msgspec.structs import replace
+
+from scheduler.api.instructions import ClearNomination, PatchPodStatus, PodReference
 from scheduler.operator.api_error import ApiError
 from scheduler.operator.pod_status import PodStatusWriter
 from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
@@ -78,23 +80,48 @@ async def test_an_empty_nomination_clears_the_field() -> None:
     assert _status(client)[0]["nominatedNodeName"] is None
 
 
-async def test_what_was_said_is_not_said_again() -> None:
+async def test_a_nomination_alone_leaves_the_condition_as_it_is() -> None:
+    client = FakeApiClient()
+    _writer(client).patch(PatchPodStatus(POD, nominated_node_name="n1"))
+    await _settle()
+    assert _status(client) == [{"nominatedNodeName": "n1"}]
+
+
+async def test_a_nomination_leaves_a_waiting_condition_as_it_is() -> None:
     client = FakeApiClient()
     writer = _writer(client)
-    for _ in range(2):
-        writer.patch(REFUSED)
-        await _settle()
-    assert len(client.requests) == 1
+    writer.patch(REFUSED)
+    writer.patch(PatchPodStatus(POD, nominated_node_name="n1"))
+    await _settle()
+    (status,) = _status(client)
+    assert status["nominatedNodeName"] == "n1"
+    assert status["conditions"][0]["reason"] == REFUSED.reason
+
+
+async def test_the_condition_says_which_generation_it_is_about() -> None:
+    client = FakeApiClient()
+    _writer(client).patch(replace(REFUSED, observed_generation=3))
+    await _settle()
+    assert _status(client)[0]["conditions"][0]["observedGeneration"] == 3
 
 
 async def test_the_transition_time_stays_while_the_condition_stays_false() -> None:
     client = FakeApiClient()
+    _writer(client).patch(replace(REFUSED, is_transition=False))
+    await _settle()
+    assert "lastTransitionTime" not in _status(client)[0]["conditions"][0]
+
+
+async def test_the_transition_time_is_written_once_if_patches_were_merged() -> None:
+    client = FakeApiClient(patch=[TimeoutError(), {}])
     writer = _writer(client)
     writer.patch(REFUSED)
+    await client.has_sent(1)
+    writer.patch(replace(NOMINATED, is_transition=False))
     await _settle()
-    writer.patch(NOMINATED)
-    await _settle()
-    assert "lastTransitionTime" not in _status(client)[1]["conditions"][0]
+    first, second = _status(client)
+    assert "lastTransitionTime" in first["conditions"][0]
+    assert "lastTransitionTime" in second["conditions"][0]
 
 
 async def test_a_patch_during_another_of_the_same_pod_comes_after_it() -> None:
@@ -167,3 +194,21 @@ async def test_a_binding_of_a_pod_without_a_patch_need_not_wait() -> None:
     client = FakeApiClient()
     await asyncio.wait_for(_writer(client).give_way("u1"), 5.0)
     assert client.requests == []
+
+
+async def test_clearing_a_nomination_leaves_the_condition_alone() -> None:
+    client = FakeApiClient()
+    _writer(client).clear_nomination(ClearNomination(POD))
+    await _settle()
+    assert _status(client) == [{"nominatedNodeName": None}]
+
+
+async def test_a_nomination_cleared_before_it_was_written_is_not_written() -> None:
+    client = FakeApiClient()
+    writer = _writer(client)
+    writer.patch(NOMINATED)
+    writer.clear_nomination(ClearNomination(POD))
+    await _settle()
+    (status,) = _status(client)
+    assert status["nominatedNodeName"] is None
+    assert status["conditions"][0]["message"] == NOMINATED.message

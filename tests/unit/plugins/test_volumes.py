@@ -1,15 +1,24 @@
+"""Volumes: what each plugin says before it looks at nodes, and which changes it waits for."""
+
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
+from scheduler.api.events import QueueingHint
+from scheduler.api.meta import LabelSelector
 from scheduler.api.status import Code
 from scheduler.api.volume import (
-    AzureDiskVolumeSource,
-    EphemeralVolumeSource,
+    AWSElasticBlockStoreVolumeSource,
+    AzureFileVolumeSource,
+    CSIVolumeSource,
     GCEPersistentDiskVolumeSource,
     ImageVolumeSource,
-    PersistentVolumeClaimVolumeSource,
+    PersistentVolumeClaim,
+    StorageObject,
     Volume,
+    VolumeAttachment,
 )
 from scheduler.framework import CycleState, NoArgs
 from scheduler.framework.extension_points import PreFilterPlugin
@@ -19,19 +28,33 @@ from scheduler.plugins.volumes import (
     VolumeBindingArgs,
     VolumeRestrictions,
     VolumeZone,
+    hints,
+    limits,
+    restrictions,
+    zone,
 )
-from tests.support.builders import make_node, make_pod
+from tests.support.builders import HOSTNAME, ZONE, make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
-from tests.unit.plugins.single_filter import pre_filter
+from tests.support.volume_builders import (
+    claim_volume,
+    ephemeral_volume,
+    make_attachment,
+    make_capacity,
+    make_claim,
+    make_class,
+    make_csi_node,
+    make_driver,
+    make_volume,
+)
+from tests.unit.plugins.single_filter import pre_filter, refused
 
 BINDING = VolumeBinding(VolumeBindingArgs())
-PLUGINS: tuple[PreFilterPlugin, ...] = (
-    VolumeRestrictions(NoArgs()),
-    NodeVolumeLimits(NoArgs()),
-    BINDING,
-    VolumeZone(NoArgs()),
-)
+LIMITS = NodeVolumeLimits(NoArgs())
+RESTRICTIONS = VolumeRestrictions(NoArgs())
+ZONES = VolumeZone(NoArgs())
+PLUGINS: tuple[PreFilterPlugin, ...] = (RESTRICTIONS, LIMITS, BINDING, ZONES)
 PLAIN = (Volume("config"), Volume("image", image=ImageVolumeSource("tools:1")))
+QUEUE, SKIP = QueueingHint.QUEUE, QueueingHint.SKIP
 
 
 @pytest.mark.parametrize("plugin", PLUGINS, ids=lambda plugin: plugin.name)
@@ -49,44 +72,335 @@ def test_volume_binding_never_scores() -> None:
     assert BINDING.pre_score(CycleState(), cluster.info(make_pod("p")), nodes).is_skip
 
 
-@pytest.mark.parametrize(
-    ("volume", "refusing", "word"),
-    [
-        (
-            Volume("v", persistent_volume_claim=PersistentVolumeClaimVolumeSource("data")),
-            ["VolumeBinding", "VolumeZone"],
-            "PersistentVolumeClaims",
-        ),
-        (
-            Volume("v", ephemeral=EphemeralVolumeSource()),
-            ["VolumeBinding", "VolumeZone"],
-            "PersistentVolumeClaims",
-        ),
-        (
-            Volume("v", gce_persistent_disk=GCEPersistentDiskVolumeSource("disk")),
-            ["VolumeRestrictions"],
-            "gcePersistentDisk",
-        ),
-        (
-            Volume("v", azure_disk=AzureDiskVolumeSource("disk")),
-            ["NodeVolumeLimits"],
-            "azureDisk",
-        ),
-    ],
-)
-def test_a_pod_that_a_volume_ties_to_nodes_is_refused_with_the_reason(
-    volume: Volume, refusing: list[str], word: str
-) -> None:
-    cluster = MirroredCluster([make_node("n0")])
-    pod = make_pod("p", volumes=(volume,))
-    statuses = {plugin.name: pre_filter(plugin, cluster, pod).status for plugin in PLUGINS}
-    assert [name for name, status in statuses.items() if not status.is_skip] == refusing
-    for name in refusing:
-        assert statuses[name].code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
-        assert word in statuses[name].message
-
-
 def test_the_time_to_bind_must_not_be_negative() -> None:
     assert [str(each) for each in VolumeBindingArgs(bind_timeout_seconds=-1).validate()] == [
         "bindTimeoutSeconds: -1 (expected 0 or more)"
     ]
+
+
+def _say(plugin: PreFilterPlugin, volume: Volume, *objects: StorageObject) -> str:
+    """What PreFilter says of a pod with this volume: a rejection's text, else its code."""
+    cluster = MirroredCluster([make_node("n0")])
+    cluster.storage_seen(*objects)
+    status = pre_filter(plugin, cluster, make_pod("p", volumes=(volume,))).status
+    if status.is_rejected:
+        assert status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+        return status.message
+    return status.code.title
+
+
+DATA = claim_volume("data")
+IMMEDIATE = make_class("now", mode="Immediate")
+UNBOUND_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
+
+
+@pytest.mark.parametrize(
+    ("volume", "objects", "says"),
+    [
+        (DATA, (), 'persistentvolumeclaim "data" not found'),
+        (DATA, (make_claim("data"), make_class()), "Success"),
+        (DATA, (make_claim("data", volume="d"),), "Success"),
+        (DATA, (make_claim("data", "now"), IMMEDIATE), UNBOUND_IMMEDIATE),
+        (DATA, (make_claim("data", "absent"),), UNBOUND_IMMEDIATE),
+        (DATA, (make_claim("data", None),), UNBOUND_IMMEDIATE),
+        (DATA, (make_claim("data", volume="d", is_bound=False), make_class()), UNBOUND_IMMEDIATE),
+        (
+            DATA,
+            (make_claim("data", volume="d", phase="Lost"),),
+            'persistentvolumeclaim "data" bound to non-existent persistentvolume "d"',
+        ),
+        (
+            DATA,
+            (make_claim("data", terminating=True),),
+            'persistentvolumeclaim "data" is being deleted',
+        ),
+        (
+            ephemeral_volume("tmp"),
+            (),
+            'waiting for ephemeral volume controller to create the persistentvolumeclaim "p-tmp"',
+        ),
+        (
+            ephemeral_volume("tmp"),
+            (make_claim("p-tmp"), make_class()),
+            "PVC default/p-tmp was not created for pod default/p (pod is not owner)",
+        ),
+        (
+            ephemeral_volume("tmp"),
+            (make_claim("p-tmp", owner_uid="uid-p"), make_class()),
+            "Success",
+        ),
+    ],
+)
+def test_volume_binding_looks_at_claims_before_nodes(
+    volume: Volume, objects: tuple[StorageObject, ...], says: str
+) -> None:
+    assert _say(BINDING, volume, *objects) == says
+
+
+def test_a_class_that_does_not_say_when_to_bind_is_an_error() -> None:
+    with pytest.raises(ValueError, match='VolumeBindingMode not set for StorageClass "waits"'):
+        _say(BINDING, DATA, make_claim("data"), make_class(mode=None))
+
+
+@pytest.mark.parametrize(
+    ("objects", "says"),
+    [
+        ((), 'persistentvolumeclaim "data" not found'),
+        ((make_claim("data", volume="d"),), 'persistentvolume "d" not found'),
+        ((make_claim("data", volume="d"), make_volume("d")), "Skip"),
+        ((make_claim("data", volume="d"), make_volume("d", labels={ZONE: "a"})), "Success"),
+        ((make_claim("data", volume="d"), make_volume("d", labels={ZONE: "a__"})), "Skip"),
+        ((make_claim("data", None),), "PersistentVolumeClaim had no pv name and storageClass name"),
+        ((make_claim("data"),), 'storageclass.storage.k8s.io "waits" not found'),
+        ((make_claim("data"), make_class()), "Skip"),
+        ((make_claim("data", "now"), IMMEDIATE), "PersistentVolume had no name"),
+        (
+            (make_claim("data"), make_class(mode=None)),
+            'VolumeBindingMode not set for StorageClass "waits"',
+        ),
+    ],
+)
+def test_volume_zone_looks_for_bound_volumes(objects: tuple[StorageObject, ...], says: str) -> None:
+    assert _say(ZONES, DATA, *objects) == says
+
+
+@pytest.mark.parametrize(
+    ("volume", "says"),
+    [
+        (DATA, "Success"),
+        (ephemeral_volume("tmp"), "Success"),
+        (Volume("f", azure_file=AzureFileVolumeSource("s")), "Success"),
+        (Volume("c", csi=CSIVolumeSource("csi.example.com")), "Skip"),
+    ],
+)
+def test_volumes_that_may_have_to_be_attached_are_counted(volume: Volume, says: str) -> None:
+    assert _say(LIMITS, volume) == says
+
+
+def test_a_missing_claim_is_refused_on_every_node_where_nobody_did_so_before() -> None:
+    cluster = MirroredCluster([make_node("n0")])
+    status = refused(LIMITS, cluster, make_pod("p", volumes=(ephemeral_volume("tmp"),)))["n0"]
+    assert status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+    missing = 'looking up PVC default/p-tmp: persistentvolumeclaim "p-tmp" not found'
+    assert status.message == missing
+
+
+def test_a_volume_that_two_pods_share_is_attached_once() -> None:
+    cluster = MirroredCluster([make_node("n0"), make_node("n1")])
+    cluster.storage_seen(
+        make_csi_node("n0", csi_example_com=1),
+        make_csi_node("n1", csi_example_com=0),
+        make_claim("data", volume="d"),
+        make_claim("more", volume="e"),
+        make_volume("d"),
+        make_volume("e"),
+    )
+    cluster.bind(make_pod("first", volumes=(DATA,)), "n0")
+    assert list(refused(LIMITS, cluster, make_pod("p", volumes=(DATA,)))) == ["n1"]
+    both = make_pod("q", volumes=(DATA, claim_volume("more")))
+    assert list(refused(LIMITS, cluster, both)) == ["n0", "n1"]
+
+
+def test_nothing_new_fits_even_where_there_is_too_much_already() -> None:
+    cluster = MirroredCluster([make_node("n0")])
+    cluster.storage_seen(make_claim("data", volume="d"), make_volume("d"))
+    cluster.bind(make_pod("first", volumes=(DATA,)), "n0")
+    cluster.storage_seen(make_csi_node("n0", csi_example_com=0))
+    assert refused(LIMITS, cluster, make_pod("p", volumes=(DATA,))) == {}
+
+
+def test_what_is_attached_counts_once_and_is_new_for_a_pod_all_the_same() -> None:
+    cluster = MirroredCluster([make_node("n0")])
+    cluster.storage_seen(
+        make_csi_node("n0", csi_example_com=2),
+        make_claim("data", volume="d"),
+        make_claim("more", volume="e"),
+        make_volume("d"),
+        make_volume("e"),
+        make_attachment("a", "n0", "d"),
+    )
+    more = make_pod("q", volumes=(claim_volume("more"),))
+    assert refused(LIMITS, cluster, more) == {}
+    cluster.bind(make_pod("first", volumes=(DATA,)), "n0")
+    assert refused(LIMITS, cluster, more) == {}
+    cluster.storage_seen(make_attachment("b", "n0", "e"))
+    assert list(refused(LIMITS, cluster, more)) == ["n0"]
+    cluster.storage_gone(VolumeAttachment, "b")
+    assert refused(LIMITS, cluster, more) == {}
+
+
+def test_an_attachment_counts_from_when_its_volume_is_known_and_its_node_is_there() -> None:
+    cluster = MirroredCluster()
+    cluster.storage_seen(make_attachment("a", "n0", "d"), make_csi_node("n0", csi_example_com=1))
+    cluster.node_seen(make_node("n0"))
+    cluster.storage_seen(make_claim("more", volume="e"), make_volume("e"))
+    more = make_pod("q", volumes=(claim_volume("more"),))
+    assert refused(LIMITS, cluster, more) == {}
+    cluster.storage_seen(make_volume("d"))
+    assert list(refused(LIMITS, cluster, more)) == ["n0"]
+    cluster.cache.validate()
+
+
+def test_a_volume_keeps_its_place_when_its_claim_is_bound() -> None:
+    cluster = MirroredCluster([make_node("n0")])
+    cluster.storage_seen(
+        make_csi_node("n0", csi_example_com=1), make_class(), make_claim("data"), make_claim("more")
+    )
+    cluster.bind(make_pod("first", volumes=(DATA,)), "n0")
+    asking = make_pod("p", volumes=(claim_volume("more"),))
+    assert list(refused(LIMITS, cluster, asking)) == ["n0"]
+    cluster.storage_seen(make_volume("d"), make_claim("data", volume="d"))
+    assert list(refused(LIMITS, cluster, asking)) == ["n0"]
+    cluster.cache.validate()
+    cluster.pod_gone("uid-first")
+    assert refused(LIMITS, cluster, asking) == {}
+
+
+def test_a_claim_for_one_pod_is_free_again_when_that_pod_goes() -> None:
+    cluster = MirroredCluster([make_node("n0"), make_node("n1")])
+    cluster.storage_seen(make_claim("data", volume="d", modes=["ReadWriteOncePod"]))
+    cluster.bind(make_pod("first", volumes=(DATA,)), "n0")
+    asking = make_pod("p", volumes=(DATA,))
+    assert list(refused(RESTRICTIONS, cluster, asking)) == ["n0", "n1"]
+    without = cluster.snapshot().without_pods(["uid-first"])
+    status = RESTRICTIONS.pre_filter(CycleState(), cluster.info(asking), without).status
+    assert status.is_skip
+    assert list(refused(RESTRICTIONS, cluster, asking)) == ["n0", "n1"]
+    cluster.pod_gone("uid-first")
+    assert pre_filter(RESTRICTIONS, cluster, asking).status.is_skip
+
+
+def test_claims_of_a_pod_find_two_volumes_in_one_place() -> None:
+    cluster = MirroredCluster([make_node("n0"), make_node("n1")])
+    cluster.storage_seen(
+        make_class(provisioner="kubernetes.io/no-provisioner"),
+        make_claim("one"),
+        make_claim("two"),
+        make_volume("a", where=(HOSTNAME, ["n0"])),
+        make_volume("b", where=(HOSTNAME, ["n0"])),
+        make_volume("c", where=(HOSTNAME, ["n1"])),
+    )
+    pod = make_pod("p", volumes=(claim_volume("one"), claim_volume("two")))
+    assert list(refused(BINDING, cluster, pod)) == ["n1"]
+
+
+def test_claims_of_a_pod_get_different_volumes_the_smallest_that_fit() -> None:
+    cluster = MirroredCluster([make_node("n0"), make_node("n1")])
+    cluster.storage_seen(
+        make_class(provisioner="kubernetes.io/no-provisioner"),
+        make_claim("small", size="1Gi"),
+        make_claim("large", size="2Gi"),
+        make_volume("a", size="1500Mi", where=(HOSTNAME, ["n0", "n1"])),
+        make_volume("b", size="2Gi", where=(HOSTNAME, ["n0"])),
+        make_volume("c", size="1Gi", where=(HOSTNAME, ["n1"])),
+    )
+    pod = make_pod("p", volumes=(claim_volume("large"), claim_volume("small")))
+    assert list(refused(BINDING, cluster, pod)) == ["n1"]
+    state, snapshot = CycleState(), cluster.snapshot()
+    BINDING.pre_filter(state, cluster.info(pod), snapshot)
+    assert BINDING.reserve(state, cluster.info(pod), "n0").is_success
+    volumes = snapshot.storage.volumes
+    assumed = {name: each.object.spec.claim_ref for name, each in volumes.assumptions()}
+    assert {name: ref.name for name, ref in assumed.items() if ref} == {"a": "small", "b": "large"}
+    BINDING.unreserve(state, cluster.info(pod), "n0")
+    assert list(volumes.assumptions()) == []
+
+
+def _hint(hint: Any, volumes: tuple[Volume, ...], old: Any, new: Any) -> QueueingHint:
+    answer: QueueingHint = hint(MirroredCluster().info(make_pod("p", volumes=volumes)), old, new)
+    return answer
+
+
+def _claim(name: str, namespace: str = "default") -> PersistentVolumeClaim:
+    return make_claim(name, namespace=namespace)
+
+
+@pytest.mark.parametrize("claim", [_claim("other"), _claim("data", "elsewhere")])
+def test_claims_of_others_help_nobody(claim: PersistentVolumeClaim) -> None:
+    for hint in (
+        restrictions.after_claim_added,
+        limits.after_claim_added,
+        zone.after_claim_changed,
+        hints.after_claim_changed,
+    ):
+        assert _hint(hint, (DATA,), None, claim) is SKIP
+        assert _hint(hint, (DATA,), None, _claim("data")) is QUEUE
+
+
+def test_claims_of_ephemeral_volumes_help_those_who_count_and_bind_them() -> None:
+    claim, volumes = _claim("p-tmp"), (ephemeral_volume("tmp"),)
+    answers = {
+        hint: _hint(hint, volumes, None, claim)
+        for hint in (
+            restrictions.after_claim_added,
+            limits.after_claim_added,
+            zone.after_claim_changed,
+            hints.after_claim_changed,
+        )
+    }
+    assert list(answers.values()) == [SKIP, QUEUE, SKIP, QUEUE]
+
+
+def test_a_pod_that_goes_helps_if_it_had_the_disk_or_the_claim() -> None:
+    def disk(read_only: bool) -> Volume:
+        return Volume("g", gce_persistent_disk=GCEPersistentDiskVolumeSource("x", 0, read_only))
+
+    info = MirroredCluster().info
+    cases: list[tuple[Volume, Volume, str, QueueingHint]] = [
+        (DATA, DATA, "default", QUEUE),
+        (DATA, claim_volume("other"), "default", SKIP),
+        (DATA, DATA, "elsewhere", SKIP),
+        (disk(True), disk(False), "default", QUEUE),
+        (disk(True), disk(True), "default", SKIP),
+    ]
+    for mine, theirs, namespace, wanted in cases:
+        gone = info(make_pod("gone", namespace=namespace, volumes=(theirs,), node="n0"))
+        asking = info(make_pod("p", volumes=(mine,)))
+        assert restrictions.after_pod_deleted(asking, gone, None) is wanted
+    counted = info(make_pod("gone", volumes=(DATA,), node="n0"))
+    assert limits.after_pod_deleted(counted, counted, None) is QUEUE
+    unplaced = info(make_pod("gone", volumes=(DATA,)))
+    assert limits.after_pod_deleted(counted, unplaced, None) is SKIP
+    plain = info(make_pod("gone", node="n0"))
+    assert limits.after_pod_deleted(counted, plain, None) is SKIP
+
+
+def test_more_room_for_volumes_helps_and_less_does_not() -> None:
+    low, high = make_csi_node("n0", csi_example_com=1), make_csi_node("n0", csi_example_com=2)
+    assert _hint(limits.after_csi_node_updated, (DATA,), low, high) is QUEUE
+    assert _hint(limits.after_csi_node_updated, (DATA,), high, low) is SKIP
+    migrated = make_csi_node("n0", migrated=["kubernetes.io/aws-ebs"], csi_example_com=2)
+    assert _hint(hints.after_csi_node_changed, (DATA,), high, low) is SKIP
+    assert _hint(hints.after_csi_node_changed, (DATA,), high, migrated) is QUEUE
+    assert _hint(hints.after_csi_node_changed, (DATA,), None, high) is QUEUE
+
+
+def test_a_detached_volume_helps_pods_with_claims_or_disks_of_that_driver() -> None:
+    ebs = Volume("e", aws_elastic_block_store=AWSElasticBlockStoreVolumeSource("vol-1"))
+    ours = make_attachment("a", "n0", "d", attacher="ebs.csi.aws.com")
+    other = make_attachment("a", "n0", "d")
+    assert _hint(limits.after_attachment_deleted, (DATA,), other, None) is QUEUE
+    assert _hint(limits.after_attachment_deleted, (ebs,), ours, None) is QUEUE
+    assert _hint(limits.after_attachment_deleted, (ebs,), other, None) is SKIP
+
+
+def test_classes_capacity_and_drivers_help_where_they_allow_more() -> None:
+    narrow = make_class(topology=(ZONE, ["a"]))
+    assert _hint(hints.after_class_changed, (), None, narrow) is QUEUE
+    assert _hint(hints.after_class_changed, (), narrow, make_class()) is QUEUE
+    assert _hint(hints.after_class_changed, (), narrow, narrow) is SKIP
+    assert _hint(zone.after_class_added, (), None, narrow) is QUEUE
+    assert _hint(zone.after_class_added, (), None, IMMEDIATE) is SKIP
+    anywhere = LabelSelector()
+    little, much = make_capacity("k", "1Gi", anywhere), make_capacity("k", "2Gi", anywhere)
+    assert _hint(hints.after_capacity_changed, (), None, little) is QUEUE
+    assert _hint(hints.after_capacity_changed, (), little, much) is QUEUE
+    assert _hint(hints.after_capacity_changed, (), much, little) is SKIP
+    inline = (Volume("c", csi=CSIVolumeSource("csi.example.com")),)
+    asked, unasked = make_driver(capacity=True), make_driver(capacity=False)
+    assert _hint(hints.after_csi_driver_updated, inline, asked, unasked) is QUEUE
+    assert _hint(hints.after_csi_driver_updated, (DATA,), asked, unasked) is SKIP
+    there, moved = make_volume("d", labels={ZONE: "a"}), make_volume("d", labels={ZONE: "b"})
+    assert _hint(zone.after_volume_changed, (), None, there) is QUEUE
+    assert _hint(zone.after_volume_changed, (), there, moved) is QUEUE
+    assert _hint(zone.after_volume_changed, (), there, there) is SKIP

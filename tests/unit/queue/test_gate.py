@@ -1,16 +1,19 @@
 from __future__ import annotations
 
 from scheduler.api.status import Status, error, unresolvable
-from scheduler.queue import Place
+from scheduler.queue import Place, QueueRules, SchedulingQueue
+from scheduler.queue.rules import no_gates
 from scheduler.state.pod_info import PodInfo
 from tests.unit.queue.scenario import (
     CLAIM_ADD,
     NODE_ADD,
     PROFILE,
     Gate,
+    by_priority,
     make_queue,
     pending,
     pop_names,
+    reject,
 )
 
 
@@ -62,6 +65,44 @@ def test_only_events_of_the_gating_plugin_ask_again() -> None:
     assert pop_names(queue) == ["p"]
 
 
+def test_each_pod_of_a_group_that_is_woken_passes_the_gate() -> None:
+    gate = Gate()
+    queue = make_queue(pre_enqueue=gate)
+    for name in ("a", "b", "c"):
+        reject(queue, pending(name), by=("NodeResourcesFit",))
+    gate.closed.add("b")
+    assert queue.move_on_event(NODE_ADD, None, None, 60.0) == 2
+    queue.validate()
+    assert pop_names(queue) == ["a", "c"]
+    assert queue.unschedulable_counts() == {(PROFILE, "Gatekeeper"): 1}
+
+
+def test_a_group_whose_first_pod_is_gated_still_lets_the_others_in() -> None:
+    gate = Gate()
+    queue = make_queue(pre_enqueue=gate)
+    for name in ("a", "b"):
+        reject(queue, pending(name), by=("NodeResourcesFit",))
+    gate.closed.add("a")
+    assert queue.move_on_event(NODE_ADD, None, None, 60.0) == 1
+    assert pop_names(queue) == ["b"]
+
+
+def test_a_gate_that_judges_by_class_is_asked_about_one_pod_of_a_group() -> None:
+    gate = Gate()
+    rules = QueueRules(
+        by_priority,
+        gate,
+        {(PROFILE, "Fit"): [(NODE_ADD, None)]},
+        pre_enqueue_again=no_gates,
+    )
+    queue = SchedulingQueue.of(rules)
+    for name in ("a", "b", "c"):
+        reject(queue, pending(name), by=("Fit",))
+    gate.asked.clear()
+    assert queue.move_on_event(NODE_ADD, None, None, 60.0) == 3
+    assert gate.asked == ["a"]
+
+
 def test_an_opened_gate_can_reveal_another_one() -> None:
     gate = Gate()
     gate.closed.add("p")
@@ -87,16 +128,24 @@ def test_a_pod_that_comes_back_can_be_gated_instead_of_backing_off() -> None:
     assert queue.pending_counts()["gated"] == 1
 
 
-def test_a_gated_pod_is_asked_again_after_five_minutes() -> None:
+def test_a_gated_pod_waits_for_its_gating_plugins_events_however_long() -> None:
     gate = Gate()
     gate.closed.add("p")
     queue = make_queue(pre_enqueue=gate)
     queue.add(pending("p"), 0.0)
-    assert queue.flush(300.0) == 0
-    assert queue.next_deadline() == 600.0
     gate.closed.clear()
-    assert queue.flush(600.0) == 1
-    assert pop_names(queue) == ["p"]
+    assert queue.next_deadline() is None
+    assert queue.flush(600.0) == 0
+    assert gate.asked == ["p"]
+
+
+def test_a_pod_gated_by_who_waits_for_everything_is_asked_again_after_five_minutes() -> None:
+    queue = make_queue(pre_enqueue=_anonymous)
+    queue.add(pending("p"), 0.0)
+    assert queue.next_deadline() == 300.0
+    assert queue.flush(300.0) == 0
+    queue.validate()
+    assert queue.next_deadline() == 600.0
 
 
 def test_an_error_of_pre_enqueue_gates_the_pod_and_is_reported() -> None:

@@ -88,3 +88,22 @@ def test_problems_names_a_member_without_entry_and_a_disorder() -> None:
         "entry 2 is smaller than its parent",
         "member d has no entry",
     ]
+
+
+def test_many_members_added_at_once_are_as_if_added_one_by_one() -> None:
+    added = [(f"m{number}", ((number * 7) % 10,), f"m{number}") for number in range(30)]
+    for known in (0, 3, 500):
+        one_by_one = _heap(*((f"k{number}", number % 10) for number in range(known)))
+        at_once = _heap(*((f"k{number}", number % 10) for number in range(known)))
+        for uid, key, member in added:
+            one_by_one.push(uid, key, member)
+        at_once.push_all(added)
+        assert list(at_once.problems()) == []
+        assert _drain(at_once) == _drain(one_by_one)
+
+
+def test_a_member_that_is_there_is_replaced_when_many_are_added() -> None:
+    heap = _heap(("a", 1), ("b", 2))
+    heap.push_all([("b", (0,), "b"), ("c", (3,), "c")])
+    assert list(heap.problems()) == []
+    assert _drain(heap) == ["b", "a", "c"]

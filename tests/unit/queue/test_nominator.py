@@ -15,7 +15,7 @@ def test_a_nomination_is_taken_from_the_status_unless_one_is_given() -> None:
     nominator.nominate(pending("b", nominated_node="n1"), "n2")
     assert _names(nominator.pods_on("n1")) == ["a"]
     assert _names(nominator.pods_on("n2")) == ["b"]
-    assert nominator.nodes() == ("n1", "n2")
+    assert tuple(nominator.nodes()) == ("n1", "n2")
 
 
 def test_a_pod_is_nominated_to_one_node_at_a_time() -> None:
@@ -34,7 +34,7 @@ def test_an_empty_node_name_clears_the_nomination() -> None:
     nominator.nominate(info)
     nominator.nominate(info, "")
     assert info.uid not in nominator
-    assert nominator.nodes() == ()
+    assert tuple(nominator.nodes()) == ()
 
 
 def test_an_update_keeps_a_nomination_that_the_api_server_does_not_know_yet() -> None:
@@ -48,9 +48,9 @@ def test_an_update_that_clears_or_changes_the_status_decides() -> None:
     nominator = Nominator()
     nominator.nominate(pending("a", nominated_node="n1"))
     nominator.update(pending("a", nominated_node="n1"), pending("a", nominated_node="n2"))
-    assert nominator.nodes() == ("n2",)
+    assert tuple(nominator.nodes()) == ("n2",)
     nominator.update(pending("a", nominated_node="n2"), pending("a"))
-    assert nominator.nodes() == ()
+    assert tuple(nominator.nodes()) == ()
 
 
 def test_a_refresh_replaces_the_pod_and_keeps_the_node() -> None:
@@ -58,7 +58,7 @@ def test_a_refresh_replaces_the_pod_and_keeps_the_node() -> None:
     nominator.nominate(pending("a"), "n1")
     nominator.refresh(pending("a", nominated_node="n9"))
     nominator.refresh(pending("stranger", nominated_node="n9"))
-    assert nominator.nodes() == ("n1",)
+    assert tuple(nominator.nodes()) == ("n1",)
     assert nominator.pods_on("n1")[0].nominated_node_name == "n9"
 
 

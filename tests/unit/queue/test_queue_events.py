@@ -5,7 +5,7 @@ import pytest
 from scheduler.api.events import ActionType, ClusterEvent, EventResource
 from scheduler.api.pod import Toleration
 from scheduler.queue import event_label, pod_update_events
-from scheduler.queue.queue_events import FORCE_ACTIVATE, UNSCHEDULED_POD_UPDATE, is_wildcard
+from scheduler.queue.queue_events import FORCE_ACTIVATE, UNSCHEDULED_POD_UPDATE
 from scheduler.state.pod_info import PodInfo
 from tests.unit.queue.scenario import NODE_ADD, pending
 
@@ -38,10 +38,10 @@ def test_a_label_of_its_own_names_an_event() -> None:
 
 
 def test_only_everything_happening_to_everything_is_a_wildcard() -> None:
-    assert is_wildcard(FORCE_ACTIVATE)
-    assert not is_wildcard(NODE_ADD)
-    assert not is_wildcard(ClusterEvent(EventResource.WILDCARD, ActionType.ADD))
-    assert not is_wildcard(UNSCHEDULED_POD_UPDATE)
+    assert FORCE_ACTIVATE.is_wildcard
+    assert not NODE_ADD.is_wildcard
+    assert not ClusterEvent(EventResource.WILDCARD, ActionType.ADD).is_wildcard
+    assert not UNSCHEDULED_POD_UPDATE.is_wildcard
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+from typing import Any
+
+from scheduler.api.events import ActionType, ClusterEvent, EventResource
 from scheduler.queue import QueuedPod
 from scheduler.queue.unschedulable_pods import UnschedulablePods
-from tests.unit.queue.scenario import PROFILE, pending
+from tests.unit.queue.scenario import CLAIM_ADD, PROFILE, pending
 
 
-def _rejected(name: str, *plugins: str, queued_at: float = 0.0) -> QueuedPod:
-    queued = QueuedPod(pending(name), queued_at)
+def _rejected(name: str, *plugins: str, queued_at: float = 0.0, **fields: Any) -> QueuedPod:
+    queued = QueuedPod(pending(name, **fields), queued_at)
     queued.fail_attempt(queued_at, plugins, ())
     return queued
 
@@ -23,16 +26,46 @@ def _names(pods: list[QueuedPod]) -> list[str]:
     return [queued.info.name for queued in pods]
 
 
+def _listed_under(waiting: UnschedulablePods, *plugins: str) -> list[list[str]]:
+    """The names of the pods of each group that these plugins may release."""
+    groups = waiting.groups_rejected_by((PROFILE, plugin) for plugin in plugins)
+    return [_names(list(group.pods.values())) for group in groups]
+
+
 def test_pods_are_found_by_the_plugins_that_rejected_them() -> None:
     waiting = _filled(_rejected("a", "Fit"), _rejected("b", "Ports"), _rejected("c", "Fit"))
-    assert _names(waiting.rejected_by([(PROFILE, "Fit")])) == ["a", "c"]
-    assert waiting.rejected_by([(PROFILE, "Other"), ("other-profile", "Fit")]) == []
+    assert _listed_under(waiting, "Fit") == [["a", "c"]]
+    assert waiting.groups_rejected_by([(PROFILE, "Other"), ("other-profile", "Fit")]) == []
     assert waiting.counts_by_plugin() == {(PROFILE, "Fit"): 2, (PROFILE, "Ports"): 1}
 
 
 def test_a_pod_rejected_by_several_plugins_is_found_once() -> None:
     waiting = _filled(_rejected("a", "Fit", "Ports"))
-    assert _names(waiting.rejected_by([(PROFILE, "Fit"), (PROFILE, "Ports")])) == ["a"]
+    assert _listed_under(waiting, "Fit", "Ports") == [["a"]]
+
+
+def test_pods_of_one_class_which_the_same_plugins_rejected_are_a_group() -> None:
+    waiting = _filled(
+        _rejected("a", "Fit"),
+        _rejected("b", "Fit", "Ports"),
+        _rejected("c", "Fit", labels={"app": "c"}),
+        _rejected("d", "Fit"),
+    )
+    assert _listed_under(waiting, "Fit") == [["a", "d"], ["b"], ["c"]]
+    assert [_names(list(group.pods.values())) for group in waiting.groups()] == [
+        ["a", "d"],
+        ["b"],
+        ["c"],
+    ]
+
+
+def test_a_pod_that_changes_is_put_among_those_it_equals_now() -> None:
+    one, other = _rejected("a", "Fit"), _rejected("b", "Fit", labels={"app": "b"})
+    waiting = _filled(one, other)
+    one.info = pending("a", labels={"app": "b"})
+    waiting.put(one)
+    assert _listed_under(waiting, "Fit") == [["b", "a"]]
+    assert list(waiting.problems()) == []
 
 
 def test_a_gated_pod_is_found_by_its_gating_plugin_only() -> None:
@@ -40,8 +73,16 @@ def test_a_gated_pod_is_found_by_its_gating_plugin_only() -> None:
     queued.close_gate("Gatekeeper", ())
     waiting = _filled(queued)
     assert waiting.num_gated == 1
-    assert waiting.rejected_by([(PROFILE, "Fit")]) == []
-    assert _names(waiting.rejected_by([(PROFILE, "Gatekeeper")])) == ["a"]
+    assert _listed_under(waiting, "Fit") == []
+    assert _listed_under(waiting, "Gatekeeper") == [["a"]]
+
+
+def test_a_gated_pod_has_no_deadline_unless_its_gate_waits_for_everything() -> None:
+    queued = _rejected("a")
+    queued.close_gate("Gatekeeper", (CLAIM_ADD,))
+    assert _filled(queued).next_deadline() is None
+    queued.close_gate("Stranger", (ClusterEvent(EventResource.WILDCARD, ActionType.ALL),))
+    assert _filled(queued).next_deadline() == 300.0
 
 
 def test_putting_a_pod_again_lists_it_under_those_who_reject_it_now() -> None:

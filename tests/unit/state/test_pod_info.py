@@ -74,6 +74,7 @@ def test_containers_without_requests_count_with_the_defaults(classes: PodClasses
         {"phase": "Running", "started": "2026-02-02T00:00:00Z"},
         {"nominated_node": "n1"},
         {"volumes": (Volume("kube-api-access-x7k2p"),)},
+        {"volumes": (Volume("v", PersistentVolumeClaimVolumeSource("c")),)},
     ],
 )
 def test_who_a_pod_is_does_not_change_its_class(
@@ -94,7 +95,7 @@ def test_who_a_pod_is_does_not_change_its_class(
         {"host_ports": [80]},
         {"gates": ["g"]},
         {"owner": owned_by("ReplicaSet", "rs-2", "u2")},
-        {"volumes": (Volume("v", PersistentVolumeClaimVolumeSource("c")),)},
+        {"volumes": (Volume("v", image=ImageVolumeSource("model")),)},
         {"scheduler_name": "other"},
     ],
 )
@@ -112,10 +113,15 @@ def test_owners_of_one_name_are_told_apart(classes: PodClasses) -> None:
     assert class_of(make_pod(), classes).controller_uid == ""
 
 
-def test_pods_with_ephemeral_volumes_have_claims_of_their_own(classes: PodClasses) -> None:
-    volumes = (Volume("scratch", ephemeral=EphemeralVolumeSource()),)
-    one, two = make_pod("p1", volumes=volumes), make_pod("p2", volumes=volumes)
-    assert class_of(one, classes) is not class_of(two, classes)
+def test_a_pod_keeps_the_volumes_that_scheduling_reads(classes: PodClasses) -> None:
+    read = (
+        Volume("data", PersistentVolumeClaimVolumeSource("c")),
+        Volume("scratch", ephemeral=EphemeralVolumeSource()),
+    )
+    others = (Volume("kube-api-access-x7k2p"), Volume("tools", image=ImageVolumeSource("t")))
+    info = make_pod_info(make_pod(volumes=(*read, *others)), classes)
+    assert info.volumes == read
+    assert [volume.name for volume in info.spec.volumes] == ["tools"]
 
 
 def test_a_running_pod_shares_the_class_unless_it_is_being_resized(classes: PodClasses) -> None:

@@ -1,8 +1,4 @@
-"""DefaultPreemption's arguments; the plugin itself is not in this version.
-
-A configuration that names the plugin is valid all the same: its arguments are checked, and the
-plugin is left out (`Registry.absent`).
-"""
+"""DefaultPreemption's arguments."""
 
 from __future__ import annotations
 
@@ -10,8 +6,6 @@ from collections.abc import Iterator
 
 from scheduler.api.config import ConfigError
 from scheduler.api.config_types import ConfigStruct
-
-NAME = "DefaultPreemption"
 
 
 class DefaultPreemptionArgs(ConfigStruct, frozen=True):
@@ -34,3 +28,8 @@ class DefaultPreemptionArgs(ConfigStruct, frozen=True):
             yield ConfigError(
                 "minCandidateNodesAbsolute", 0, "above 0 where minCandidateNodesPercentage is 0"
             )
+
+    def num_candidates(self, num_nodes: int) -> int:
+        """How many candidates are enough of `num_nodes` (``calculateNumCandidates`` of v1.36)."""
+        share = num_nodes * self.min_candidate_nodes_percentage // 100
+        return min(max(share, self.min_candidate_nodes_absolute), num_nodes)

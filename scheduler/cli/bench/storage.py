@@ -1,0 +1,66 @@
+"""What pods with volumes need: a bound claim each, and nodes that say how many they take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
+
+Json: TypeAlias = dict[str, Any]
+
+DRIVER = "csi.example.com"
+VOLUMES_PER_NODE = 39
+_SIZE = "1Gi"
+
+
+def using_claim(pod_name: str) -> Json:
+    """The part of a pod's spec that has it use the claim of its name."""
+    source = {"persistentVolumeClaim": {"claimName": pod_name}}
+    return {"volumes": [{"name": "data", **source}]}
+
+
+def csi_node(node_name: str) -> Json:
+    """What the driver publishes of a node."""
+    limit = {"count": VOLUMES_PER_NODE}
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSINode",
+        "metadata": {"name": node_name},
+        "spec": {"drivers": [{"name": DRIVER, "nodeID": node_name, "allocatable": limit}]},
+    }
+
+
+def bound_claims(pod_names: Iterable[str], namespace: str) -> Iterator[Json]:
+    """A claim for each pod, and the volume it is bound to."""
+    for name in pod_names:
+        yield {
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": {"name": f"pv-{name}"},
+            "spec": {
+                "accessModes": ["ReadOnlyMany"],
+                "capacity": {"storage": _SIZE},
+                "persistentVolumeReclaimPolicy": "Retain",
+                "csi": {"driver": DRIVER, "volumeHandle": f"vol-{name}"},
+                "claimRef": {
+                    "apiVersion": "v1",
+                    "kind": "PersistentVolumeClaim",
+                    "namespace": namespace,
+                    "name": name,
+                },
+            },
+        }
+        yield {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {
+                "name": name,
+                "namespace": namespace,
+                "annotations": {"pv.kubernetes.io/bind-completed": "yes"},
+            },
+            "spec": {
+                "accessModes": ["ReadOnlyMany"],
+                "resources": {"requests": {"storage": _SIZE}},
+                "storageClassName": "",
+                "volumeName": f"pv-{name}",
+            },
+        }

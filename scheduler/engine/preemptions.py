@@ -1,0 +1,184 @@
+"""Evicting the victims of a preemption, and holding back the preemptor meanwhile.
+
+    room found --> all victims but the last --(all answered)--> the last --(answered)--> finished
+                            |                                      |
+                            +----------(one is still there)--------+------> failed: try again
+
+A victim that has no binding yet goes back to the queue at once; the others are deleted through
+the API server. The preemptor is gated until the last victim is known to be on its way out: the
+end of any earlier one would bring it back too early, and it would preempt once more. What is known
+here is lost when the process ends, and nothing depends on it: the pod's nomination and the victims'
+condition are in the API server, and a new process tries the pod anew.
+
+upstream: ``Executor.prepareCandidateAsync`` of pkg/scheduler/framework/preemption (v1.36). Unlike
+there, the last victim is spared if the preemptor is gone by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from scheduler.api.events import EvictionFinished
+from scheduler.api.instructions import (
+    ClearNomination,
+    EmitEvent,
+    EvictPod,
+    PodReference,
+    PreemptionAttempted,
+    PreemptionFinished,
+)
+from scheduler.engine.commitments import cancel_unbound
+from scheduler.engine.machine import Machine
+from scheduler.framework import Candidate, Preemption
+from scheduler.state.pod_info import PodInfo
+
+
+@dataclass(slots=True)
+class PreemptionUnderWay:
+    """Evictions that make room for a pod.
+
+    Attributes:
+        preemptor: The pod.
+        scheduler_name: Its profile.
+        node_name: Where room is made.
+        started_at: When the first eviction began, in seconds.
+        last: The victim that is evicted when all others are on their way out.
+        is_at_last: Whether it is its turn, or was.
+        awaited: UIDs of victims whose eviction has not been answered.
+        failed: Whether a victim is still there.
+    """
+
+    preemptor: PodReference
+    scheduler_name: str
+    node_name: str
+    started_at: float
+    last: PodInfo
+    is_at_last: bool = False
+    awaited: set[str] = field(default_factory=set)
+    failed: bool = False
+
+
+def is_preempting(machine: Machine, uid: str) -> bool:
+    """Whether a pod has to wait for its evictions (``IsPodRunningPreemption`` of v1.36).
+
+    Once the last victim is gone or terminating it need not, whether or not that was answered: the
+    event of its end must not find the gate closed.
+    """
+    under_way = machine.preemptions.get(uid)
+    if under_way is None:
+        return False
+    if not under_way.is_at_last:
+        return True
+    last = machine.cache.get_pod(under_way.last.uid)
+    return last is not None and not last.terminating
+
+
+def make_room(machine: Machine, info: PodInfo, preemption: Preemption, now: float) -> None:
+    """Begin what a PostFilter plugin decided; the preemptor is in flight still."""
+    chosen = preemption.chosen
+    if chosen is None:
+        machine.emit(PreemptionAttempted(info.reference))
+        return
+    victims = [victim for victim in chosen.victims if not victim.terminating]
+    num_victims = len(chosen.victims) if victims else 0
+    machine.emit(PreemptionAttempted(info.reference, chosen.node_name, num_victims))
+    if victims:
+        _start(machine, info, chosen, victims, now)
+
+
+def eviction_finished(machine: Machine, event: EvictionFinished, now: float) -> None:
+    """A victim is on its way out, or is not: go on, or give up."""
+    under_way = machine.preemptions.get(event.preemptor_uid)
+    if under_way is None or event.victim.uid not in under_way.awaited:
+        return
+    under_way.awaited.discard(event.victim.uid)
+    if event.error:
+        under_way.failed = True
+        text = f"not evicted for {under_way.preemptor.key}: {event.error}"
+        machine.problem(f"Pod {event.victim.key}", text)
+    elif event.was_deleted:
+        _tell_victim(machine, under_way, event.victim)
+    _go_on(machine, under_way, now)
+
+
+def preemption_problems(machine: Machine) -> Iterator[str]:
+    """What is inconsistent; nothing when all is well."""
+    for uid, under_way in machine.preemptions.items():
+        if not under_way.awaited:
+            yield f"preemption for {under_way.preemptor.key} waits for nothing"
+        if uid in machine.bindings and not under_way.is_at_last:
+            yield f"preemptor {under_way.preemptor.key} is being bound before its last victim goes"
+
+
+def _start(
+    machine: Machine, info: PodInfo, chosen: Candidate, victims: list[PodInfo], now: float
+) -> None:
+    under_way = PreemptionUnderWay(
+        info.reference, info.scheduler_name, chosen.node_name, now, victims[-1]
+    )
+    machine.preemptions[info.uid] = under_way
+    _clear_lesser_nominations(machine, info, chosen.node_name)
+    for victim in victims[:-1]:
+        _evict(machine, under_way, victim, now)
+    _go_on(machine, under_way, now)
+
+
+def _go_on(machine: Machine, under_way: PreemptionUnderWay, now: float) -> None:
+    if under_way.awaited:
+        return
+    if not under_way.is_at_last and not under_way.failed:
+        under_way.is_at_last = True
+        if machine.queue.get(under_way.preemptor.uid) is not None:
+            _evict(machine, under_way, under_way.last, now)
+    if not under_way.awaited:
+        _finish(machine, under_way, now)
+
+
+def _evict(machine: Machine, under_way: PreemptionUnderWay, victim: PodInfo, now: float) -> None:
+    known = machine.cache.get_pod(victim.uid)
+    if known is None or known.terminating:
+        return
+    if cancel_unbound(machine, victim.uid, now):
+        _tell_victim(machine, under_way, victim.reference)
+        return
+    under_way.awaited.add(victim.uid)
+    machine.emit(EvictPod(victim.reference, under_way.preemptor, under_way.scheduler_name))
+
+
+def _finish(machine: Machine, under_way: PreemptionUnderWay, now: float) -> None:
+    uid = under_way.preemptor.uid
+    del machine.preemptions[uid]
+    machine.emit(
+        PreemptionFinished(
+            under_way.preemptor, under_way.node_name, under_way.failed, now - under_way.started_at
+        )
+    )
+    queued = machine.queue.get(uid)
+    # The last victim's end may have come and found the gate closed; no other event follows.
+    was_missed = queued is not None and queued.is_gated
+    if under_way.failed or (was_missed and machine.cache.get_pod(under_way.last.uid) is None):
+        machine.queue.activate((uid,), now)
+
+
+def _clear_lesser_nominations(machine: Machine, info: PodInfo, node_name: str) -> None:
+    """Pods of lower priority may not fit there any more: they had better look elsewhere."""
+    for other in machine.queue.nominator.pods_on(node_name):
+        if other.priority < info.priority:
+            machine.queue.nominator.remove(other.uid)
+            machine.emit(ClearNomination(other.reference))
+
+
+def _tell_victim(machine: Machine, under_way: PreemptionUnderWay, victim: PodReference) -> None:
+    preemptor = under_way.preemptor
+    machine.emit(
+        EmitEvent(
+            pod=victim,
+            event_type="Normal",
+            reason="Preempted",
+            action="Preempting",
+            note=f"Preempted by pod {preemptor.uid} on node {under_way.node_name}",
+            scheduler_name=under_way.scheduler_name,
+            related=preemptor,
+        )
+    )

@@ -1,0 +1,139 @@
+"""Looking for nodes where taking pods away helps."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from scheduler.framework import Candidate, DryRun, Preemption, VictimReview
+from scheduler.framework.verdict import BoolArray, Int64Array
+from scheduler.plugins.default_preemption.ranking import cheapest, costs, costs_of
+from scheduler.plugins.default_preemption.victims import VictimsByNode, select_victims
+from scheduler.state.snapshot import Snapshot
+
+#: So few nodes are not worth a pass of their own.
+_LEAST_NODES_AT_ONCE = 64
+
+
+@dataclass(slots=True)
+class Search:
+    """What a search for candidates came to.
+
+    Attributes:
+        found: Candidates, in the order of the search.
+        num_found: How many there are.
+        reasons: Why other nodes that were looked at are none, with the number of nodes.
+        needless: Nodes where nobody would have had to go.
+    """
+
+    found: list[VictimsByNode] = field(default_factory=list)
+    num_found: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    needless: list[str] = field(default_factory=list)
+
+
+def find_candidates(dry_run: DryRun, snapshot: Snapshot, rows: Int64Array, wanted: int) -> Search:
+    """Look at `rows`, in that order, until there are enough candidates (``DryRunPreemption``).
+
+    It ends with the node that makes `wanted` candidates, at least one of which violates no
+    budget; of those that violate one no more than `wanted` are kept. kube-scheduler looks at
+    nodes side by side and may see a few more.
+    """
+    search = Search()
+    num_clean = start = 0
+    while start < len(rows):
+        # Where few nodes will do, more and more are looked at together.
+        missing = max(wanted - search.num_found, start, _LEAST_NODES_AT_ONCE)
+        chunk = rows[start : start + missing]
+        start += len(chunk)
+        found = select_victims(dry_run.on(snapshot, chunk), dry_run.pod.priority)
+        search.reasons += found.reasons
+        search.needless += found.needless
+        kept, num_clean = _enough(found, wanted, num_clean, search.num_found - num_clean)
+        found = VictimsByNode(
+            found.trial,
+            found.positions[kept],
+            found.victims,
+            found.num_violations,
+            found.reasons,
+            found.needless,
+        )
+        search.found.append(found)
+        search.num_found += len(found.positions)
+        if num_clean and search.num_found >= wanted:
+            break
+    return search
+
+
+def _enough(
+    found: VictimsByNode, wanted: int, num_clean: int, num_violating: int
+) -> tuple[BoolArray, int]:
+    """``bool[candidates]``, those that are kept, and how many without violation there are now."""
+    violates = found.num_violations[found.positions] > 0
+    clean = num_clean + np.cumsum(~violates)
+    violating = np.minimum(num_violating + np.cumsum(violates), wanted)
+    kept: BoolArray = ~violates | (num_violating + np.cumsum(violates) <= wanted)
+    ended = np.flatnonzero((clean > 0) & (clean + violating >= wanted))
+    if len(ended):
+        kept[ended[0] + 1 :] = False
+    return kept, num_clean + int(np.count_nonzero(kept & ~violates))
+
+
+def choose_candidate(search: Search, dry_run: DryRun) -> Preemption:
+    """Take the cheapest; chance decides between equals."""
+    cost = np.concatenate([costs(found) for found in search.found])
+    owners = np.repeat(np.arange(len(search.found)), [len(each.positions) for each in search.found])
+    positions = np.concatenate([found.positions for found in search.found])
+    tied = {}
+    for place in np.flatnonzero(cheapest(cost)).tolist():
+        candidate = search.found[int(owners[place])].candidate(int(positions[place]))
+        tied[candidate.node_name] = candidate
+    return _chosen(tied, dry_run, partial(_all_candidates, search))
+
+
+def choose_reviewed(candidates: Sequence[Candidate], dry_run: DryRun) -> Preemption:
+    """The same among those that extenders left."""
+    least = np.flatnonzero(cheapest(costs_of(candidates))).tolist()
+    tied = {candidates[place].node_name: candidates[place] for place in least}
+    by_name = {candidate.node_name: candidate for candidate in candidates}
+    return _chosen(tied, dry_run, lambda: by_name)
+
+
+class ReviewInvalid(ValueError):  # noqa: N818 - it names the finding
+    """Extenders want pods evicted from a node that are not there."""
+
+
+def reviewed_candidates(review: VictimReview, snapshot: Snapshot) -> list[Candidate]:
+    """The candidates that extenders left.
+
+    Raises:
+        ReviewInvalid: A victim is not on its node (any more).
+    """
+    candidates = []
+    for node_name, reviewed in sorted(review.by_node.items()):
+        victims = []
+        for uid in reviewed.uids:
+            pod = snapshot.get_pod(uid)
+            if pod is None or pod.node_name != node_name:
+                text = f"extenders claim to preempt pod (UID: {uid}) on node: {node_name}"
+                raise ReviewInvalid(f"{text}, but the pod is not found on that node")
+            victims.append(pod)
+        candidates.append(Candidate(node_name, tuple(victims), reviewed.num_violations))
+    return candidates
+
+
+def _chosen(tied: Mapping[str, Candidate], dry_run: DryRun, find_all: object) -> Preemption:
+    names = tuple(sorted(tied))
+    index = dry_run.choose(len(names)) if len(names) > 1 else 0
+    return Preemption(tied[names[index]], find_all, names)  # type: ignore[arg-type]
+
+
+def _all_candidates(search: Search) -> Mapping[str, Candidate]:
+    every = (
+        found.candidate(position) for found in search.found for position in found.positions.tolist()
+    )
+    return {candidate.node_name: candidate for candidate in every}

@@ -1,0 +1,28 @@
+"""Whether a pod may preempt others at all."""
+
+from __future__ import annotations
+
+from scheduler.api.status import Code
+from scheduler.framework import Diagnosis
+from scheduler.state.pod_info import PodInfo
+from scheduler.state.snapshot import Snapshot
+
+NEVER = "not eligible due to preemptionPolicy=Never."
+VICTIM_TERMINATING = "not eligible due to a terminating pod on the nominated node."
+
+
+def why_not_eligible(pod: PodInfo, snapshot: Snapshot, diagnosis: Diagnosis) -> str:
+    """Why the pod may not preempt; empty if it may (``PodEligibleToPreemptOthers`` of v1.36).
+
+    A pod that waits for victims on its nominated node does not take more, unless that node has
+    become impossible for it.
+    """
+    if pod.pod_class.preemption_policy == "Never":
+        return NEVER
+    row = snapshot.row_of(pod.nominated_node_name) if pod.nominated_node_name else None
+    if row is None or diagnosis.status(row).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+        return ""
+    for other in snapshot.pods_on(pod.nominated_node_name):
+        if other.is_leaving_for_preemption and other.priority < pod.priority:
+            return VICTIM_TERMINATING
+    return ""

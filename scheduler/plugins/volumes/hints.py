@@ -1,0 +1,58 @@
+"""Which changes may help a pod that VolumeBinding rejected."""
+
+from __future__ import annotations
+
+from scheduler.api.csi_migration import MIGRATED_PLUGINS
+from scheduler.api.events import QueueingHint
+from scheduler.api.volume import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+from scheduler.plugins.volumes.claims import uses_claim
+from scheduler.plugins.volumes.provisioning import volume_limit
+from scheduler.state.pod_info import PodInfo
+
+
+def after_class_changed(_pod: PodInfo, old: StorageClass | None, new: StorageClass) -> QueueingHint:
+    """A new class, or other topologies."""
+    return _queue_if(old is None or old.allowed_topologies != new.allowed_topologies)
+
+
+def after_claim_changed(
+    pod: PodInfo, _old: PersistentVolumeClaim | None, new: PersistentVolumeClaim
+) -> QueueingHint:
+    """A claim that the pod uses."""
+    return _queue_if(uses_claim(pod, new))
+
+
+def after_csi_node_changed(_pod: PodInfo, old: CSINode | None, new: CSINode) -> QueueingHint:
+    """A new CSINode, or other migrated plugins."""
+    if old is None:
+        return QueueingHint.QUEUE
+    before = old.metadata.annotations.get(MIGRATED_PLUGINS, "")
+    return _queue_if(before != new.metadata.annotations.get(MIGRATED_PLUGINS, ""))
+
+
+def after_csi_driver_updated(pod: PodInfo, old: CSIDriver, new: CSIDriver) -> QueueingHint:
+    """A driver of one of the pod's inline volumes that is not asked about capacity any more."""
+    is_used = any(
+        volume.csi is not None and volume.csi.driver == new.metadata.name for volume in pod.volumes
+    )
+    return _queue_if(is_used and bool(old.spec.storage_capacity) > bool(new.spec.storage_capacity))
+
+
+def after_capacity_changed(
+    _pod: PodInfo, old: CSIStorageCapacity | None, new: CSIStorageCapacity
+) -> QueueingHint:
+    """New capacity, or room for larger volumes."""
+    if old is None:
+        return QueueingHint.QUEUE
+    before, after = volume_limit(old), volume_limit(new)
+    return _queue_if(after is not None and (before is None or after > before))
+
+
+def _queue_if(helps: bool) -> QueueingHint:
+    return QueueingHint.QUEUE if helps else QueueingHint.SKIP

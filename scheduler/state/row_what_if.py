@@ -1,0 +1,322 @@
+"""Many nodes at once, each as it would be if pods came to it or left it and no other node changed.
+
+This is what a dry run of preemption asks: not one cluster in which pods vanish from many nodes,
+but as many clusters as there are nodes, each different in one of them. Amounts of a node are
+columns and change in place; what a node sees of others is what the snapshot shows, corrected by
+what changed on the node itself (`RowChanges`).
+
+Host ports are the one exception to plain sums. ``HostPortInfo`` of v1.36 is a set, so a dry run
+that takes one of two pods with the same port off a node finds the port free, and putting one back
+makes it taken. A decision equal to kube-scheduler's needs the same; the live columns count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from functools import cached_property, partial
+
+import numpy as np
+
+from scheduler.api.selectors import Selector
+from scheduler.state.affinity_terms import AffinityTerm, TermKind
+from scheduler.state.arrays import BoolArray, Int64Array
+from scheduler.state.node_view import NodeView
+from scheduler.state.pod_class import ANY_IP, HostPort, PodClass
+from scheduler.state.pod_info import PodInfo
+from scheduler.state.ranked_pods import RankedRows
+from scheduler.state.snapshot import Snapshot
+
+PodValue = Callable[[PodClass, bool], int]
+"""A number for a pod of this class that is (or is not) being deleted."""
+
+
+class RowWhatIf:
+    """Some rows with pods taken off, each for itself.
+
+    Args:
+        snapshot: The cluster as it is.
+        rows: Of nodes.
+        ports: The host ports the pod in question wants; only these are kept apart.
+
+    Attributes:
+        used: ``int64[rows, resources + 3]``, what is taken of each; columns as in
+            `RankedPods.requests`.
+        ports: Host ports in use, as far as they matter.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, rows: Int64Array, ports: Iterable[HostPort] = ()
+    ) -> None:
+        self.snapshot = snapshot
+        self.rows = rows
+        self.used = _usage(snapshot, rows)
+        self.ports = RowPorts(snapshot, rows, ports)
+        self._tables: dict[Hashable, Int64Array] = {}
+        self._removed: BoolArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def ranked(self) -> RankedRows:
+        """The pods on the rows."""
+        return self.snapshot.ranked_pods(self.rows)
+
+    @cached_property
+    def _requests(self) -> Int64Array:
+        return self.snapshot.requests_by_sort()
+
+    @property
+    def removed(self) -> BoolArray:
+        """``bool[rows, slots]``: who is taken off now."""
+        if self._removed is None:
+            self._removed = np.zeros(self.ranked.sorts.shape, dtype=np.bool_)
+        return self._removed
+
+    def remove(self, pods: BoolArray) -> None:
+        """Take off all pods of ``bool[rows, slots]``, none of which is off already."""
+        removed = self.removed
+        removed |= pods
+        wanted = np.where(pods, self.ranked.sorts, -1)
+        for slot in np.flatnonzero(pods.any(axis=0)).tolist():
+            self.used -= self._requests[wanted[:, slot]]
+        for number, table in enumerate(self._port_table):
+            self.ports.taken[number] &= ~(pods & table[self.ranked.sorts]).any(axis=1)
+
+    def put_back(self, positions: Int64Array, slots: Int64Array) -> None:
+        """Put one pod back on each of these rows."""
+        self.removed[positions, slots] = False
+        sorts = self.ranked.sorts[positions, slots]
+        self.used[positions] += self._requests[sorts]
+        for number, table in enumerate(self._port_table):
+            self.ports.taken[number][positions] |= table[sorts]
+
+    def take_off_again(self, positions: Int64Array, slots: Int64Array) -> None:
+        """Undo `put_back`; a host port is free from then on, whoever else has it."""
+        self.removed[positions, slots] = True
+        sorts = self.ranked.sorts[positions, slots]
+        self.used[positions] -= self._requests[sorts]
+        for number, table in enumerate(self._port_table):
+            self.ports.taken[number][positions] &= ~table[sorts]
+
+    def view(
+        self, positions: Int64Array, added: Sequence[Sequence[PodInfo]] | None = None
+    ) -> RowLocalView:
+        """Some of the rows, with pods added to each if given, as plugins are shown them."""
+        return RowLocalView(self, positions, added)
+
+    def alone(self, position: int, added: Sequence[PodInfo] = ()) -> Snapshot:
+        """The whole cluster as it would be for one of the rows; slow."""
+        row = int(self.rows[position])
+        off = []
+        if self._removed is not None:
+            pods = self.ranked.pods[position]
+            off = [pods[slot] for slot in np.flatnonzero(self._removed[position]).tolist()]
+        return self.snapshot.with_changes(off, added, row)
+
+    def pods_left(self, position: int) -> list[PodInfo]:
+        """The pods on a row that are not taken off."""
+        pods = self.ranked.pods[position]
+        if self._removed is None:
+            return list(pods)
+        removed = self._removed[position].tolist()
+        return [pod for pod, is_off in zip(pods, removed, strict=False) if not is_off]
+
+    def removed_values(
+        self, positions: Int64Array, question: Hashable, ask: PodValue
+    ) -> Int64Array:
+        """``int64[positions]``: the sum over the pods that are off; `question` names `ask`."""
+        if self._removed is None:
+            return np.zeros(len(positions), dtype=np.int64)
+        table = self._tables.get(question)
+        if table is None:
+            table = self._tables[question] = self._tabulate(ask)
+        sums: Int64Array = (table[self.ranked.sorts[positions]] * self._removed[positions]).sum(
+            axis=1
+        )
+        return sums
+
+    def _tabulate(self, ask: PodValue) -> Int64Array:
+        """``int64[sorts + 1]``: the answer for each sort on these rows."""
+        values = self.snapshot.pod_sorts
+        table = np.zeros(len(values) + 1, dtype=np.int64)
+        for code in np.flatnonzero(np.bincount(self.ranked.sorts.ravel() + 1)[1:]).tolist():
+            sort = values[code]
+            if sort is not None:
+                table[code] = ask(*sort)
+        return table
+
+    @cached_property
+    def _port_table(self) -> list[BoolArray]:
+        """Per port kept apart ``bool[sorts + 1]``: who has it."""
+        return [self._tabulate(partial(_has_port, port)) != 0 for port in self.ports.ports]
+
+
+class RowPorts:
+    """Host ports in use that collide with those wanted, as a set per row.
+
+    Attributes:
+        ports: The ports.
+        taken: Per port ``bool[rows]``.
+    """
+
+    def __init__(self, snapshot: Snapshot, rows: Int64Array, wanted: Iterable[HostPort]) -> None:
+        found = snapshot.colliding_ports(wanted)
+        self.ports: list[HostPort] = list(found)
+        self.taken: list[BoolArray] = [counts[rows] > 0 for counts in found.values()]
+
+
+class RowLocalView(NodeView):
+    """Some rows of a `RowWhatIf`; what is asked of a node is answered by its own what-if.
+
+    `snapshot` is the cluster without any change; what depends on other nodes is corrected by
+    `changes`.
+    """
+
+    __slots__ = ("_used", "added", "positions", "what_if")
+
+    def __init__(
+        self,
+        what_if: RowWhatIf,
+        positions: Int64Array,
+        added: Sequence[Sequence[PodInfo]] | None = None,
+    ) -> None:
+        super().__init__(what_if.snapshot, what_if.rows[positions])
+        self.what_if = what_if
+        self.positions = positions
+        self.added = added
+        used = what_if.used[positions]
+        if added is not None:
+            _add_usage(used, added, what_if.snapshot)
+        self._used = used
+        self.changes = RowChanges(self)
+
+    @property
+    def requested(self) -> Int64Array:
+        """``int64[nodes, resources]``: what the pods left on each node request."""
+        return self._used[:, :-3]
+
+    @property
+    def nonzero_requested(self) -> Int64Array:
+        """``int64[nodes, 2]``: the same with defaults."""
+        return self._used[:, -3:-1]
+
+    @property
+    def num_pods(self) -> Int64Array:
+        """``int64[nodes]``."""
+        return self._used[:, -1]
+
+    def ports_in_conflict(self, ports: Iterable[HostPort]) -> BoolArray:
+        """``bool[nodes]``: where one of these host ports collides with one in use."""
+        wanted = list(ports)
+        conflicts: BoolArray = np.zeros(len(self), dtype=np.bool_)
+        for port, taken in zip(self.what_if.ports.ports, self.what_if.ports.taken, strict=True):
+            if any(collide(port, other) for other in wanted):
+                conflicts |= taken[self.positions]
+        for place, pods in enumerate(self.added or ()):
+            conflicts[place] |= any(
+                collide(port, other)
+                for pod in pods
+                for port in pod.pod_class.host_ports
+                for other in wanted
+            )
+        return conflicts
+
+
+class RowChanges:
+    """How much more or less of something each node of a row-local view has than in the snapshot.
+
+    All answers are ``int64[nodes]``: pods added less pods taken off, on the node itself.
+    """
+
+    __slots__ = ("_view",)
+
+    def __init__(self, view: RowLocalView) -> None:
+        self._view = view
+
+    def sum(self, question: Hashable, ask: PodValue) -> Int64Array:
+        """The sum of a number per pod.
+
+        Args:
+            question: Names `ask`: for equal questions it has to give equal answers.
+            ask: The number, from a pod's class and whether it is being deleted.
+        """
+        view = self._view
+        change = -view.what_if.removed_values(view.positions, question, ask)
+        for place, pods in enumerate(view.added or ()):
+            for pod in pods:
+                change[place] += ask(pod.pod_class, pod.terminating)
+        return change
+
+    def count_matching(
+        self, selector: Selector, namespaces: frozenset[str] | None, *, skip_terminating: bool
+    ) -> Int64Array:
+        """The pods of `namespaces` (None: all) that `selector` matches."""
+
+        def is_meant(pod_class: PodClass, terminating: bool) -> int:
+            return (
+                (namespaces is None or pod_class.namespace in namespaces)
+                and not (skip_terminating and terminating)
+                and selector.matches(pod_class.labels)
+            )
+
+        return self.sum(("matching", selector, namespaces, skip_terminating), is_meant)
+
+    def count_carrying(self, which: TermKind, term: AffinityTerm) -> Int64Array:
+        """How often pods carry an (anti)affinity term."""
+        return self.sum(
+            ("carrying", which, term), lambda pod_class, _: pod_class.terms[which].count(term)
+        )
+
+    def pods(self, place: int) -> Collection[PodInfo]:
+        """The pods on one node of the view, with those that came and without those that left."""
+        view = self._view
+        left = view.what_if.pods_left(int(view.positions[place]))
+        return left if view.added is None else [*left, *view.added[place]]
+
+    def terms_added(self, which: TermKind) -> set[AffinityTerm]:
+        """The (anti)affinity terms of pods that came."""
+        return {
+            term
+            for pods in self._view.added or ()
+            for pod in pods
+            for term in pod.pod_class.terms[which]
+        }
+
+
+def _has_port(port: HostPort, pod_class: PodClass, _terminating: bool) -> int:
+    return port in pod_class.host_ports
+
+
+def collide(one: HostPort, other: HostPort) -> bool:
+    """Whether two host ports cannot be on one node (``HostPortInfo.CheckConflict``)."""
+    return one[1:] == other[1:] and (one[0] == other[0] or ANY_IP in (one[0], other[0]))
+
+
+def _usage(snapshot: Snapshot, rows: Int64Array) -> Int64Array:
+    """``int64[rows, resources + 3]``, columns as in `RankedPods.requests`."""
+    snapshot.requests_by_sort()
+    parts = (
+        snapshot.requested[rows],
+        snapshot.nonzero_requested[rows],
+        snapshot.num_pods[rows][:, None],
+    )
+    return np.concatenate(parts, axis=1)
+
+
+def _add_usage(used: Int64Array, added: Sequence[Sequence[PodInfo]], snapshot: Snapshot) -> None:
+    """Add to ``used[nodes]`` what the pods added to each node take."""
+    codes: dict[PodClass, int] = {}
+    places, classes = [], []
+    for place, pods in enumerate(added):
+        for pod in pods:
+            places.append(place)
+            classes.append(codes.setdefault(pod.pod_class, len(codes)))
+    table = np.zeros((len(codes), used.shape[1]), dtype=np.int64)
+    for pod_class, code in codes.items():
+        for column, amount in snapshot.resources.request_items(pod_class):
+            if column < used.shape[1] - 3:  # nobody asks for a resource that is new since
+                table[code, column] = amount
+        table[code, -3:] = (pod_class.nonzero_cpu_milli, pod_class.nonzero_memory_bytes, 1)
+    if places:
+        np.add.at(used, places, table[classes])

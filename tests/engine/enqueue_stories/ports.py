@@ -1,0 +1,93 @@
+"""NodePorts."""
+
+from __future__ import annotations
+
+from scheduler.api.pod import ContainerPort
+from tests.engine.enqueue_stories.story import (
+    NOBODY,
+    Delete,
+    EnqueueStory,
+    Put,
+    node,
+    only,
+    placed,
+    pod,
+)
+
+PORTS = ("NodePorts",)
+
+
+def port(number: int, protocol: str = "TCP", ip: str = "") -> ContainerPort:
+    """A port of the node."""
+    return ContainerPort(container_port=number, host_port=number, host_ip=ip, protocol=protocol)
+
+
+PORT_STORIES = (
+    EnqueueStory(
+        "the pod with the same port goes",
+        PORTS,
+        objects=[
+            node(),
+            placed("r", "n", host_ports=[8080]),
+            placed("s", "n", host_ports=[8081]),
+        ],
+        pending=[pod("p", host_ports=[8080]), pod("q", host_ports=[8081])],
+        trigger=[Delete(placed("r", "n", host_ports=[8080]))],
+        requeued=only("p"),
+    ),
+    EnqueueStory(
+        "a node joins, with all its ports free",
+        PORTS,
+        objects=[node(), placed("r", "n", host_ports=[8080])],
+        pending=[pod("p", host_ports=[8080])],
+        trigger=[Put(node("m"))],
+        requeued=only("p"),
+    ),
+    EnqueueStory(
+        "a pod without ports goes",
+        PORTS,
+        objects=[node(), placed("r", "n", host_ports=[8080]), placed("s", "n")],
+        pending=[pod("p", host_ports=[8080])],
+        trigger=[Delete(placed("s", "n"))],
+        requeued=NOBODY,
+    ),
+    EnqueueStory(
+        "the same number of another protocol becomes free",
+        PORTS,
+        objects=[
+            node(),
+            placed("r", "n", host_ports=[port(53)]),
+            placed("s", "n", host_ports=[port(53, "UDP")]),
+        ],
+        pending=[pod("p", host_ports=[port(53)])],
+        trigger=[Delete(placed("s", "n", host_ports=[port(53, "UDP")]))],
+        requeued=NOBODY,
+    ),
+    EnqueueStory(
+        "the port on one address becomes free for the pod that wants it on all",
+        PORTS,
+        objects=[node(), placed("r", "n", host_ports=[port(80, ip="127.0.0.1")])],
+        pending=[
+            pod("p", host_ports=[port(80)]),
+            pod("q", host_ports=[port(80, ip="127.0.0.1")]),
+        ],
+        trigger=[Delete(placed("r", "n", host_ports=[port(80, ip="127.0.0.1")]))],
+        requeued=only("p", "q"),
+    ),
+    EnqueueStory(
+        "a pod without a node that wants the same port goes",
+        PORTS,
+        objects=[node(), placed("r", "n", host_ports=[8080])],
+        pending=[pod("p", host_ports=[8080]), pod("q", host_ports=[8080])],
+        trigger=[Delete(pod("q", host_ports=[8080]))],
+        requeued=NOBODY,
+    ),
+    EnqueueStory(
+        "the node with the taken port changes",
+        PORTS,
+        objects=[node(), placed("r", "n", host_ports=[8080])],
+        pending=[pod("p", host_ports=[8080])],
+        trigger=[Put(node(cpu="8", labels={"key": "value"}))],
+        requeued=NOBODY,
+    ),
+)

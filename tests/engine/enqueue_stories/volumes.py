@@ -1,0 +1,347 @@
+"""VolumeBinding, VolumeZone, VolumeRestrictions and NodeVolumeLimits."""
+
+from __future__ import annotations
+
+from scheduler.api.pod import Pod
+from tests.engine.enqueue_stories.story import (
+    NOBODY,
+    Delete,
+    EnqueueStory,
+    Put,
+    node,
+    only,
+    placed,
+    pod,
+)
+from tests.support.builders import ZONE
+from tests.support.volume_builders import (
+    DRIVER,
+    claim_volume,
+    make_attachment,
+    make_capacity,
+    make_claim,
+    make_class,
+    make_csi_node,
+    make_driver,
+    make_volume,
+)
+
+BINDING = ("VolumeBinding",)
+ZONES = ("VolumeZone",)
+RESTRICTIONS = ("VolumeRestrictions",)
+LIMITS = ("NodeVolumeLimits",)
+IMMEDIATE = make_class("now", mode="Immediate")
+IN_A, IN_B = {ZONE: "a"}, {ZONE: "b"}
+ONCE = ["ReadWriteOncePod"]
+
+
+def using(name: str, claim: str) -> Pod:
+    """A pod without a node that uses a claim."""
+    return pod(name, volumes=(claim_volume(claim),))
+
+
+def used(name: str, claim: str) -> Pod:
+    """A pod on node n that uses a claim."""
+    return placed(name, "n", volumes=(claim_volume(claim),))
+
+
+BINDING_STORIES = (
+    EnqueueStory(
+        "a node joins within reach of the volume",
+        BINDING,
+        objects=[
+            node(labels=IN_B),
+            make_claim("c", volume="v"),
+            make_volume("v", given_to="c", where=(ZONE, ["a"])),
+        ],
+        pending=[using("p", "c")],
+        trigger=[Put(node("m", IN_A))],
+        requeued=only("p"),
+    ),
+    EnqueueStory(
+        "a node's labels bring the volume within reach",
+        BINDING,
+        objects=[
+            node(labels=IN_B),
+            make_claim("c", volume="v"),
+            make_volume("v", given_to="c", where=(ZONE, ["a"])),
+        ],
+        pending=[using("p", "c")],
+        trigger=[Put(node(labels=IN_A))],
+        requeued=only("p"),
+    ),
+    EnqueueStory(
+        "a node gets more room, which brings no volume within reach",
+        BINDING,
+        objects=[
+            node(labels=IN_B),
+            make_claim("c", volume="v"),
+            make_volume("v", given_to="c", where=(ZONE, ["a"])),
+        ],
+        pending=[using("p", "c")],
+        trigger=[Put(node(cpu="8", labels=IN_B))],
+        requeued=NOBODY,
+    ),
+    EnqueueStory(
+        "the volume of a bound claim comes",
+        BINDING,
+        objects=[node(), make_claim("c", volume="v")],
+        pending=[using("p", "c")],
+        trigger=[Put(make_volume("v", given_to="c"))],
+        requeued=only("p"),
+    ),
+    EnqueueStory(
+        "the volume's reach changes",
+        BINDING,
+        objects=[
+            node(labels=IN_B),
+            make_claim("c", volume="v"),
+            make_volume("v", given_to="c", where=(ZONE, ["a"])),
+        ],
+        pending=[using("p", "c")],
+        trigger=[Put(make_volume("v", given_to="c", where=(ZONE, ["b"])))],
+        requeued=only("p"),
+    ),
+    EnqueueStory(
+        "the claim of one pod comes",
+        BINDING,
+        objects=[node(), make_volume("v", given_to="c")],
+        pending=[using("p", "c"), using("q", "d")],
+        trigger=[Put(make_claim("c", volume="v"))],
+        requeued=only("p"),
+    ),
+    EnqueueStory(
+        "the claim of one pod is bound",
+        BINDING,
+        objects=[node(), IMMEDIATE, make_claim("c", "now"), make_claim("d", "now")],
+        pending=[using("p", "c"), using("q", "d")],
+        trigger=[Put(make_claim("c", "now", volume="v"))],
+        requeued=only("p"),
+    ),
+    EnqueueStory(
+        "the claim's class comes",
+        BINDING,
+        objects=[node(), make_claim("c", "waits")],
+        pending=[using("p", "c")],
+        trigger=[Put(make_class("waits"))],
+        requeued=only("p"),
+    ),
+    EnqueueStory(
+        "the class allows other topologies",
+        BINDING,
+        objects=[
+            node(labels=IN_A),
+            make_claim("c", "waits"),
+            make_class("waits", topology=(ZONE, ["b"])),
+        ],
+        pending=[using("p", "c")],
+        trigger=[Put(make_class("waits", topology=(ZONE, ["a"])))],
+        requeued=only("p"),
+    ),
+    EnqueueStory(
+        "the class changes and allows the same topologies",
+        BINDING,
+        objects=[
+            node(labels=IN_A),
+            make_claim("c", "waits"),
+            make_class("waits", topology=(ZONE, ["b"])),
+        ],
+        pending=[using("p", "c")],
+        trigger=[Put(make_class("waits", topology=(ZONE, ["b"]), mode="Immediate"))],
+        requeued=NOBODY,
+    ),
+    EnqueueStory(
+        "a CSINode comes",
+        BINDING,
+        objects=[node(), IMMEDIATE, make_claim("c", "now")],
+        pending=[using("p", "c")],
+        trigger=[Put(make_csi_node("n"))],
+        requeued=only("p"),
+    ),
+    EnqueueStory(
+        "other plugins of a CSINode are migrated",
+        BINDING,
+        objects=[node(), IMMEDIATE, make_claim("c", "now"), make_csi_node("n", version="1")],
+        pending=[using("p", "c")],
+        trigger=[Put(make_csi_node("n", migrated=["kubernetes.io/aws-ebs"], version="2"))],
+        requeued=only("p"),
+    ),
+    EnqueueStory(
+        "a CSINode changes in other ways",
+        BINDING,
+        objects=[node(), IMMEDIATE, make_claim("c", "now"), make_csi_node("n", version="1")],
+        pending=[using("p", "c")],
+        trigger=[Put(make_csi_node("n", csi_example_com=3, version="2"))],
+        requeued=NOBODY,
+    ),
+    EnqueueStory(
+        "capacity is published",
+        BINDING,
+        objects=[node(), IMMEDIATE, make_claim("c", "now")],
+        pending=[using("p", "c")],
+        trigger=[Put(make_capacity("k", "10Gi", None, class_name="now"))],
+        requeued=only("p"),
+    ),
+    EnqueueStory(
+        "there is more capacity",
+        BINDING,
+        objects=[
+            node(),
+            IMMEDIATE,
+            make_claim("c", "now"),
+            make_capacity("k", "10Gi", None, class_name="now"),
+        ],
+        pending=[using("p", "c")],
+        trigger=[Put(make_capacity("k", "20Gi", None, class_name="now"))],
+        requeued=only("p"),
+    ),
+    EnqueueStory(
+        "there is less capacity",
+        BINDING,
+        objects=[
+            node(),
+            IMMEDIATE,
+            make_claim("c", "now"),
+            make_capacity("k", "10Gi", None, class_name="now"),
+        ],
+        pending=[using("p", "c")],
+        trigger=[Put(make_capacity("k", "5Gi", None, class_name="now"))],
+        requeued=NOBODY,
+    ),
+    EnqueueStory(
+        "a driver that no inline volume uses publishes no capacity any more",
+        BINDING,
+        objects=[node(), IMMEDIATE, make_claim("c", "now"), make_driver(DRIVER)],
+        pending=[using("p", "c")],
+        trigger=[Put(make_driver(DRIVER, capacity=False))],
+        requeued=NOBODY,
+    ),
+)
+
+ZONE_STORIES = (
+    EnqueueStory(
+        "the volume comes, in the node's zone",
+        ZONES,
+        objects=[node(labels=IN_A), make_claim("c", volume="v")],
+        pending=[using("p", "c")],
+        trigger=[Put(make_volume("v", given_to="c", labels=IN_A))],
+        requeued=only("p"),
+    ),
+    EnqueueStory(
+        "the volume moves to the node's zone",
+        ZONES,
+        objects=[
+            node(labels=IN_A),
+            make_claim("c", volume="v"),
+            make_volume("v", given_to="c", labels=IN_B),
+        ],
+        pending=[using("p", "c")],
+        trigger=[Put(make_volume("v", given_to="c", labels=IN_A))],
+        requeued=only("p"),
+    ),
+    EnqueueStory(
+        "the volume changes and stays in its zone",
+        ZONES,
+        objects=[
+            node(labels=IN_A),
+            make_claim("c", volume="v"),
+            make_volume("v", given_to="c", labels=IN_B),
+        ],
+        pending=[using("p", "c")],
+        trigger=[Put(make_volume("v", given_to="c", labels=IN_B | {"unrelated": "x"}))],
+        requeued=NOBODY,
+    ),
+    EnqueueStory(
+        "the claim of one pod comes",
+        ZONES,
+        objects=[node(labels=IN_A), make_volume("v", given_to="c", labels=IN_A)],
+        pending=[using("p", "c"), using("q", "d")],
+        trigger=[Put(make_claim("c", volume="v"))],
+        requeued=only("p"),
+    ),
+    EnqueueStory(
+        "a node of the volume's zone joins",
+        ZONES,
+        objects=[
+            node(labels=IN_A),
+            make_claim("c", volume="v"),
+            make_volume("v", given_to="c", labels=IN_B),
+        ],
+        pending=[using("p", "c")],
+        trigger=[Put(node("m", IN_B))],
+        requeued=only("p"),
+    ),
+    EnqueueStory(
+        "a storage class comes",
+        ZONES,
+        objects=[node(labels=IN_A), make_claim("c", volume="v")],
+        pending=[using("p", "c")],
+        trigger=[Put(make_class("new"))],
+        requeued=only("p"),
+    ),
+)
+
+RESTRICTION_STORIES = (
+    EnqueueStory(
+        "the claim of one pod comes",
+        RESTRICTIONS,
+        objects=[node()],
+        pending=[using("p", "c"), using("q", "d")],
+        trigger=[Put(make_claim("c", volume="v", modes=ONCE))],
+        requeued=only("p"),
+    ),
+    EnqueueStory(
+        "the only pod that may use the claim goes",
+        RESTRICTIONS,
+        objects=[node(), make_claim("c", volume="v", modes=ONCE), used("r", "c")],
+        pending=[using("p", "c"), using("q", "d")],
+        trigger=[Delete(used("r", "c"))],
+        requeued=only("p"),
+    ),
+)
+
+LIMIT_STORIES = (
+    EnqueueStory(
+        "a pod with a volume of its own goes",
+        LIMITS,
+        objects=[
+            node(),
+            make_csi_node("n", csi_example_com=1),
+            make_volume("v", given_to="c"),
+            make_volume("w", given_to="d"),
+            make_claim("c", volume="v"),
+            make_claim("d", volume="w"),
+            used("r", "c"),
+        ],
+        pending=[using("p", "d")],
+        trigger=[Delete(used("r", "c"))],
+        requeued=only("p"),
+    ),
+    EnqueueStory(
+        "a CSINode comes",
+        LIMITS,
+        objects=[
+            node(),
+            make_csi_node("n", csi_example_com=0),
+            make_volume("v", given_to="c"),
+            make_claim("c", volume="v"),
+        ],
+        pending=[using("p", "c")],
+        trigger=[Put(make_csi_node("m"))],
+        requeued=only("p"),
+    ),
+    EnqueueStory(
+        "an attachment goes",
+        LIMITS,
+        objects=[
+            node(),
+            make_csi_node("n", csi_example_com=0),
+            make_volume("v", given_to="c"),
+            make_claim("c", volume="v"),
+            make_attachment("a", "n", "v"),
+        ],
+        pending=[using("p", "c")],
+        trigger=[Delete(make_attachment("a", "n", "v"))],
+        requeued=only("p"),
+    ),
+)

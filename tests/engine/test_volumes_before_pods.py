@@ -1,0 +1,296 @@
+"""A pod is bound once its claims are: what is written, what is waited for, and what goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from msgspec.structs import replace
+
+from scheduler.api.events import (
+    Event,
+    NodeGone,
+    NodeSeen,
+    PendingPodGone,
+    PendingPodSeen,
+    StorageGone,
+    StorageSeen,
+    VolumesWritten,
+)
+from scheduler.api.instructions import (
+    BindPod,
+    BindVolumes,
+    EmitEvent,
+    Instruction,
+    SelectNode,
+    StopPreBind,
+)
+from scheduler.api.volume import PersistentVolume, StorageObject
+from scheduler.engine import Engine, Journal, replay
+from tests.support.builders import HOSTNAME, make_node, make_pod
+from tests.support.engines import DEFAULT_PROFILE, default_engine, of_type
+from tests.support.volume_builders import claim_volume, make_claim, make_class, make_volume
+
+PROFILE = {
+    **DEFAULT_PROFILE,
+    "pluginConfig": [{"name": "VolumeBinding", "args": {"bindTimeoutSeconds": 30}}],
+}
+FAILED = 'running PreBind plugin "VolumeBinding": binding volumes: '
+
+
+class Story:
+    """An engine with two nodes, and everything it was told, which is replayed at the end."""
+
+    def __init__(self, *objects: StorageObject) -> None:
+        self.journal = Journal()
+        self.engine = default_engine(profile=PROFILE, journal=self.journal)
+        self.now = 0.0
+        self.tell(NodeSeen(make_node("n0")), NodeSeen(make_node("n1")))
+        self.show(make_class(), *objects)
+
+    def tell(self, *events: Event) -> list[Instruction]:
+        """Something happens."""
+        answer = self.engine.handle(events, self.now)
+        self.engine.validate()
+        return answer
+
+    def show(self, *objects: StorageObject) -> list[Instruction]:
+        """The watches show objects of storage."""
+        return self.tell(*(StorageSeen(obj) for obj in objects))
+
+    def schedule(self, name: str, *claims: str) -> list[Instruction]:
+        """A pod with these claims is created and tried."""
+        volumes = tuple(claim_volume(claim) for claim in claims)
+        self.tell(PendingPodSeen(make_pod(name, volumes=volumes)))
+        return self.try_again(0.0)
+
+    def try_again(self, after_s: float) -> list[Instruction]:
+        """Time passes, and whoever is ready is tried."""
+        self.now += after_s
+        answer = self.engine.schedule(self.now, 10)
+        self.engine.validate()
+        return answer
+
+    def write(self, name: str = "p", error: str = "", **versions: str) -> list[Instruction]:
+        """The shell has written claims and volumes; keywords are versions by name."""
+        volumes = {key: each for key, each in versions.items() if key.startswith("d")}
+        claims = {f"default/{key}": each for key, each in versions.items() if key not in volumes}
+        return self.tell(VolumesWritten(f"uid-{name}", volumes, claims, error))
+
+    @property
+    def assumed(self) -> dict[str, str]:
+        """What is assumed about storage, and for which pod."""
+        assumed: dict[str, str] = self.engine.dump()["storage_assumed"]
+        return assumed
+
+    def replays(self) -> bool:
+        """Told the same again, an engine answers the same."""
+
+        def anew(choose: object) -> Engine:
+            assert callable(choose)
+            return default_engine(choose, profile=PROFILE)
+
+        replay(self.journal, anew)
+        return True
+
+
+def failures(instructions: Sequence[Instruction]) -> list[str]:
+    """What owners of pods are told has gone wrong."""
+    events = of_type(EmitEvent, instructions)
+    return [event.note for event in events if event.reason == "FailedScheduling"]
+
+
+def waiting(selected: str = "n0") -> Story:
+    """A pod whose claim was sent to a node and not bound yet."""
+    story = Story(make_claim("claim", version="1"))
+    (writes,) = of_type(BindVolumes, story.schedule("p", "claim"))
+    assert writes.node_name == "n0"
+    assert writes.claims == (SelectNode("default", "claim", "uid-claim", "1"),)
+    assert story.assumed == {"claim default/claim": "default/p"}
+    story.write(claim="2")
+    story.show(make_claim("claim", selected_node=selected, version="2"))
+    return story
+
+
+MADE = make_volume("d-made", given_to="claim", where=(HOSTNAME, ["n0"]), version="3")
+BOUND = make_claim("claim", volume="d-made", selected_node="n0", version="4")
+
+
+def test_a_pod_is_bound_once_its_new_volume_is() -> None:
+    story = waiting()
+    assert story.assumed == {}
+    assert of_type(BindPod, story.show(MADE)) == []
+    not_done = make_claim("claim", volume="d-made", selected_node="n0", version="3", is_bound=False)
+    assert of_type(BindPod, story.show(not_done)) == []
+    (bind,) = of_type(BindPod, story.show(BOUND))
+    assert (bind.pod.name, bind.node_name) == ("p", "n0")
+    assert story.replays()
+
+
+def test_a_volume_that_is_shown_after_its_claim_is_waited_for() -> None:
+    story = waiting()
+    assert of_type(BindPod, story.show(BOUND)) == []
+    assert len(of_type(BindPod, story.show(MADE))) == 1
+
+
+def test_what_the_watch_showed_before_the_write_says_nothing() -> None:
+    """The claim's old version has no node; only a later one may say that provisioning failed."""
+    story = Story(make_claim("claim", version="1"))
+    story.schedule("p", "claim")
+    assert failures(story.write(claim="7")) == []
+    stale = make_claim("claim", version="3")
+    assert failures(story.show(stale)) == []
+    failed = make_claim("claim", version="8")
+    assert len(failures(story.show(failed))) == 1
+
+
+def test_free_volumes_are_given_to_claims_and_not_to_two_of_them() -> None:
+    story = Story(
+        make_volume("disk", version="1", where=(HOSTNAME, ["n1"])),
+        make_class(provisioner="kubernetes.io/no-provisioner"),
+        make_claim("one"),
+        make_claim("two"),
+    )
+    (writes,) = of_type(BindVolumes, story.schedule("p", "one"))
+    (give,) = writes.volumes
+    assert (give.name, give.claim_ref.name, give.is_marked) == ("disk", "one", True)
+    assert writes.node_name == "n1"
+    refused = failures(story.schedule("q", "two"))
+    assert "2 node(s) didn't find available persistent volumes to bind" in refused[0]
+    story.write(disk="2")
+    given = make_volume("disk", version="2", given_to="one", where=(HOSTNAME, ["n1"]))
+    assert of_type(BindPod, story.show(given)) == []
+    (bind,) = of_type(BindPod, story.show(make_claim("one", volume="disk", version="3")))
+    assert bind.node_name == "n1"
+    assert story.replays()
+
+
+def _given(version: str, given_to: str = "") -> PersistentVolume:
+    return make_volume("disk", version=version, where=(HOSTNAME, ["n0"]), given_to=given_to)
+
+
+@pytest.mark.parametrize(
+    ("happens", "says"),
+    [
+        (
+            StorageSeen(make_claim("claim", version="5")),
+            'selectedNode annotation reset for PVC "claim"',
+        ),
+        (
+            StorageSeen(make_claim("claim", selected_node="n1", version="5")),
+            'provisioning failed for PVC "claim"',
+        ),
+        (
+            StorageGone("PersistentVolumeClaim", "default", "claim"),
+            (
+                "failed to check provisioning pvc: could not find v1.PersistentVolumeClaim "
+                '"default/claim"'
+            ),
+        ),
+        (NodeGone("n0"), 'failed to get node "n0": node "n0" not found'),
+    ],
+)
+def test_a_pod_whose_volume_is_not_made_goes_back(happens: Event, says: str) -> None:
+    story = waiting()
+    assert failures(story.tell(happens)) == [FAILED + says]
+    assert story.assumed == {}
+    assert story.engine.in_flight() == 0
+    assert story.replays()
+
+
+@pytest.mark.parametrize(
+    ("happens", "says"),
+    [
+        (
+            StorageGone("PersistentVolume", "", "disk"),
+            'failed to check binding: could not find v1.PersistentVolume "disk"',
+        ),
+        (
+            StorageGone("PersistentVolumeClaim", "default", "claim"),
+            'failed to check binding: could not find v1.PersistentVolumeClaim "default/claim"',
+        ),
+        (StorageSeen(_given("5")), 'ClaimRef got reset for pv "disk"'),
+        (
+            StorageSeen(make_claim("claim", uid="another", version="5")),
+            'PVC "default/claim" was deleted and created again',
+        ),
+        (
+            StorageSeen(make_volume("disk", version="5", where=(HOSTNAME, ["n1"]))),
+            'pv "disk" node affinity doesn\'t match node "n0": no matching NodeSelectorTerms',
+        ),
+    ],
+)
+def test_a_pod_whose_volume_is_lost_goes_back(happens: Event, says: str) -> None:
+    story = Story(_given("1"), make_claim("claim", version="1"))
+    story.schedule("p", "claim")
+    story.write(disk="2")
+    story.show(_given("2", given_to="claim"))
+    assert failures(story.tell(happens)) == [FAILED + says]
+    assert story.assumed == {}
+    assert story.replays()
+
+
+def test_a_claim_that_was_bound_to_another_volume_will_do_if_the_node_reaches_it() -> None:
+    for where, is_bound in (("n0", True), ("n1", False)):
+        story = Story(_given("1"), make_claim("claim", version="1"))
+        story.schedule("p", "claim")
+        story.write(disk="2")
+        story.show(_given("2", given_to="claim"))
+        other = make_volume("other", given_to="claim", where=(HOSTNAME, [where]), version="3")
+        told = story.show(other, make_claim("claim", volume="other", version="4"))
+        assert bool(of_type(BindPod, told)) is is_bound
+        assert bool(failures(told)) is not is_bound
+
+
+def test_a_write_that_is_refused_gives_everything_back() -> None:
+    story = Story(_given("1"), make_claim("claim", version="1"))
+    story.schedule("p", "claim")
+    assert story.assumed == {"volume disk": "default/p"}
+    told = story.write(error="the object has been modified")
+    assert failures(told) == [
+        'running PreBind plugin "VolumeBinding": the object has been modified'
+    ]
+    assert story.assumed == {}
+    assert len(of_type(BindVolumes, story.try_again(2.0))) == 1
+
+
+def test_a_provisioner_that_recovers_is_asked_again() -> None:
+    story = waiting()
+    story.show(make_claim("claim", version="5"))
+    (again,) = of_type(BindVolumes, story.try_again(2.0))
+    assert again.claims[0].resource_version == "5"
+    story.write(claim="6")
+    story.show(make_claim("claim", selected_node="n0", version="6"))
+    bound = replace(BOUND, metadata=replace(BOUND.metadata, resource_version="8"))
+    (bind,) = of_type(BindPod, story.show(MADE, bound))
+    assert bind.node_name == "n0"
+    assert story.replays()
+
+
+def test_nobody_waits_longer_than_the_configuration_says() -> None:
+    story = waiting()
+    assert story.engine.next_deadline() == 30.0
+    story.now = 29.9
+    assert failures(story.tell()) == []
+    story.now = 30.0
+    assert failures(story.tell()) == [FAILED + "context deadline exceeded"]
+    assert story.engine.volume_error_counts() == {"bind": 1}
+    assert story.replays()
+
+
+def test_a_pod_that_is_deleted_meanwhile_gives_everything_back() -> None:
+    story = Story(_given("1"), make_claim("claim", version="1"))
+    story.schedule("p", "claim")
+    told = story.tell(PendingPodGone("default", "p", "uid-p"))
+    assert len(of_type(StopPreBind, told)) == 1
+    assert story.assumed == {}
+    assert story.write(disk="2") == []
+    assert len(of_type(BindVolumes, story.schedule("q", "claim"))) == 1
+
+
+def test_a_pod_whose_claims_are_bound_is_bound_at_once() -> None:
+    story = Story(MADE, BOUND)
+    told = story.schedule("p", "claim")
+    assert of_type(BindVolumes, told) == []
+    (bind,) = of_type(BindPod, told)
+    assert bind.node_name == "n0"

@@ -1,0 +1,312 @@
+"""A pod's whole life, at random: engine, clock and cluster driven step by step, checked after each.
+
+Watches lag behind each other, answers are lost or late, bindings fail, plugins make pods wait and
+work, nodes and other schedulers come and go, names are used again, the lease is lost and won.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from scheduler.api.events import PreBindFinished, WaitingPodAllowed, WaitingPodRejected
+from scheduler.api.instructions import Instruction
+from scheduler.api.pod import PodSpec
+from scheduler.api.status import Code
+from scheduler.engine import Engine, Journal, replay
+from scheduler.engine.journal import Handled
+from scheduler.framework import plugin_factory
+from scheduler.plugins import in_tree_registry
+from tests.support.builders import make_node, make_pod
+from tests.support.engine_view import EngineView
+from tests.support.engines import default_engine
+from tests.support.guard import Guard
+from tests.support.model_cluster import ModelCluster
+
+NAMES = [f"p{number}" for number in range(6)]
+NODES = ["m", "n", "o"]
+CPUS = ["100m", "600m", "1500m"]
+LABELS = ["", "wait", "work", "wait work", "work", "no"]
+SCHEDULERS = ["default-scheduler"] * 4 + ["somebody-else"]
+WATCHES = ["pending assigned", "pending assigned", "pending", "assigned", "assigned", ""]
+PRE_BIND_ENDS = [Code.SUCCESS, Code.ERROR, Code.UNSCHEDULABLE]
+PAUSES = [0.0, 0.25, 0.5, 1.0, 1.0, 3.0, 12.0]
+NUM_STEPS_AT_ONCE = 12
+TROUBLES = (
+    "small node",
+    "big node",
+    "node leaves",
+    "bound elsewhere",
+    "bound elsewhere",
+    "bound elsewhere",
+    "lost answer",
+    "refusal",
+    "refusal",
+    "lease",
+)
+PROFILE: dict[str, Any] = {
+    "schedulerName": "default-scheduler",
+    "plugins": {"multiPoint": {"enabled": [{"name": "Guard"}]}},
+}
+
+
+def engine_with_guard(choose: Any, journal: Journal | None = None) -> tuple[Engine, Guard]:
+    """The default profile and the guard."""
+    guard = Guard()
+    registry = in_tree_registry().merged_with(plugin_factory(lambda: guard, name="Guard"))
+    engine = default_engine(choose, profile=PROFILE, registry=registry, journal=journal)
+    return engine, guard
+
+
+def pod_cpu(spec: PodSpec) -> object:
+    """What the pod asks for, as written."""
+    return spec.containers[0].resources.requests["cpu"]
+
+
+class EngineLife(RuleBasedStateMachine):
+    """An engine among a cluster, a view of what it should know, and a twin that replays it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.generation = 0
+        self.cluster = ModelCluster()
+        self.view = EngineView("default-scheduler")
+        self.journal = Journal()
+        self.engine, self.guard = engine_with_guard(Random(0).randrange, self.journal)
+        self.twin_choices: list[int] = []
+        self.twin, _ = engine_with_guard(lambda _ties: self.twin_choices.pop(0))
+        self.num_followed = 0
+        for name in ("m", "n"):
+            self.cluster.add_node(make_node(name, cpu="2", pods=4))
+        for number, labels in enumerate(("work", "wait", "")):
+            uid, label = f"p{number}-0", dict.fromkeys(labels.split(), "")
+            self.cluster.create_pod(make_pod(f"p{number}", uid=uid, cpu="600m", labels=label))
+        self.deliver(0.0, "pending assigned")
+        self.schedule(0.0, 4)
+
+    @rule(seed=st.integers(0, 2**32))
+    def a_busy_minute(self, seed: int) -> None:
+        """A dozen steps in a row, so that runs are as long as lives are."""
+        rng = Random(seed)
+        for _ in range(NUM_STEPS_AT_ONCE):
+            match rng.randrange(8):
+                case 0 | 1:
+                    self.user_writes_a_pod(*map(rng.choice, (NAMES, CPUS, LABELS, SCHEDULERS)))
+                case 2:
+                    self.user_deletes_a_pod(rng.choice(NAMES))
+                case 3:
+                    self.trouble(rng.choice(TROUBLES), rng.choice(NODES))
+                case 4:
+                    self.answers_come(rng.choice(PRE_BIND_ENDS), allows=rng.random() < 0.5)
+                case 5:
+                    self.deliver(rng.choice([*PAUSES, 40.0, 310.0]), rng.choice(WATCHES))
+                case _:
+                    self.deliver(0.25, rng.choice(WATCHES))
+                    self.schedule(rng.choice(PAUSES), rng.randint(1, 4))
+            self.check_invariants_now()
+
+    @rule(
+        name=st.sampled_from(NAMES),
+        cpu=st.sampled_from(CPUS),
+        labels=st.sampled_from(LABELS),
+        scheduler=st.sampled_from(SCHEDULERS),
+    )
+    def user_writes_a_pod(self, name: str, cpu: str, labels: str, scheduler: str) -> None:
+        uid = self._uid_of(name)
+        if uid is None:
+            self.generation += 1
+            self._write_pod(name, f"{name}-{self.generation}", cpu, labels, scheduler)
+        elif not self.cluster.pods[uid].spec.node_name:
+            old = self.cluster.pods[uid].spec
+            self._write_pod(name, uid, str(pod_cpu(old)), labels, old.scheduler_name)
+
+    def _write_pod(self, name: str, uid: str, cpu: str, labels: str, scheduler: str) -> None:
+        named = dict.fromkeys(labels.split(), "")
+        pod = make_pod(name, uid=uid, cpu=cpu, labels=named, scheduler_name=scheduler)
+        self.cluster.create_pod(pod)
+
+    @rule(name=st.sampled_from(NAMES))
+    def user_deletes_a_pod(self, name: str) -> None:
+        self.cluster.delete_pod(self._uid_of(name) or "")
+
+    @rule(trouble=st.sampled_from(TROUBLES), node=st.sampled_from(NODES))
+    def trouble(self, trouble: str, node: str) -> None:
+        cluster = self.cluster
+        match trouble:
+            case "small node" | "big node":
+                cluster.add_node(make_node(node, cpu="1" if "small" in trouble else "2", pods=4))
+            case "node leaves":
+                cluster.remove_node(node)
+            case "bound elsewhere" if node in cluster.nodes:
+                for pod in cluster.unbound()[-1:]:
+                    cluster.bind_elsewhere(pod.metadata.uid, node)
+            case "lost answer":
+                cluster.lost_answers += 1
+            case "refusal":
+                cluster.refusals += 3
+            case "lease":
+                cluster.is_leader = not cluster.is_leader
+
+    @rule(code=st.sampled_from(PRE_BIND_ENDS), allows=st.booleans())
+    def answers_come(self, code: Code, *, allows: bool) -> None:
+        """Of whatever is under way: late answers, PreBind work, Permit."""
+        self.cluster.release_late_answers()
+        for uid in list(self.cluster.pre_binds)[:1]:
+            del self.cluster.pre_binds[uid]
+            self._tell(PreBindFinished(uid, code, ("no volume",) if code else (), "Guard"))
+        for waiting in self.engine.waiting_pods()[:1]:
+            uid = waiting.pod.uid
+            allowed, rejected = WaitingPodAllowed(uid, "Guard"), WaitingPodRejected(uid, "X", "no")
+            self._tell(allowed if allows else rejected)
+
+    @rule(seconds=st.sampled_from([*PAUSES, 40.0, 310.0]), watches=st.sampled_from(WATCHES))
+    def deliver(self, seconds: float, watches: str) -> None:
+        self.now += seconds
+        self.cluster.deliver(self.engine, self.now, watches=watches)
+        self._follow()
+
+    @rule(seconds=st.sampled_from(PAUSES), budget=st.integers(1, 4))
+    def schedule(self, seconds: float, budget: int) -> None:
+        self.now += seconds
+        if self.cluster.is_leader:
+            self.cluster.carry_out(self.engine.schedule(self.now, budget))
+            self._follow()
+
+    # What must hold
+
+    @invariant()
+    def every_book_agrees(self) -> None:
+        self.engine.validate()
+        bound_by_us = {uid for uid, times in self.cluster.bindings.items() if times > 1}
+        assert not bound_by_us
+
+    @invariant()
+    def every_waiting_pod_is_in_one_place(self) -> None:
+        places = self._places()
+        for uid, pod in self.view.waiting.items():
+            if uid not in self.view.placed and uid not in self.view.ended:
+                found = places.get(uid, [])
+                assert len(found) == 1, f"{pod.metadata.name} is in {found}"
+        strays = {uid: found for uid, found in places.items() if len(found) > 1}
+        assert not strays
+
+    @invariant()
+    def the_cache_equals_a_count_of_the_objects(self) -> None:
+        snapshot = self.engine._machine.cache.snapshot()
+        cpu = snapshot.resources.names.index("cpu")
+        cached = {
+            name: (
+                bool(snapshot.exists[row]),
+                int(snapshot.requested[row, cpu]),
+                sorted(pod.uid for pod in snapshot.pods_on(name)),
+            )
+            for row, name in enumerate(snapshot.node_names)
+            if name
+        }
+        assert cached == self.view.contents_of_nodes()
+
+    @invariant()
+    def plugins_hold_what_is_being_bound_and_nothing_else(self) -> None:
+        assert self.guard.held == set(self.engine._machine.bindings)
+
+    @invariant()
+    def events_are_kept_for_pods_that_wait_at_permit_only(self) -> None:
+        if not self.engine.waiting_pods():
+            assert self.engine.in_flight_event_counts() == {}
+
+    @invariant()
+    def the_journal_leads_to_the_same_state(self) -> None:
+        assert self.twin.dump() == self.engine.dump()
+
+    def check_invariants_now(self) -> None:
+        """All of them, in the middle of a rule."""
+        self.every_book_agrees()
+        self.every_waiting_pod_is_in_one_place()
+        self.the_cache_equals_a_count_of_the_objects()
+        self.plugins_hold_what_is_being_bound_and_nothing_else()
+        self.events_are_kept_for_pods_that_wait_at_permit_only()
+        self.the_journal_leads_to_the_same_state()
+
+    def teardown(self) -> None:
+        """Nothing fails any more; in the end every pod has a node, or is known to get none."""
+        cluster = self.cluster
+        cluster.lost_answers = cluster.refusals = 0
+        cluster.is_leader = True
+        for _ in range(40):
+            self.now += 21.0
+            cluster.release_late_answers()
+            for uid in list(cluster.pre_binds):
+                del cluster.pre_binds[uid]
+                self._tell(PreBindFinished(uid, Code.SUCCESS))
+            self.deliver(0.0, "pending assigned")
+            self.schedule(0.0, 20)
+            self.every_book_agrees()
+        self._check_the_end()
+        replayed: list[Engine] = []
+
+        def rebuild(choose: Any) -> Engine:
+            replayed.append(engine_with_guard(choose)[0])
+            return replayed[-1]
+
+        replay(self.journal, rebuild)
+        assert replayed[0].dump() == self.engine.dump()
+
+    def _check_the_end(self) -> None:
+        waiting = {
+            pod.metadata.uid
+            for pod in self.cluster.unbound()
+            if pod.spec.scheduler_name == "default-scheduler"
+        }
+        known = self._places()
+        assert waiting <= known.keys()
+        assert waiting <= self.cluster.conditions.keys()
+        self.deliver(0.0, "pending assigned")
+        assert self.engine.cache_counts()["assumed_pods"] == self.engine.in_flight()
+
+    def _tell(self, event: Any) -> None:
+        self.cluster.tell(self.engine, [event], self.now)
+        self._follow()
+
+    def _follow(self) -> None:
+        """Have view and twin take in what the engine was told and said since."""
+        entries = self.journal.entries[self.num_followed :]
+        self.num_followed = len(self.journal)
+        for entry in entries:
+            said: list[Instruction]
+            if isinstance(entry, Handled):
+                self.view.told(entry.events)
+                said = self.twin.handle(entry.events, entry.now)
+            else:
+                self.twin_choices = list(entry.choices)
+                said = self.twin.schedule(entry.now, entry.budget)
+            assert said == list(entry.instructions)
+            self.view.said(said, entry.now)
+
+    def _places(self) -> dict[str, list[str]]:
+        machine = self.engine._machine
+        places: dict[str, list[str]] = {}
+        for place, pods in machine.queue.contents().items():
+            for queued in pods:
+                if queued.uid not in machine.bindings:
+                    places.setdefault(queued.uid, []).append(place.value)
+        for uid in machine.bindings:
+            places.setdefault(uid, []).append("being bound")
+        for pod in machine.cache.pods():
+            if pod.uid not in machine.bindings:
+                places.setdefault(pod.uid, []).append("placed")
+        return places
+
+    def _uid_of(self, name: str) -> str | None:
+        pods = self.cluster.pods.items()
+        return next((uid for uid, pod in pods if pod.metadata.name == name), None)
+
+
+EngineLife.TestCase.settings = settings(
+    max_examples=40, stateful_step_count=30, deadline=None, database=None
+)
+TestEngineLife = EngineLife.TestCase

@@ -1,0 +1,199 @@
+"""Preemption on all nodes at once decides what a dry run of one node and one pod at a time does."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler.api.config import KubeSchedulerProfile
+from scheduler.api.meta import ObjectMeta
+from scheduler.api.node import Node
+from scheduler.api.pod import Container, ContainerPort, Pod, ResourceRequirements
+from scheduler.api.policy import (
+    PodDisruptionBudget,
+    PodDisruptionBudgetSpec,
+    PodDisruptionBudgetStatus,
+)
+from scheduler.cycle import NodeSearch, Unschedulable, schedule_pod
+from scheduler.framework import Candidate, CycleState, Framework, build_profile
+from scheduler.plugins import in_tree_registry
+from scheduler.queue.nominator import Nominator
+from scheduler.state.snapshot import Snapshot
+from tests.support.builders import make_node
+from tests.support.random_cluster import RandomCluster
+from tests.support.scalar import preemption as twin
+
+ALL_NODES = {"minCandidateNodesPercentage": 100, "minCandidateNodesAbsolute": 1}
+PRIORITIES = (0, 5, 5, 10)
+
+
+class FullCluster(RandomCluster):
+    """Nodes with little room, and pods with priorities, sizes, ports and start times."""
+
+    def __init__(self, seed: int, **kinds: bool) -> None:
+        self._started = 0
+        super().__init__(seed, **kinds)
+        self.budgets: list[PodDisruptionBudget] = []
+        for index in range(self.random.randint(0, 3)):
+            self._add_budget(f"budget-{index}")
+
+    def preemptor(self) -> Pod:
+        """A pod of which there is no placed one."""
+        return self._with_priority(self.pending_pod("preemptor"), (10, 10, 20))
+
+    def nominations(self) -> dict[str, list[Pod]]:
+        """Pods nominated to nodes."""
+        nominated: dict[str, list[Pod]] = {}
+        for index in range(self.random.choice((0, 0, 1, 3))):
+            pod = self._with_priority(self._pod(f"nominated-{index}", choosy=True), (5, 10, 20))
+            name = self.random.choice(list(self.cluster.plain.nodes))
+            nominated.setdefault(name, []).append(pod)
+        return nominated
+
+    def _node(self, name: str) -> Node:
+        drawn = super()._node(name)
+        small = make_node(name, cpu=str(self.random.randint(1, 4)), pods=self.random.choice((2, 9)))
+        return msgspec.structs.replace(drawn, status=small.status)
+
+    def _pod(self, name: str, *, choosy: bool) -> Pod:
+        return self._with_priority(super()._pod(name, choosy=choosy), PRIORITIES)
+
+    def _with_priority(self, pod: Pod, priorities: tuple[int, ...]) -> Pod:
+        self._started += 1
+        start = f"2026-01-01T00:{self._started // 60:02d}:{self._started % 60:02d}Z"
+        requests: dict[str, str | int | float] = {"cpu": self.random.choice(("500m", "1", "2"))}
+        port = ContainerPort(host_port=self.random.choice((80, 81)), protocol="TCP")
+        container = Container(
+            name="c",
+            resources=ResourceRequirements(requests),
+            ports=(port,) if self._chance(0.25) else (),
+        )
+        spec = msgspec.structs.replace(
+            pod.spec, priority=self.random.choice(priorities), containers=(container,)
+        )
+        status = msgspec.structs.replace(
+            pod.status, start_time=start if self._chance(0.9) else None
+        )
+        return msgspec.structs.replace(pod, spec=spec, status=status)
+
+    def _add_budget(self, name: str) -> None:
+        disrupted: dict[str, str | None] = {
+            each: None for each in ("p1", "p2") if self._chance(0.3)
+        }
+        budget = PodDisruptionBudget(
+            ObjectMeta(name=name, namespace=self.random.choice(self._namespaces)),
+            PodDisruptionBudgetSpec(self._selector()),
+            PodDisruptionBudgetStatus(self.random.choice((0, 0, 1, 2)), disrupted),
+        )
+        self.cluster.cache.budget_seen(budget)
+        self.budgets.append(budget)
+
+
+def _framework(cache_size: int) -> Framework:
+    arguments = {"name": "DefaultPreemption", "args": ALL_NODES}
+    config = msgspec.convert({"pluginConfig": [arguments]}, KubeSchedulerProfile)
+    return Framework(build_profile(config, in_tree_registry()), class_cache_size=cache_size)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.booleans(), st.booleans())
+def test_candidates_victims_and_message_equal_the_twins(
+    seed: int, affinity: bool, spread: bool
+) -> None:
+    world = FullCluster(seed, affinity=affinity, spread=spread)
+    frameworks = (_framework(1024), _framework(0))
+    for _ in range(4):
+        world.happen()
+        if not world.cluster.plain.nodes:
+            continue
+        pod, nominated = world.preemptor(), world.nominations()
+        told = [_decide(framework, world, pod, nominated) for framework in frameworks]
+        assert told[0] == told[1]
+        world.cluster.cache.validate()
+
+
+def _decide(
+    framework: Framework, world: FullCluster, pod: Pod, nominated: dict[str, list[Pod]]
+) -> object:
+    cluster, snapshot = world.cluster, world.cluster.snapshot()
+    nominator = Nominator()
+    for name, pods in nominated.items():
+        for each in pods:
+            nominator.nominate(cluster.info(each), name)
+    info = cluster.info(pod)
+    search = NodeSearch(nominated=nominator)
+    result = schedule_pod(framework, snapshot, info, CycleState(), lambda _: 0, search)
+    if not isinstance(result, Unschedulable) or result.preemption is None:
+        return result.node_name if hasattr(result, "node_name") else None
+    found = dict(result.preemption.find_candidates())
+    wanted, reasons = _wanted(world, pod, nominated, result, snapshot)
+    assert {name: _told(each) for name, each in found.items()} == wanted
+    if wanted:
+        _check_chosen(result, world, pod)
+    else:
+        _check_message(result, reasons, snapshot.num_nodes)
+    return wanted, result.message
+
+
+def _told(candidate: Candidate) -> tuple[list[str], int]:
+    return [victim.uid for victim in candidate.victims], candidate.num_violations
+
+
+def _wanted(
+    world: FullCluster,
+    pod: Pod,
+    nominated: dict[str, list[Pod]],
+    result: Unschedulable,
+    snapshot: Snapshot,
+) -> tuple[dict[str, tuple[list[str], int]], Counter[str]]:
+    plain, reasons = world.cluster.plain, Counter[str]()
+    candidates = {}
+    for row in result.diagnosis.resolvable(snapshot).nonzero()[0].tolist():
+        name = snapshot.node_names[row]
+        state = twin.NodeState(plain, pod, plain.nodes[name])
+        answer = twin.select_victims(state, nominated.get(name, ()), world.budgets)
+        if isinstance(answer, frozenset):
+            reasons.update(answer)
+        elif not answer.pods:
+            reasons[f'expected at least one victim pod on node "{name}"'] += 1
+        else:
+            candidates[name] = answer
+    if candidates:
+        assert result.preemption is not None
+        assert list(result.preemption.tied) == twin.best_nodes(candidates)
+    told = {
+        name: ([victim.metadata.uid for victim in each.pods], each.num_violations)
+        for name, each in candidates.items()
+    }
+    return told, reasons
+
+
+def _check_chosen(result: Unschedulable, world: FullCluster, pod: Pod) -> None:
+    """No victim is as important as the preemptor; without them it fits, with any one more not."""
+    assert result.preemption is not None
+    chosen = result.preemption.chosen
+    assert chosen is not None
+    assert result.nominated_node_name == chosen.node_name == result.preemption.tied[0]
+    assert chosen.victims
+    assert all(victim.priority < twin.priority(pod) for victim in chosen.victims)
+    assert 0 <= chosen.num_violations <= len(chosen.victims)
+    node = world.cluster.plain.nodes[chosen.node_name]
+    state = twin.NodeState(world.cluster.plain, pod, node)
+    leaving = {victim.uid for victim in chosen.victims}
+    for other in list(state.on_node):
+        if other.metadata.uid in leaving:
+            state.remove(other)
+    assert state.fits(()) == twin.FITS
+
+
+def _check_message(result: Unschedulable, reasons: Counter[str], num_nodes: int) -> None:
+    if any(reason.startswith("expected at least") for reason in reasons):
+        assert "expected at least one victim pod" in result.message
+        return
+    for reason, count in reasons.items():
+        assert f"{count} {reason}" in result.diagnosis.post_filter_message
+    prefix = f"preemption: 0/{num_nodes} nodes are available: "
+    assert prefix in result.diagnosis.post_filter_message

@@ -1,0 +1,152 @@
+"""The volume plugins decide about all nodes at once as their twins do node by node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler.api.node import Node
+from scheduler.api.pod import Pod
+from scheduler.api.volume import (
+    PersistentVolumeClaim,
+    StorageClass,
+    StorageObject,
+)
+from scheduler.framework import CycleState, NoArgs
+from scheduler.framework.extension_points import FilterPlugin, PreFilterPlugin
+from scheduler.framework.node_verdicts import PluginVerdict
+from scheduler.plugins.volumes import (
+    NodeVolumeLimits,
+    VolumeBinding,
+    VolumeBindingArgs,
+    VolumeRestrictions,
+    VolumeZone,
+)
+from scheduler.state import Snapshot
+from tests.support import volume_strategies as some
+from tests.support.builders import ZONE, make_node
+from tests.support.mirrored_cluster import MirroredCluster, existing_nodes, on_node
+from tests.support.scalar import volumes as twins
+from tests.support.scalar.cluster import PlainCluster
+from tests.support.scalar.node_filters import Answer
+from tests.support.volume_builders import DRIVER, make_class
+
+Twin = Callable[[Pod, Node, PlainCluster], Answer]
+PLUGINS: dict[str, tuple[FilterPlugin, Twin]] = {
+    "restrictions": (VolumeRestrictions(NoArgs()), twins.volume_restrictions),
+    "limits": (NodeVolumeLimits(NoArgs()), twins.node_volume_limits),
+    "binding": (VolumeBinding(VolumeBindingArgs()), twins.volume_binding),
+    "zone": (VolumeZone(NoArgs()), twins.volume_zone),
+}
+BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"
+EBS_ZONE = "topology.ebs.csi.aws.com/zone"
+LABELS: tuple[dict[str, str], ...] = (
+    {ZONE: "z0", EBS_ZONE: "z0"},
+    {ZONE: "z1", EBS_ZONE: "z0"},
+    {BETA_ZONE: "z1"},
+    {},
+)
+
+
+def _cluster(
+    objects: Sequence[StorageObject], placed: Sequence[tuple[Pod, str]], pod: Pod
+) -> MirroredCluster:
+    """Objects may come twice and in any order; what the pod needs to pass PreFilter is added."""
+    cluster = MirroredCluster()
+    for name, labels in zip(some.NODES, LABELS, strict=True):
+        cluster.node_seen(make_node(name, labels=labels))
+    for other, node_name in placed:
+        cluster.pod_seen(on_node(other, node_name))
+    cluster.storage_seen(*objects)
+    known = {key for kind, key in cluster.plain.storage if kind is PersistentVolumeClaim}
+    cluster.storage_seen(*some.missing_claims(pod, known))
+    for name in some.CLASSES:
+        if cluster.plain.stored(StorageClass, name) is None:
+            cluster.storage_seen(make_class(name))
+    return cluster
+
+
+@pytest.mark.parametrize("which", PLUGINS)
+@settings(max_examples=200, deadline=None)
+@given(
+    objects=some.storages,
+    placed=st.lists(
+        st.tuples(some.pods(), st.sampled_from((*some.NODES, "elsewhere"))), max_size=4
+    ),
+    pod=some.pods(("asking",)),
+)
+def test_all_nodes_at_once_is_each_node_by_itself(
+    which: str, objects: list[StorageObject], placed: list[tuple[Pod, str]], pod: Pod
+) -> None:
+    plugin, twin = PLUGINS[which]
+    cluster = _cluster(objects, placed, pod)
+    cluster.cache.validate()
+    state, info, snapshot = CycleState(), cluster.info(pod), cluster.snapshot()
+    nodes = existing_nodes(snapshot)
+    assert isinstance(plugin, PreFilterPlugin)
+    status = plugin.pre_filter(state, info, snapshot).status
+    if status.is_rejected:
+        assert which == "zone"
+        assert "not found" in status.message
+        return
+    want = {
+        node.metadata.name: twin(pod, node, cluster.plain) for node in cluster.plain.nodes.values()
+    }
+    if status.is_skip:
+        assert [reasons for reasons, _ in want.values() if reasons] == []
+        return
+    answer = PluginVerdict(plugin.name, plugin.filter(state, info, nodes))
+    for position, name in enumerate(nodes.names):
+        got = answer.status(position)
+        reasons, is_unresolvable = want[name]
+        assert set(got.reasons) == reasons
+        if reasons:
+            assert (got.code.title == "UnschedulableAndUnresolvable") == is_unresolvable
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    objects=some.storages,
+    placed=st.lists(st.tuples(some.pods(), st.sampled_from(some.NODES)), max_size=4),
+    pod=some.pods(("asking",)),
+    node_name=st.sampled_from(some.NODES),
+)
+def test_what_a_node_would_use_is_what_it_uses_then(
+    objects: list[StorageObject],
+    placed: list[tuple[Pod, str]],
+    pod: Pod,
+    node_name: str,
+) -> None:
+    """Without some pods and with another: as if they had gone and it had come."""
+    cluster = _cluster(objects, placed, pod)
+    here = list(cluster.plain.pods)
+    snapshot = cluster.snapshot()
+    before = snapshot.volume_use.counts()
+    what_if = snapshot.without_pods(here[:2]).with_pods([(cluster.info(pod), node_name)])
+    shown = _attached(what_if)
+    conflicts = what_if.volume_use.in_conflict(pod.spec.volumes)
+    assert snapshot.volume_use.counts() == before
+    for uid in here[:2]:
+        cluster.pod_gone(uid)
+    cluster.bind(pod, node_name)
+    after = cluster.snapshot()
+    assert _attached(after) == shown
+    then_conflicts = after.volume_use.in_conflict(pod.spec.volumes)
+    assert (conflicts is None) == (then_conflicts is None)
+    if conflicts is not None and then_conflicts is not None:
+        assert conflicts.tolist() == then_conflicts.tolist()
+
+
+def _attached(snapshot: Snapshot) -> dict[str, dict[str, int]]:
+    """Per driver the nodes with attached volumes, and how many."""
+    found: dict[str, dict[str, int]] = {}
+    for driver in (DRIVER, "ebs.csi.aws.com"):
+        counts = snapshot.volume_use.attached(driver)
+        rows = [] if counts is None else counts.nonzero()[0].tolist()
+        found[driver] = {
+            snapshot.node_names[row]: int(counts[row]) for row in rows if counts is not None
+        }
+    return found

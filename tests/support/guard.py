@@ -1,0 +1,53 @@
+"""A plugin that makes pods wait and work as their labels say, and keeps books of what it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scheduler.api.events import ActionType, ClusterEvent, EventResource
+from scheduler.api.status import SKIP, SUCCESS, WAIT, Status, unschedulable
+from scheduler.framework import CycleState, EventRegistration
+from scheduler.state import PodInfo
+
+WAIT_S = 20.0
+
+
+class Guard:
+    """Pods labelled ``wait`` wait at Permit, ``work`` has PreBind work, ``no`` is refused there.
+
+    Attributes:
+        held: UIDs of pods that were reserved and neither bound nor given back.
+    """
+
+    name = "Guard"
+
+    def __init__(self) -> None:
+        self.held: set[str] = set()
+
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        return (
+            EventRegistration(ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE)),
+            EventRegistration(ClusterEvent(EventResource.NODE, ActionType.ADD)),
+        )
+
+    def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+        assert pod.uid not in self.held, f"{pod.name} is reserved twice"
+        self.held.add(pod.uid)
+        return SUCCESS
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        self.held.discard(pod.uid)
+
+    def permit(self, state: CycleState, pod: PodInfo, node_name: str) -> tuple[Status, float]:
+        if "no" in pod.labels:
+            return unschedulable("not today"), 0.0
+        return (WAIT if "wait" in pod.labels else SUCCESS), WAIT_S
+
+    def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+        return SUCCESS if "work" in pod.labels else SKIP
+
+    async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+        return SUCCESS
+
+    def post_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        self.held.discard(pod.uid)

@@ -1,0 +1,276 @@
+"""What the volume plugins say about one node, in plain Python, read off kube-scheduler's loops."""
+
+from __future__ import annotations
+
+from scheduler.api.csi_migration import csi_volume_of, csi_volume_of_pod, migrated_affinity
+from scheduler.api.errors import SelectorError
+from scheduler.api.node import Node
+from scheduler.api.node_affinity import compile_node_selector
+from scheduler.api.pod import Pod
+from scheduler.api.quantity import quantity_value
+from scheduler.api.selectors import compile_label_selector
+from scheduler.api.volume import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    Volume,
+    VolumeAttachment,
+    VolumeNodeAffinity,
+)
+from tests.support.scalar.cluster import PlainCluster
+from tests.support.scalar.node_filters import ACCEPTED, Answer
+
+CONFLICT = "node(s) didn't match PersistentVolume's node affinity"
+UNMATCHED = "node(s) didn't find available persistent volumes to bind"
+SHORT = "node(s) did not have enough free storage"
+LOST = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+IN_USE = (
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "
+    "already in-use by another pod"
+)
+_BOUND, _SELECTED = "pv.kubernetes.io/bind-completed", "volume.kubernetes.io/selected-node"
+
+
+def volume_restrictions(pod: Pod, node: Node, cluster: PlainCluster) -> Answer:
+    """Disks first, then claims for one pod."""
+    for other in cluster.pods_on(node):
+        if any(_same_disk(a, b) for a in pod.spec.volumes for b in other.spec.volumes):
+            return {"node(s) had no available disk"}, False
+    for name in _named(pod):
+        claim = cluster.stored(PersistentVolumeClaim, f"{pod.metadata.namespace}/{name}")
+        assert claim is not None
+        if "ReadWriteOncePod" in claim.spec.access_modes and any(
+            other.metadata.namespace == pod.metadata.namespace and name in _named(other)
+            for other, _ in cluster.placed()
+        ):
+            return {IN_USE}, False
+    return ACCEPTED
+
+
+def node_volume_limits(pod: Pod, node: Node, cluster: PlainCluster) -> Answer:
+    """What the node's pods use, what is attached to it, and what is new."""
+    csi_node = cluster.stored(CSINode, node.metadata.name)
+    if csi_node is None:
+        return ACCEPTED
+    new = _volumes(pod, cluster)
+    used: dict[tuple[str, str], str] = {}
+    for other in cluster.pods_on(node):
+        used |= _volumes(other, cluster)
+    attached = dict(used)
+    for attachment in cluster.all_stored(VolumeAttachment):
+        volume = cluster.stored(
+            PersistentVolume, attachment.spec.source.persistent_volume_name or ""
+        )
+        if attachment.spec.node_name == node.metadata.name and volume and volume.spec.csi:
+            attacher = attachment.spec.attacher
+            attached[attacher, volume.spec.csi.volume_handle] = attacher
+    for driver in csi_node.spec.drivers:
+        if driver.allocatable is None or driver.allocatable.count is None:
+            continue
+        num_new = sum(each == driver.name for key, each in new.items() if key not in used)
+        num_attached = sum(each == driver.name for each in attached.values())
+        if num_new and num_new + num_attached > driver.allocatable.count:
+            return {"node(s) exceed max volume count"}, False
+    return ACCEPTED
+
+
+def volume_zone(pod: Pod, node: Node, cluster: PlainCluster) -> Answer:
+    """Each zone label of each bound volume must have the node's value among its own."""
+    labels = node.metadata.labels
+    beta = "failure-domain.beta.kubernetes.io/"
+    successor = "topology.kubernetes.io/"
+    keys = [f"{prefix}{what}" for prefix in (beta, successor) for what in ("zone", "region")]
+    if not any(key in labels for key in keys):
+        return ACCEPTED
+    for name in _named(pod):
+        claim = cluster.stored(PersistentVolumeClaim, f"{pod.metadata.namespace}/{name}")
+        volume = cluster.stored(PersistentVolume, claim.spec.volume_name) if claim else None
+        for key in keys:
+            text = volume.metadata.labels.get(key) if volume else None
+            if text is None:
+                continue
+            has = labels.get(key, labels.get(key.replace(beta, successor)))
+            if has not in [value.strip() for value in text.split("__")]:
+                return {"node(s) had no available volume zone"}, True
+    return ACCEPTED
+
+
+def volume_binding(pod: Pod, node: Node, cluster: PlainCluster) -> Answer:
+    """Bound claims by their volume's affinity; others by what is free or can be made."""
+    reasons: set[str] = set()
+    claims = [
+        cluster.stored(PersistentVolumeClaim, f"{pod.metadata.namespace}/{name}")
+        for name in _named(pod)
+    ]
+    present = [claim for claim in claims if claim is not None]
+    delayed = [claim for claim in present if _BOUND not in claim.metadata.annotations]
+    for claim in present:
+        if claim in delayed:
+            continue
+        volume = cluster.stored(PersistentVolume, claim.spec.volume_name)
+        if volume is None:
+            reasons.add(LOST)
+            break
+        if not _reaches(_affinity(volume, node, cluster), node):
+            reasons.add(CONFLICT)
+            break
+    return (reasons | _delayed(delayed, node, cluster), True) if present else ACCEPTED
+
+
+def _delayed(claims: list[PersistentVolumeClaim], node: Node, cluster: PlainCluster) -> set[str]:
+    to_make = [claim for claim in claims if _SELECTED in claim.metadata.annotations]
+    for claim in to_make:
+        if claim.metadata.annotations[_SELECTED] != node.metadata.name:
+            return {UNMATCHED}
+    taken: set[str] = set()
+    rest = [claim for claim in claims if claim not in to_make]
+    for claim in sorted(rest, key=_size):
+        found = _find(claim, node, cluster, taken)
+        if found is None:
+            to_make.append(claim)
+        else:
+            taken.add(found.metadata.name)
+    for claim in to_make:
+        storage_class = cluster.stored(StorageClass, claim.spec.storage_class_name or "")
+        assert storage_class is not None
+        if storage_class.provisioner == "kubernetes.io/no-provisioner":
+            return {UNMATCHED}
+        terms = storage_class.allowed_topologies
+        if terms and not any(
+            all(node.metadata.labels.get(each.key) in each.values for each in term)
+            for term in (term.match_label_expressions for term in terms)
+            if term
+        ):
+            return {UNMATCHED}
+        if not _has_room(claim, storage_class, node, cluster):
+            return {SHORT}
+    return set()
+
+
+def _find(
+    claim: PersistentVolumeClaim, node: Node, cluster: PlainCluster, taken: set[str]
+) -> PersistentVolume | None:
+    """``FindMatchingVolume``, over the volumes in the order of their names."""
+    smallest = None
+    for volume in sorted(cluster.all_stored(PersistentVolume), key=lambda v: v.metadata.name):
+        reference = volume.spec.claim_ref
+        is_mine = reference is not None and (
+            (reference.namespace, reference.name, reference.uid)
+            == ("default", claim.metadata.name, claim.metadata.uid)
+        )
+        if (
+            volume.metadata.name in taken
+            or volume.spec.storage_class_name != claim.spec.storage_class_name
+            or (reference is not None and not is_mine)
+            or _capacity(volume) < _size(claim)
+            or volume.metadata.deletion_timestamp
+            or (volume.spec.volume_mode or "Filesystem") != (claim.spec.volume_mode or "Filesystem")
+        ):
+            continue
+        is_reached = _reaches(volume.spec.node_affinity, node)
+        if is_mine:
+            return volume if is_reached else None
+        fits = volume.status.phase == "Available" and is_reached
+        fits &= set(claim.spec.access_modes) <= set(volume.spec.access_modes)
+        if claim.spec.selector is not None:
+            selector = compile_label_selector(claim.spec.selector)
+            fits &= selector.matches(volume.metadata.labels)
+        if fits and (smallest is None or _capacity(volume) < _capacity(smallest)):
+            smallest = volume
+    return smallest
+
+
+def _has_room(
+    claim: PersistentVolumeClaim, storage_class: StorageClass, node: Node, cluster: PlainCluster
+) -> bool:
+    driver = cluster.stored(CSIDriver, storage_class.provisioner)
+    if driver is None or not driver.spec.storage_capacity:
+        return True
+    for capacity in cluster.all_stored(CSIStorageCapacity):
+        limit = capacity.maximum_volume_size or capacity.capacity
+        if capacity.storage_class_name != storage_class.metadata.name or limit is None:
+            continue
+        selector = compile_label_selector(capacity.node_topology)
+        if quantity_value(limit) >= _size(claim) and selector.matches(node.metadata.labels):
+            return True
+    return False
+
+
+def _affinity(
+    volume: PersistentVolume, node: Node, cluster: PlainCluster
+) -> VolumeNodeAffinity | None:
+    csi_node = cluster.stored(CSINode, node.metadata.name)
+    text = csi_node.metadata.annotations if csi_node else {}
+    migrated = text.get("storage.alpha.kubernetes.io/migrated-plugins", "").split(",")
+    if volume.spec.aws_elastic_block_store is not None and "kubernetes.io/aws-ebs" in migrated:
+        return migrated_affinity(volume)
+    return volume.spec.node_affinity
+
+
+def _reaches(affinity: VolumeNodeAffinity | None, node: Node) -> bool:
+    if affinity is None or affinity.required is None:
+        return True
+    try:
+        return compile_node_selector(affinity.required).matches(node.metadata.labels, "")
+    except SelectorError:
+        return False
+
+
+def _volumes(pod: Pod, cluster: PlainCluster) -> dict[tuple[str, str], str]:
+    """(driver, handle) -> driver of all that has to be attached for a pod."""
+    found: dict[tuple[str, str], str] = {}
+    for volume in pod.spec.volumes:
+        inline = csi_volume_of_pod(volume)
+        if inline is not None:
+            found[inline] = inline.driver
+    for name in _named(pod):
+        key = f"{pod.metadata.namespace}/{name}"
+        claim = cluster.stored(PersistentVolumeClaim, key)
+        if claim is None:
+            continue
+        persistent = cluster.stored(PersistentVolume, claim.spec.volume_name)
+        storage_class = cluster.stored(StorageClass, claim.spec.storage_class_name or "")
+        if persistent is not None:
+            counted = csi_volume_of(persistent)
+            if counted is not None:
+                found[counted] = counted.driver
+        elif storage_class is not None:
+            found[storage_class.provisioner, f"unbound {key}"] = storage_class.provisioner
+    return found
+
+
+def _named(pod: Pod) -> list[str]:
+    return [
+        volume.persistent_volume_claim.claim_name
+        for volume in pod.spec.volumes
+        if volume.persistent_volume_claim is not None
+    ]
+
+
+def _same_disk(one: Volume, other: Volume) -> bool:
+    """``isVolumeConflict``."""
+    if one.gce_persistent_disk and other.gce_persistent_disk:
+        a, b = one.gce_persistent_disk, other.gce_persistent_disk
+        return a.pd_name == b.pd_name and not (a.read_only and b.read_only)
+    if one.aws_elastic_block_store and other.aws_elastic_block_store:
+        return one.aws_elastic_block_store.volume_id == other.aws_elastic_block_store.volume_id
+    if one.iscsi and other.iscsi:
+        return one.iscsi.iqn == other.iscsi.iqn and not (
+            one.iscsi.read_only and other.iscsi.read_only
+        )
+    if one.rbd and other.rbd:
+        same = (one.rbd.pool, one.rbd.image) == (other.rbd.pool, other.rbd.image)
+        shares = bool(set(one.rbd.monitors) & set(other.rbd.monitors))
+        return same and shares and not (one.rbd.read_only and other.rbd.read_only)
+    return False
+
+
+def _size(claim: PersistentVolumeClaim) -> int:
+    return quantity_value(claim.spec.resources.requests["storage"])
+
+
+def _capacity(volume: PersistentVolume) -> int:
+    return quantity_value(volume.spec.capacity["storage"])

@@ -1,0 +1,24 @@
+"""How often plugins were asked, spelled out from what is cheap to count."""
+
+from __future__ import annotations
+
+from scheduler.framework.evaluations import FILTER, PRE_FILTER, Evaluations
+
+
+def test_every_plugin_of_a_point_that_was_not_skipped_was_asked() -> None:
+    evaluations = Evaluations({PRE_FILTER: ["A", "B"], FILTER: ["A", "B", "C"]})
+    evaluations.add(PRE_FILTER, {"B", "of another point"})
+    evaluations.add(FILTER, {"B"}, times=5)
+    evaluations.add(FILTER, set(), times=2)
+    assert evaluations.totals() == {
+        ("A", PRE_FILTER): 1,
+        ("A", FILTER): 7,
+        ("B", FILTER): 2,
+        ("C", FILTER): 7,
+    }
+
+
+def test_nobody_is_asked_after_the_plugin_that_ended_it() -> None:
+    evaluations = Evaluations({PRE_FILTER: ["A", "B", "C"]})
+    evaluations.add(PRE_FILTER, {"A"}, stopped_at="B")
+    assert evaluations.totals() == {("B", PRE_FILTER): 1}

@@ -1,0 +1,86 @@
+"""A victim is told why, then deleted; whatever becomes of it is answered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler.api.events import EvictionFinished
+from scheduler.api.instructions import EvictPod, PodReference
+from scheduler.operator.api_error import ApiError
+from scheduler.operator.evictor import MAX_ATTEMPTS, Evictor
+from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
+
+VICTIM = PodReference("default", "v", "u-v")
+INSTRUCTION = EvictPod(VICTIM, PodReference("default", "p", "u-p"), "stowage")
+EVICTED = EvictionFinished("u-p", VICTIM, was_deleted=True)
+GONE = EvictionFinished("u-p", VICTIM)
+POD = "/api/v1/namespaces/default/pods/v"
+
+
+async def _evict(**scripts: list[Any]) -> tuple[EvictionFinished, FakeApiClient]:
+    client, time = FakeApiClient(**scripts), FakeTime()
+    evictor = Evictor(client, time.timestamp, no_jitter, time.sleep)
+    return await evictor.evict(INSTRUCTION), client
+
+
+async def test_the_condition_says_why_and_the_delete_insists_on_the_uid() -> None:
+    outcome, client = await _evict()
+    assert outcome == EVICTED
+    patch, delete = client.requests
+    assert (patch.method, patch.path) == ("PATCH", f"{POD}/status")
+    assert patch.body == {
+        "metadata": {"uid": "u-v"},
+        "status": {
+            "conditions": [
+                {
+                    "type": "DisruptionTarget",
+                    "status": "True",
+                    "reason": "PreemptionByScheduler",
+                    "message": "stowage: preempting to accommodate a higher priority pod",
+                    "lastTransitionTime": "t1000",
+                }
+            ]
+        },
+    }
+    assert (delete.method, delete.path) == ("DELETE", POD)
+    assert delete.body["preconditions"] == {"uid": "u-v"}
+    assert "gracePeriodSeconds" not in delete.body
+
+
+async def test_a_victim_that_is_gone_already_is_no_failure() -> None:
+    outcome, client = await _evict(patch=[ApiError(404)])
+    assert outcome == GONE
+    assert client.sent("DELETE") == []
+    outcome, _ = await _evict(delete=[ApiError(404)])
+    assert outcome == GONE
+
+
+@pytest.mark.parametrize("status", [409, 422])
+async def test_another_pod_of_its_name_is_left_alone(status: int) -> None:
+    outcome, client = await _evict(patch=[ApiError(status)], delete=[ApiError(409)])
+    assert outcome == GONE
+    assert client.sent("DELETE")[0].body["preconditions"] == {"uid": "u-v"}
+
+
+@pytest.mark.parametrize("method", ["patch", "delete"])
+async def test_a_lost_answer_or_a_busy_server_is_asked_again(method: str) -> None:
+    answers = [TimeoutError(), ApiError(429), ApiError(503), {}]
+    outcome, client = await _evict(**{method: answers})
+    assert outcome == EVICTED
+    assert len(client.sent(method.upper())) == 4
+
+
+@pytest.mark.parametrize("method", ["patch", "delete"])
+async def test_a_refusal_is_told_and_not_repeated(method: str) -> None:
+    outcome, client = await _evict(**{method: [ApiError(403, "Forbidden", "no leave")]})
+    assert outcome.error == "403 Forbidden: no leave"
+    assert not outcome.was_deleted
+    assert len(client.sent(method.upper())) == 1
+
+
+async def test_a_server_that_never_answers_is_given_up_after_some_tries() -> None:
+    outcome, client = await _evict(delete=[TimeoutError("too late")])
+    assert outcome.error == "too late"
+    assert len(client.sent("DELETE")) == MAX_ATTEMPTS

@@ -1,0 +1,135 @@
+"""What became of a write is found out, never guessed, and what is not asked for is not written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler.api.events import VolumesWritten
+from scheduler.api.instructions import BindVolumes, GiveVolume, PodReference, SelectNode
+from scheduler.api.meta import ObjectReference
+from scheduler.operator.api_error import ApiError
+from scheduler.operator.volume_writer import MAX_ANSWERED_ERRORS, VolumeWriter
+from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
+
+POD = PodReference("default", "p", "u1")
+CLAIM_REF = ObjectReference("PersistentVolumeClaim", "default", "data", "c1", "v1", "7")
+GIVE = GiveVolume("disk", "v1", "4", CLAIM_REF, is_marked=True)
+SELECT = SelectNode("default", "data", "c1", "7")
+SELECTED = {"volume.kubernetes.io/selected-node": "n1"}
+CONFLICT = ApiError(409, "Conflict", "the object has been modified")
+
+
+def _object(version: str, uid: str = "c1", **rest: Any) -> dict[str, Any]:
+    metadata = {"name": "data", "uid": uid, "resourceVersion": version}
+    return {"metadata": {**metadata, **rest.pop("metadata", {})}, **rest}
+
+
+def _writer(client: FakeApiClient, may_write: bool = True) -> VolumeWriter:
+    return VolumeWriter(client, lambda: may_write, no_jitter, FakeTime().sleep)
+
+
+async def _select(client: FakeApiClient, may_write: bool = True) -> VolumesWritten | None:
+    return await _writer(client, may_write).write(BindVolumes(POD, "n1", claims=(SELECT,)))
+
+
+def _failed(error: str) -> VolumesWritten:
+    return VolumesWritten("u1", error=error)
+
+
+async def test_volumes_are_written_before_claims_each_for_its_version_only() -> None:
+    client = FakeApiClient(patch=[_object("5", "v1"), _object("8")])
+    written = await _writer(client).write(BindVolumes(POD, "n1", (GIVE,), (SELECT,)))
+    assert written == VolumesWritten("u1", {"disk": "5"}, {"default/data": "8"})
+    give, select = client.requests
+    assert give.path == "/api/v1/persistentvolumes/disk"
+    assert give.body["metadata"] == {
+        "uid": "v1",
+        "resourceVersion": "4",
+        "annotations": {"pv.kubernetes.io/bound-by-controller": "yes"},
+    }
+    assert give.body["spec"]["claimRef"] == {
+        "kind": "PersistentVolumeClaim",
+        "namespace": "default",
+        "name": "data",
+        "uid": "c1",
+        "apiVersion": "v1",
+        "resourceVersion": "7",
+    }
+    assert select.path == "/api/v1/namespaces/default/persistentvolumeclaims/data"
+    assert select.body == {
+        "metadata": {"uid": "c1", "resourceVersion": "7", "annotations": SELECTED}
+    }
+
+
+async def test_nothing_to_write_is_written_at_once() -> None:
+    client = FakeApiClient()
+    assert await _writer(client).write(BindVolumes(POD, "n1")) == VolumesWritten("u1")
+    assert client.requests == []
+
+
+@pytest.mark.parametrize("status", [403, 404, 409, 422])
+async def test_a_refusal_is_final(status: int) -> None:
+    client = FakeApiClient(patch=[ApiError(status, "Reason", "why not")])
+    assert await _select(client) == _failed("why not")
+    assert len(client.requests) == 1
+
+
+async def test_too_many_requests_are_sent_again() -> None:
+    client = FakeApiClient(patch=[ApiError(429), _object("8")])
+    assert await _select(client) == VolumesWritten("u1", claims={"default/data": "8"})
+
+
+@pytest.mark.parametrize("lost", [TimeoutError(), ApiError(504)], ids=repr)
+async def test_a_write_that_took_place_though_its_answer_was_lost_counts(lost: Exception) -> None:
+    found = _object("9", metadata={"annotations": SELECTED})
+    client = FakeApiClient(patch=[lost], get=[TimeoutError(), found])
+    assert await _select(client) == VolumesWritten("u1", claims={"default/data": "9"})
+    assert [request.method for request in client.requests] == ["PATCH", "GET", "GET"]
+
+
+async def test_a_write_that_did_not_take_place_is_made_again() -> None:
+    client = FakeApiClient(patch=[TimeoutError(), _object("8")], get=[_object("7")])
+    assert await _select(client) == VolumesWritten("u1", claims={"default/data": "8"})
+
+
+async def test_an_object_that_changed_meanwhile_is_left_alone() -> None:
+    client = FakeApiClient(patch=[TimeoutError()], get=[_object("8")])
+    written = await _select(client)
+    assert written is not None
+    assert "claim default/data has changed meanwhile" in written.error
+
+
+async def test_a_conflict_after_a_lost_answer_may_be_with_oneself() -> None:
+    first = _object("7")
+    then = _object("8", metadata={"annotations": SELECTED})
+    client = FakeApiClient(patch=[TimeoutError(), CONFLICT], get=[first, then])
+    assert await _select(client) == VolumesWritten("u1", claims={"default/data": "8"})
+
+
+async def test_an_object_that_is_gone_ends_it() -> None:
+    client = FakeApiClient(patch=[TimeoutError()], get=[ApiError(404, "NotFound", "not found")])
+    assert await _select(client) == _failed("not found")
+
+
+async def test_a_server_that_keeps_failing_is_given_up() -> None:
+    client = FakeApiClient(patch=[ApiError(500, "InternalError", "oops")], get=[_object("7")])
+    assert await _select(client) == _failed("500 InternalError: oops")
+    assert len(client.sent("PATCH")) == MAX_ANSWERED_ERRORS
+
+
+async def test_without_the_lease_nothing_is_written() -> None:
+    client = FakeApiClient()
+    written = await _select(client, may_write=False)
+    assert written == _failed("this replica does not hold the lease any more")
+    assert client.requests == []
+
+
+async def test_nothing_more_is_written_for_a_pod_that_went_and_nobody_is_told() -> None:
+    client = FakeApiClient(patch=[ApiError(429), _object("8")])
+    time = FakeTime()
+    writer = VolumeWriter(client, lambda: True, no_jitter, time.sleep)
+    time.on_sleep = lambda: writer.stop(POD)
+    assert await writer.write(BindVolumes(POD, "n1", claims=(SELECT,))) is None
+    assert len(client.requests) == 1

@@ -1,0 +1,162 @@
+"""DefaultPreemption: how many candidates are looked for, from where, and who may not preempt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from msgspec import convert
+
+from scheduler.api.config import KubeSchedulerProfile
+from scheduler.api.status import Status, unschedulable
+from scheduler.cycle import Unschedulable, schedule_pod
+from scheduler.framework import (
+    ACCEPT_ALL,
+    CycleState,
+    FilterVerdict,
+    Framework,
+    PluginFactory,
+    PreFilterResult,
+    Reads,
+    Rejection,
+    build_profile,
+    plugin_factory,
+)
+from scheduler.plugins import in_tree_registry
+from scheduler.plugins.default_preemption import DefaultPreemptionArgs
+from scheduler.plugins.default_preemption.plugin import WAITING, DefaultPreemption
+from scheduler.state import NodeView, PodInfo, Snapshot
+from tests.support.builders import make_node, make_pod
+from tests.support.mirrored_cluster import MirroredCluster
+
+
+@pytest.mark.parametrize(
+    ("percentage", "absolute", "nodes", "wanted"),
+    [(10, 100, 5000, 500), (10, 100, 500, 100), (10, 100, 50, 50), (100, 0, 7, 7), (0, 3, 7, 3)],
+)
+def test_a_share_of_the_nodes_is_enough_but_at_least_so_many(
+    percentage: int, absolute: int, nodes: int, wanted: int
+) -> None:
+    assert DefaultPreemptionArgs(percentage, absolute).num_candidates(nodes) == wanted
+
+
+def _framework(*factories: PluginFactory, **args: int) -> Framework:
+    plugins = {"multiPoint": {"enabled": [{"name": factory.name} for factory in factories]}}
+    arguments = {"name": "DefaultPreemption", "args": args}
+    profile = convert({"plugins": plugins, "pluginConfig": [arguments]}, KubeSchedulerProfile)
+    registry = in_tree_registry().merged_with(*factories)
+    return Framework(build_profile(profile, registry))
+
+
+def _full_cluster(num_nodes: int, priority: Callable[[int], int] = lambda _: 0) -> MirroredCluster:
+    return MirroredCluster(
+        [make_node(f"n{index}", cpu="1") for index in range(num_nodes)],
+        [
+            make_pod(f"p{index}", cpu="1", node=f"n{index}", priority=priority(index))
+            for index in range(num_nodes)
+        ],
+    )
+
+
+def _preempt(
+    framework: Framework, cluster: MirroredCluster, choose: Callable[[int], int] = lambda _: 0
+) -> Unschedulable:
+    pod = cluster.info(make_pod("preemptor", cpu="1", priority=100))
+    result = schedule_pod(framework, cluster.snapshot(), pod, CycleState(), choose)
+    assert isinstance(result, Unschedulable)
+    return result
+
+
+def _candidates(result: Unschedulable) -> set[str]:
+    assert result.preemption is not None
+    return set(result.preemption.find_candidates())
+
+
+def test_the_search_ends_with_enough_candidates_and_begins_where_chance_says() -> None:
+    framework = _framework(minCandidateNodesPercentage=0, minCandidateNodesAbsolute=70)
+    cluster = _full_cluster(200)
+    first = {f"n{index}" for index in range(70)}
+    rows = [cluster.snapshot().row_of(f"n{index}") for index in range(200)]
+    assert rows == sorted(rows, key=int)  # type: ignore[arg-type]
+    assert _candidates(_preempt(framework, cluster)) == first
+    offsets = iter((150,))
+    found = _candidates(_preempt(framework, cluster, lambda _: next(offsets, 0)))
+    assert found == {f"n{(150 + index) % 200}" for index in range(70)}
+
+
+def test_the_search_goes_on_past_nodes_that_are_no_use() -> None:
+    framework = _framework(minCandidateNodesPercentage=0, minCandidateNodesAbsolute=3)
+    cluster = _full_cluster(300, lambda index: 0 if index in (70, 200, 299) else 1000)
+    assert _candidates(_preempt(framework, cluster)) == {"n70", "n200", "n299"}
+
+
+def test_a_preemptor_is_gated_as_long_as_the_engine_says() -> None:
+    plugin, preempting = DefaultPreemption(DefaultPreemptionArgs()), {"uid-p"}
+    cluster = MirroredCluster()
+    pod = cluster.info(make_pod("p"))
+    assert plugin.pre_enqueue(pod).is_success
+    plugin.gate_by(preempting.__contains__)
+    assert plugin.pre_enqueue(pod).reasons == (WAITING,)
+    preempting.clear()
+    assert plugin.pre_enqueue(pod).is_success
+
+
+class Jealous:
+    """Wants at most one other pod in the cluster; counts at PreFilter, judges all nodes alike."""
+
+    name = "Jealous"
+    filter_reads = Reads.CLUSTER
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
+        del pod
+        state.write(Counted(sum(len(snapshot.pods_on(name)) for name in ("n0", "n1", "n2"))))
+        return PreFilterResult()
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
+        del pod
+        if state.read(Counted).pods <= 1:
+            return ACCEPT_ALL
+        return FilterVerdict((Rejection("company", np.ones(len(nodes), dtype=np.bool_)),))
+
+
+class Counted:
+    """What PreFilter counted."""
+
+    def __init__(self, pods: int) -> None:
+        self.pods = pods
+
+
+def test_a_plugin_that_knows_nothing_of_what_ifs_is_asked_about_one_node_at_a_time() -> None:
+    cluster = MirroredCluster([make_node(name, cpu="4") for name in ("n0", "n1", "n2")])
+    for name, node in (("a", "n0"), ("b", "n0"), ("c", "n1")):
+        cluster.pod_seen(make_pod(name, cpu="1", node=node, priority=1))
+    result = _preempt(_framework(plugin_factory(Jealous)), cluster)
+    assert result.preemption is not None
+    (candidate,) = result.preemption.find_candidates().values()
+    assert candidate.node_name == "n0"
+    assert [victim.name for victim in candidate.victims] == ["a", "b"]
+
+
+class Quiet:
+    """One node at a time: no noisy pod beside it."""
+
+    name = "Quiet"
+
+    def filter_node(self, pod: PodInfo, node: Any) -> Status | None:
+        del pod
+        noisy = any(other.labels.get("noise") == "loud" for other in node.pods)
+        return unschedulable("too loud") if noisy else None
+
+
+def test_a_plugin_of_single_nodes_sees_each_with_the_pods_that_are_left() -> None:
+    cluster = MirroredCluster([make_node("n0", cpu="4")])
+    for name, noise in (("a", "low"), ("b", "loud"), ("c", "low")):
+        pod = make_pod(name, cpu="1", node="n0", priority=1, labels={"noise": noise})
+        cluster.pod_seen(pod)
+    result = _preempt(_framework(plugin_factory(Quiet)), cluster)
+    assert result.preemption is not None
+    chosen = result.preemption.chosen
+    assert chosen is not None
+    assert [victim.name for victim in chosen.victims] == ["b"]

@@ -1,0 +1,483 @@
+"""Which events each in-tree plugin wants to hear of, and what it says to them, as in v1.36."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import pytest
+
+from scheduler.api.errors import SelectorError
+from scheduler.api.events import ActionType, EventResource, QueueingHint
+from scheduler.api.node import (
+    Node,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    Taint,
+)
+from scheduler.api.pod import Affinity, Container, ContainerPort, ContainerRestartRule, Toleration
+from scheduler.api.pod import NodeAffinity as NodeAffinityRules
+from scheduler.framework import NoArgs
+from scheduler.framework.extension_points import EnqueueExtensions
+from scheduler.plugins.dynamic_resources import DynamicResources, DynamicResourcesArgs
+from scheduler.plugins.node_affinity import NodeAffinity, NodeAffinityArgs
+from scheduler.plugins.node_declared_features import NodeDeclaredFeatures
+from scheduler.plugins.node_name import NodeName
+from scheduler.plugins.node_ports import NodePorts
+from scheduler.plugins.node_resources import NodeResourcesFit, NodeResourcesFitArgs
+from scheduler.plugins.node_unschedulable import NodeUnschedulable
+from scheduler.plugins.scheduling_gates import SchedulingGates
+from scheduler.plugins.taint_toleration import TaintToleration
+from scheduler.state.pod_info import PodClasses, PodInfo, make_pod_info
+from tests.support.builders import make_node, make_pod
+
+Registered: TypeAlias = dict[EventResource, ActionType]
+
+CLASSES = PodClasses()
+A = ActionType
+R = EventResource
+FIT = NodeResourcesFit(NodeResourcesFitArgs())
+AFFINITY = NodeAffinity(NodeAffinityArgs())
+DEDICATED = Taint("dedicated", "db", "NoSchedule")
+CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+
+
+def info(name: str = "p", **fields: Any) -> PodInfo:
+    return make_pod_info(make_pod(name, **fields), CLASSES)
+
+
+def ask(
+    plugin: EnqueueExtensions,
+    action: ActionType,
+    pod: PodInfo,
+    old: Node | PodInfo | None = None,
+    new: Node | PodInfo | None = None,
+) -> QueueingHint:
+    """What the plugin says of an event; it must have registered for it."""
+    is_node = isinstance(new if old is None else old, Node)
+    resource = R.NODE if is_node else R.POD
+    (registration,) = (
+        each
+        for each in plugin.events_to_register()
+        if each.event.resource is resource and each.event.action & action
+    )
+    return QueueingHint.QUEUE if registration.hint is None else registration.hint(pod, old, new)
+
+
+@pytest.mark.parametrize(
+    ("plugin", "events"),
+    [
+        (SchedulingGates(NoArgs()), {R.POD: A.UPDATE_POD_SCHEDULING_GATES_ELIMINATED}),
+        (NodeName(NoArgs()), {R.NODE: A.ADD}),
+        (
+            NodeUnschedulable(NoArgs()),
+            {R.NODE: A.ADD | A.UPDATE_NODE_TAINT, R.POD: A.UPDATE_POD_TOLERATION},
+        ),
+        (
+            TaintToleration(NoArgs()),
+            {R.NODE: A.ADD | A.UPDATE_NODE_TAINT, R.POD: A.UPDATE_POD_TOLERATION},
+        ),
+        (AFFINITY, {R.NODE: A.ADD | A.UPDATE_NODE_LABEL}),
+        (NodePorts(NoArgs()), {R.POD: A.DELETE, R.NODE: A.ADD}),
+        (
+            FIT,
+            {
+                R.POD: A.DELETE | A.UPDATE_POD_SCALE_DOWN,
+                R.NODE: A.ADD | A.UPDATE_NODE_ALLOCATABLE,
+                R.DEVICE_CLASS: A.ADD | A.UPDATE,
+            },
+        ),
+        (
+            NodeDeclaredFeatures(NoArgs()),
+            {R.NODE: A.ADD | A.UPDATE_NODE_DECLARED_FEATURE, R.POD: A.UPDATE},
+        ),
+        (
+            DynamicResources(DynamicResourcesArgs()),
+            {
+                R.NODE: A.ADD | A.UPDATE_NODE_LABEL | A.UPDATE_NODE_ALLOCATABLE,
+                R.RESOURCE_CLAIM: A.ADD | A.UPDATE | A.DELETE,
+                R.POD: A.UPDATE_POD_GENERATED_RESOURCE_CLAIM,
+                R.DEVICE_CLASS: A.ADD | A.UPDATE,
+                R.RESOURCE_SLICE: A.ADD | A.UPDATE,
+            },
+        ),
+    ],
+    ids=lambda each: each.name if hasattr(each, "name") else "",
+)
+def test_each_plugin_registers_for_the_events_upstream_names(
+    plugin: EnqueueExtensions, events: Registered
+) -> None:
+    registered = [each.event for each in plugin.events_to_register()]
+    assert {event.resource: event.action for event in registered} == events
+    assert len(registered) == len(events)
+
+
+# SchedulingGates
+
+
+def test_only_the_pods_own_last_gate_helps_it() -> None:
+    plugin, action = SchedulingGates(NoArgs()), A.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
+    gated, free = info("p", gates=["g"]), info("p")
+    assert ask(plugin, action, gated, gated, free) is QueueingHint.QUEUE
+    assert ask(plugin, action, info("q", gates=["g"]), gated, free) is QueueingHint.SKIP
+
+
+# NodeName
+
+
+def test_any_node_that_comes_may_be_the_one_named() -> None:
+    assert ask(NodeName(NoArgs()), A.ADD, info(), None, make_node()) is QueueingHint.QUEUE
+
+
+# NodePorts
+
+
+def port(number: int, protocol: str = "TCP", ip: str = "") -> ContainerPort:
+    return ContainerPort(container_port=80, host_port=number, protocol=protocol, host_ip=ip)
+
+
+@pytest.mark.parametrize(
+    ("deleted", "helps"),
+    [
+        ({"node": "n", "host_ports": [8080]}, True),
+        ({"nominated_node": "n", "host_ports": [8080]}, True),
+        ({"host_ports": [8080]}, False),
+        ({"node": "n"}, False),
+        ({"node": "n", "host_ports": [8081]}, False),
+        ({"node": "n", "host_ports": [port(8080, "UDP")]}, False),
+        ({"node": "n", "host_ports": [port(8080, ip="10.0.0.1")]}, True),
+    ],
+    ids=[
+        "it held the port",
+        "it was to hold the port",
+        "it was on no node",
+        "it held no port",
+        "it held another port",
+        "it held the port of another protocol",
+        "it held the port on one address",
+    ],
+)
+def test_a_pod_that_wants_a_port_waits_for_whoever_holds_it(
+    deleted: dict[str, Any], helps: bool
+) -> None:
+    pod = info("p", host_ports=[8080])
+    said = ask(NodePorts(NoArgs()), A.DELETE, pod, info("other", **deleted))
+    assert said is QueueingHint.when(helps)
+
+
+def test_ports_of_different_addresses_do_not_collide() -> None:
+    pod = info("p", host_ports=[port(8080, ip="10.0.0.1")])
+    other = info("other", node="n", host_ports=[port(8080, ip="10.0.0.2")])
+    assert ask(NodePorts(NoArgs()), A.DELETE, pod, other) is QueueingHint.SKIP
+
+
+def test_a_node_that_comes_may_have_the_port_free() -> None:
+    pod = info("p", host_ports=[8080])
+    assert ask(NodePorts(NoArgs()), A.ADD, pod, None, make_node()) is QueueingHint.QUEUE
+
+
+# NodeUnschedulable
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "helps"),
+    [
+        (None, False, True),
+        (None, True, False),
+        (True, False, True),
+        (True, True, False),
+        (False, True, False),
+        (False, False, False),
+    ],
+    ids=[
+        "a node came",
+        "a cordoned node came",
+        "a node was uncordoned",
+        "a cordoned node changed otherwise",
+        "a node was cordoned",
+        "a node changed otherwise",
+    ],
+)
+def test_a_pod_kept_off_cordoned_nodes_waits_for_one_to_be_uncordoned(
+    before: bool | None, after: bool, helps: bool
+) -> None:
+    old = None if before is None else make_node(unschedulable=before)
+    action = A.ADD if old is None else A.UPDATE_NODE_TAINT
+    said = ask(NodeUnschedulable(NoArgs()), action, info(), old, make_node(unschedulable=after))
+    assert said is QueueingHint.when(helps)
+
+
+@pytest.mark.parametrize(
+    ("name", "toleration", "helps"),
+    [
+        ("p", Toleration(CORDON.key, "Exists"), True),
+        ("p", Toleration("unrelated", "Exists"), False),
+        ("other", Toleration(CORDON.key, "Exists"), False),
+    ],
+    ids=["its own", "its own, of another taint", "another pod's"],
+)
+def test_only_its_own_toleration_of_cordoned_nodes_helps_a_pod(
+    name: str, toleration: Toleration, helps: bool
+) -> None:
+    change = info(name), info(name, tolerations=[toleration])
+    said = ask(NodeUnschedulable(NoArgs()), A.UPDATE_POD_TOLERATION, info("p"), *change)
+    assert said is QueueingHint.when(helps)
+
+
+# TaintToleration
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "helps"),
+    [
+        (None, (), True),
+        (None, (DEDICATED,), False),
+        ((DEDICATED,), (), True),
+        ((DEDICATED,), (CORDON,), False),
+        ((), (DEDICATED,), False),
+        ((), (Taint("soft", "", "PreferNoSchedule"),), False),
+    ],
+    ids=[
+        "a node without taints came",
+        "a tainted node came",
+        "the taint went",
+        "another taint took its place",
+        "a taint came",
+        "a taint came that only prefers",
+    ],
+)
+def test_a_pod_kept_off_by_taints_waits_for_a_node_it_tolerates(
+    before: tuple[Taint, ...] | None, after: tuple[Taint, ...], helps: bool
+) -> None:
+    old = None if before is None else make_node(taints=before)
+    action = A.ADD if old is None else A.UPDATE_NODE_TAINT
+    said = ask(TaintToleration(NoArgs()), action, info(), old, make_node(taints=after))
+    assert said is QueueingHint.when(helps)
+
+
+def test_a_tainted_node_that_comes_helps_a_pod_that_tolerates_it() -> None:
+    pod = info(tolerations=[Toleration("dedicated", "Equal", "db")])
+    said = ask(TaintToleration(NoArgs()), A.ADD, pod, None, make_node(taints=[DEDICATED]))
+    assert said is QueueingHint.QUEUE
+
+
+@pytest.mark.parametrize(("name", "helps"), [("p", True), ("other", False)])
+def test_any_new_toleration_of_its_own_helps_a_pod(name: str, helps: bool) -> None:
+    change = info(name), info(name, tolerations=[Toleration("x", "Exists")])
+    said = ask(TaintToleration(NoArgs()), A.UPDATE_POD_TOLERATION, info("p"), *change)
+    assert said is QueueingHint.when(helps)
+
+
+# NodeAffinity
+
+
+def required(*terms: NodeSelectorTerm) -> Affinity:
+    rules = NodeAffinityRules(
+        required_during_scheduling_ignored_during_execution=NodeSelector(terms)
+    )
+    return Affinity(node_affinity=rules)
+
+
+def expression(key: str, operator: str, *values: str) -> NodeSelectorTerm:
+    return NodeSelectorTerm(match_expressions=(NodeSelectorRequirement(key, operator, values),))
+
+
+WANTS_SSD: list[Callable[[], PodInfo]] = [
+    lambda: info(node_selector={"disk": "ssd"}),
+    lambda: info(affinity=required(expression("disk", "In", "ssd"))),
+]
+
+
+@pytest.mark.parametrize("pod", WANTS_SSD, ids=["by selector", "by affinity"])
+@pytest.mark.parametrize(
+    ("before", "after", "helps"),
+    [
+        (None, "ssd", True),
+        (None, "hdd", False),
+        ("hdd", "ssd", True),
+        ("ssd", "hdd", False),
+        ("ssd", "ssd", False),
+    ],
+    ids=[
+        "a node that matches came",
+        "one that does not came",
+        "a node matches by now",
+        "a node matches no more",
+        "a node matched before",
+    ],
+)
+def test_a_pod_that_wants_certain_nodes_waits_for_one_to_match(
+    pod: Callable[[], PodInfo], before: str | None, after: str, helps: bool
+) -> None:
+    old = None if before is None else make_node(labels={"disk": before})
+    action = A.ADD if old is None else A.UPDATE_NODE_LABEL
+    said = ask(AFFINITY, action, pod(), old, make_node(labels={"disk": after}))
+    assert said is QueueingHint.when(helps)
+
+
+def test_a_node_must_match_the_added_affinity_too() -> None:
+    ssd = required(expression("disk", "In", "ssd")).node_affinity
+    plugin = NodeAffinity(NodeAffinityArgs(added_affinity=ssd))
+    for disk, helps in (("ssd", True), ("hdd", False)):
+        said = ask(plugin, A.ADD, info(), None, make_node(labels={"disk": disk}))
+        assert said is QueueingHint.when(helps)
+
+
+def test_a_term_that_cannot_be_judged_is_an_error_so_that_the_pod_is_tried() -> None:
+    pod = info(affinity=required(expression("disk", "Gt", "big")))
+    with pytest.raises(SelectorError):
+        ask(AFFINITY, A.ADD, pod, None, make_node())
+
+
+# NodeResourcesFit
+
+
+@pytest.mark.parametrize(
+    ("deleted", "helps"),
+    [({"node": "n"}, True), ({"nominated_node": "n"}, True), ({}, False)],
+    ids=["from a node", "with a nominated node", "from nowhere"],
+)
+def test_a_pod_that_does_not_fit_waits_for_others_to_go(
+    deleted: dict[str, Any], helps: bool
+) -> None:
+    said = ask(FIT, A.DELETE, info("p", cpu="1"), info("other", **deleted))
+    assert said is QueueingHint.when(helps)
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "helps"),
+    [
+        ("p", {"cpu": "2"}, {"cpu": "1"}, True),
+        ("p", {"memory": "2"}, {"memory": "1"}, True),
+        ("other", {"cpu": "2", "node": "n"}, {"cpu": "1", "node": "n"}, True),
+        ("other", {"cpu": "2", "node": "n"}, {"node": "n"}, True),
+        ("other", {"memory": "2", "node": "n"}, {"memory": "1", "node": "n"}, False),
+        ("other", {"cpu": "2"}, {"cpu": "1"}, False),
+        ("other", {"cpu": "1", "node": "n"}, {"cpu": "2", "node": "n"}, False),
+    ],
+    ids=[
+        "itself",
+        "itself, in anything",
+        "a pod on a node",
+        "a pod on a node that requests nothing any more",
+        "a pod on a node, in what it does not request",
+        "a pod on no node",
+        "no: a pod grew",
+    ],
+)
+def test_a_pod_that_requests_cpu_waits_for_a_pod_to_shrink(
+    name: str, before: dict[str, Any], after: dict[str, Any], helps: bool
+) -> None:
+    pod = info("p", cpu="2")
+    said = ask(FIT, A.UPDATE_POD_SCALE_DOWN, pod, info(name, **before), info(name, **after))
+    assert said is QueueingHint.when(helps)
+
+
+@pytest.mark.parametrize(
+    ("pod", "node", "helps"),
+    [
+        ({"cpu": "4"}, {}, True),
+        ({"cpu": "5"}, {}, False),
+        ({}, {}, True),
+        ({}, {"pods": 0}, False),
+        ({"requests": {"example.com/gpu": "1"}}, {}, False),
+        ({"requests": {"example.com/gpu": "1"}}, {"allocatable": {"example.com/gpu": "1"}}, True),
+        ({"requests": {"example.com/gpu": "0"}}, {}, True),
+    ],
+    ids=[
+        "just as large",
+        "too small",
+        "no requests",
+        "takes no pods",
+        "lacks a resource",
+        "has the resource",
+        "nothing of the resource is requested",
+    ],
+)
+def test_a_node_that_comes_helps_if_the_pod_fits_it_while_empty(
+    pod: dict[str, Any], node: dict[str, Any], helps: bool
+) -> None:
+    said = ask(FIT, A.ADD, info(**pod), None, make_node(**node))
+    assert said is QueueingHint.when(helps)
+
+
+@pytest.mark.parametrize(
+    ("pod", "before", "after", "helps"),
+    [
+        ({"cpu": "2"}, {"cpu": "1"}, {"cpu": "2"}, True),
+        ({"cpu": "2"}, {"cpu": "2"}, {"cpu": "3"}, True),
+        ({"cpu": "2"}, {"cpu": "4"}, {"cpu": "3"}, False),
+        ({"cpu": "2"}, {"memory": "1Gi"}, {"memory": "2Gi"}, False),
+        ({"cpu": "2"}, {"pods": 1}, {"pods": 2}, True),
+        ({}, {"pods": 1}, {"pods": 2}, True),
+        ({}, {"cpu": "1"}, {"cpu": "2"}, False),
+        ({"cpu": "8"}, {"cpu": "1"}, {"cpu": "2"}, False),
+    ],
+    ids=[
+        "has enough now",
+        "has more",
+        "has less",
+        "has more of what the pod does not request",
+        "takes more pods",
+        "takes more pods, and the pod requests nothing",
+        "has more, and the pod requests nothing",
+        "has more and not enough",
+    ],
+)
+def test_a_node_that_changes_helps_if_it_has_more_for_the_pod(
+    pod: dict[str, Any], before: dict[str, Any], after: dict[str, Any], helps: bool
+) -> None:
+    change = make_node(**before), make_node(**after)
+    said = ask(FIT, A.UPDATE_NODE_ALLOCATABLE, info(**pod), *change)
+    assert said is QueueingHint.when(helps)
+
+
+def test_each_change_of_a_node_is_read_anew() -> None:
+    sizes = [make_node(cpu=str(cpu)) for cpu in (1, 2, 4, 2, 4, 8)]
+    hint = FIT.events_to_register()[1].hint
+    assert hint is not None
+    said = [hint(info(cpu="3"), old, new) for old, new in pairwise(sizes)]
+    assert [each is QueueingHint.QUEUE for each in said] == [False, True, False, True, True]
+
+
+# NodeDeclaredFeatures
+
+
+def restarting(name: str = "p", action: str = "RestartAllContainers") -> PodInfo:
+    rule = ContainerRestartRule(action=action)
+    return info(name, containers=(Container(name="c", restart_policy_rules=(rule,)),))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "helps"),
+    [(None, [], True), (["A"], ["A"], False), (["A"], ["A", "B"], True), (["A"], [], True)],
+    ids=["a node came", "the same features", "another feature", "a feature less"],
+)
+def test_a_pod_that_needs_features_waits_for_nodes_to_declare_others(
+    before: list[str] | None, after: list[str], helps: bool
+) -> None:
+    old = None if before is None else make_node(declared_features=before)
+    action = A.ADD if old is None else A.UPDATE_NODE_DECLARED_FEATURE
+    said = ask(
+        NodeDeclaredFeatures(NoArgs()),
+        action,
+        restarting(),
+        old,
+        make_node(declared_features=after),
+    )
+    assert said is QueueingHint.when(helps)
+
+
+@pytest.mark.parametrize(
+    ("name", "after", "helps"),
+    [("p", "Restart", True), ("p", "RestartAllContainers", False), ("other", "Restart", False)],
+    ids=["it needs less", "it needs the same", "another pod needs less"],
+)
+def test_a_pod_that_needs_features_waits_for_its_own_needs_to_change(
+    name: str, after: str, helps: bool
+) -> None:
+    change = restarting(name), restarting(name, after)
+    said = ask(NodeDeclaredFeatures(NoArgs()), A.UPDATE_POD_OTHER, restarting(), *change)
+    assert said is QueueingHint.when(helps)
