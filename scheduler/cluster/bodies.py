@@ -174,8 +174,23 @@ def _read_untyped(obj: Json, resource: Resource, directive: str) -> tuple[Json, 
     """An object of a custom kind, or of one whose type is not known."""
     if resource.custom is None:
         _drop_nulls(obj)
-        return obj, ()
+    try:
+        conform_metadata(obj)
+    except DecodingError as error:
+        raise errors.bad_request(str(error)) from error
     return obj, unknown_field_warnings(resource, obj, directive)
+
+
+def conform_metadata(obj: Json) -> None:
+    """Make the metadata of an object whose type is not known what it is in every kind.
+
+    Raises:
+        DecodingError: a value is of the wrong type.
+    """
+    if isinstance(obj.get("metadata"), dict):
+        known = {"metadata": obj["metadata"]}
+        conform(known, _UNKNOWN_TYPE)
+        obj["metadata"] = known.get("metadata", {})
 
 
 def _check_kind(obj: Json, resource: Resource) -> None:

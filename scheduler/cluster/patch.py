@@ -9,7 +9,13 @@ import yaml
 from scheduler.cluster import errors
 from scheduler.cluster.apply import Recorder, Writer, apply
 from scheduler.cluster.apply.field_sets import MissingKeyError
-from scheduler.cluster.bodies import apply_type_of, duplicate_fields, json_error, type_of
+from scheduler.cluster.bodies import (
+    apply_type_of,
+    conform_metadata,
+    duplicate_fields,
+    json_error,
+    type_of,
+)
 from scheduler.cluster.custom_schema import unknown_fields
 from scheduler.cluster.event_conversion import to_core, to_events_v1
 from scheduler.cluster.merge_patch import json_merge, json_patch
@@ -161,9 +167,10 @@ def _conformed(
         rest["metadata"] = dict(rest.get("metadata") or {})
     else:
         rest = _decoded_again(rest)
-    if struct is None:
-        return {**rest, **touched}, []
     try:
+        if struct is None:
+            conform_metadata(touched)
+            return {**rest, **touched}, []
         problems = conform(touched, struct)
     except DecodingError as error:
         raise _invalid_patch(request, after, str(error)) from error
@@ -283,13 +290,15 @@ def _decoded_again(config: Json) -> Json:
 def _check_typed(resource: Resource, address: tuple[str, str], config: Json) -> None:
     """Refuse unknown fields and wrong types, whatever the fieldValidation."""
     unknown: list[str] = []
+    try:
+        if (struct := type_of(resource)) is not None:
+            unknown = conform(config, struct).unknown
+        else:
+            conform_metadata(config)
+    except DecodingError as error:
+        raise errors.internal(_untyped(resource, address, str(error))) from error
     if resource.custom is not None:
         unknown = unknown_fields(config, resource.custom.schema)
-    elif (struct := type_of(resource)) is not None:
-        try:
-            unknown = conform(config, struct).unknown
-        except DecodingError as error:
-            raise errors.internal(_untyped(resource, address, str(error))) from error
     if unknown:
         listed = [f".{path}: field not declared in schema" for path in unknown]
         text = listed[0] if len(listed) == 1 else "errors:\n  " + "\n  ".join(listed)

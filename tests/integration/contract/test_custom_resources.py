@@ -441,3 +441,13 @@ async def test_custom_resources_are_selected_by_the_fields_their_definition_name
     refused = await widgets.get(f"{WIDGETS}?fieldSelector=spec.size=3")
     assert refused.status == 400
     assert "field label not supported: spec.size" in refused.text
+
+
+async def test_the_metadata_of_custom_resources_is_typed(widgets: ApiClient) -> None:
+    wrong = widget("typed")
+    wrong["metadata"]["labels"] = {"a": 1}
+    assert (await widgets.request("POST", WIDGETS, wrong)).status == 400
+    await widgets.create(WIDGETS, widget("typed"))
+    patch = {"metadata": {"labels": {"a": 1}}}
+    refused = await widgets.request("PATCH", f"{WIDGETS}/typed", patch, MERGE)
+    assert refused.status in {400, 422}
