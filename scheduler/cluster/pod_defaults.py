@@ -1,21 +1,16 @@
 """The fields the API server fills into a pod, or into a workload's pod template."""
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
-from scheduler.api.quantity import parse_quantity, quantity_milli_value
+from scheduler.api.quantity import quantity_milli_value
 from scheduler.cluster.errors import bad_request
+from scheduler.cluster.schema.scalars import QUANTITY_FORM, canonical_quantity
 
 Json = dict[str, Any]
 
 _TERMINATION_LOG = "/dev/termination-log"
 _SUPPORTED_QOS = ("cpu", "memory")
-
-
-@lru_cache(maxsize=4096)
-def _canonical(text: str) -> str:
-    return parse_quantity(text).canonical()
 
 
 def canonical_quantities(holder: Json | None, *keys: str) -> None:
@@ -29,13 +24,10 @@ def canonical_quantities(holder: Json | None, *keys: str) -> None:
         if not amounts:
             continue
         for name, amount in amounts.items():
-            try:
-                amounts[name] = _canonical(str(amount))
-            except ValueError as error:
-                raise bad_request(
-                    f"{key}.{name}: quantity {amount!r} must match the regular expression "
-                    f"'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-                ) from error
+            canonical = canonical_quantity(amount)
+            if canonical is None:
+                raise bad_request(f"{key}.{name}: quantity {amount!r}: {QUANTITY_FORM}")
+            amounts[name] = canonical
 
 
 def set_pod_spec_defaults(spec: Json) -> None:

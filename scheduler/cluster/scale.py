@@ -6,7 +6,8 @@ from scheduler.cluster import errors
 from scheduler.cluster.apply import Recorder
 from scheduler.cluster.json_path import compile_path
 from scheduler.cluster.registry import Registry, editable
-from scheduler.cluster.resources import Resource
+from scheduler.cluster.resources import REPLICATION_CONTROLLERS, Resource
+from scheduler.cluster.selectors import selector_text
 from scheduler.cluster.store import Stored
 
 Json = dict[str, Any]
@@ -20,7 +21,7 @@ def scale_of(resource: Resource, stored: Stored) -> Json:
     if paths is None:
         replicas = obj["spec"].get("replicas", 1)
         status: Json = {"replicas": (obj.get("status") or {}).get("replicas", 0)}
-        selector = _selector_text(obj["spec"].get("selector") or {})
+        selector = selector_text(_label_selector(resource, obj))
     else:
         replicas = _at(obj, paths["specReplicasPath"], 0)
         status = {"replicas": _at(obj, paths["statusReplicasPath"], 0)}
@@ -41,11 +42,10 @@ def _at(obj: Json, path: str, default: Any) -> Any:
     return found[0] if found else default
 
 
-def _selector_text(selector: Json) -> str:
-    labels = selector.get("matchLabels") or {
-        key: value for key, value in selector.items() if isinstance(value, str)
-    }
-    return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+def _label_selector(resource: Resource, obj: Json) -> Json:
+    """A workload's selector; that of a ReplicationController is but labels."""
+    selector: Json = obj["spec"].get("selector") or {}
+    return {"matchLabels": selector} if resource is REPLICATION_CONTROLLERS else selector
 
 
 def set_scale(

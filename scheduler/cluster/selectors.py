@@ -49,6 +49,23 @@ def match_label_selector(selector: Json | None, labels: Mapping[str, str]) -> bo
     return compiled.matches(labels)
 
 
+_OPERATORS = {"In": "in", "NotIn": "notin"}
+
+
+def selector_text(selector: Json | None) -> str:
+    """A ``LabelSelector`` in selector syntax, sorted by keys; empty for none."""
+    selector = selector or {}
+    parts = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
+    for term in selector.get("matchExpressions") or ():
+        key, operator = term["key"], term["operator"]
+        if operator in _OPERATORS:
+            values = ",".join(sorted(term.get("values") or ()))
+            parts.append((key, f"{key} {_OPERATORS[operator]} ({values})"))
+        else:
+            parts.append((key, key if operator == "Exists" else f"!{key}"))
+    return ",".join(text for _, text in sorted(parts))
+
+
 class _Fields(NamedTuple):
     """Which fields a kind can be selected by.
 

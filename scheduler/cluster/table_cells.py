@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler.cluster.clock import parse_timestamp
+from scheduler.cluster.selectors import selector_text
 from scheduler.cluster.table_descriptions import description_of
 
 Json = dict[str, Any]
@@ -142,21 +143,9 @@ def labels_text(labels: Json | None) -> str:
     return joined([f"{key}={value}" for key, value in sorted((labels or {}).items())])
 
 
-_OPERATORS = {"In": "in", "NotIn": "notin"}
-
-
-def selector_text(selector: Json | None) -> str:
-    """A ``LabelSelector`` in selector syntax."""
-    selector = selector or {}
-    parts = [f"{key}={value}" for key, value in (selector.get("matchLabels") or {}).items()]
-    for term in selector.get("matchExpressions") or ():
-        operator = term["operator"]
-        if operator in _OPERATORS:
-            values = ",".join(sorted(term.get("values") or ()))
-            parts.append(f"{term['key']} {_OPERATORS[operator]} ({values})")
-        else:
-            parts.append(term["key"] if operator == "Exists" else f"!{term['key']}")
-    return joined(sorted(parts))
+def selector_cell(selector: Json | None) -> str:
+    """A ``LabelSelector`` in selector syntax; ``<none>`` for none."""
+    return joined([selector_text(selector)] if selector else [])
 
 
 def containers_of_template(obj: Json) -> list[Json]:
@@ -170,5 +159,5 @@ def template_columns() -> list[Column]:
     return [
         wide("Containers", lambda obj: ",".join(c["name"] for c in containers_of_template(obj))),
         wide("Images", lambda obj: ",".join(c["image"] for c in containers_of_template(obj))),
-        wide("Selector", lambda obj: selector_text(obj["spec"].get("selector"))),
+        wide("Selector", lambda obj: selector_cell(obj["spec"].get("selector"))),
     ]

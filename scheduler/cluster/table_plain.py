@@ -16,7 +16,7 @@ from scheduler.cluster.table_cells import (
     joined,
     labels_text,
     name_column,
-    selector_text,
+    selector_cell,
     since,
     wide,
 )
@@ -186,7 +186,7 @@ PLAIN_COLUMNS: Mapping[str, Sequence[Column]] = {
         age_column(),
         wide("Containers", lambda obj: ",".join(c["name"] for c in _cron_containers(obj))),
         wide("Images", lambda obj: ",".join(c["image"] for c in _cron_containers(obj))),
-        wide("Selector", lambda obj: selector_text(obj["spec"]["jobTemplate"].get("selector"))),
+        wide("Selector", lambda obj: selector_cell(obj["spec"]["jobTemplate"].get("selector"))),
     ),
     "ingresses.networking.k8s.io": (
         name_column(),
@@ -204,7 +204,7 @@ PLAIN_COLUMNS: Mapping[str, Sequence[Column]] = {
     ),
     "networkpolicies.networking.k8s.io": (
         name_column(),
-        column("Pod-Selector", lambda obj: selector_text(obj["spec"].get("podSelector"))),
+        column("Pod-Selector", lambda obj: selector_cell(obj["spec"].get("podSelector"))),
         age_column(),
     ),
     "runtimeclasses.node.k8s.io": (name_column(), column("Handler", at("handler")), age_column()),

@@ -18,7 +18,7 @@ from scheduler.cluster.resources import (
 )
 from scheduler.cluster.store import Stored
 from scheduler.cluster.table import TableFormat
-from scheduler.cluster.table_cells import human_duration, selector_text
+from scheduler.cluster.table_cells import human_duration, selector_cell
 
 Json = dict[str, Any]
 
@@ -168,5 +168,6 @@ def test_selectors_are_shown_in_their_short_form() -> None:
             {"key": "canary", "operator": "DoesNotExist"},
         ],
     }
-    assert selector_text(selector) == "!canary,app=web,tier in (a,b)"
-    assert selector_text(None) == "<none>"
+    assert selector_cell(selector) == "app=web,!canary,tier in (a,b)"
+    assert selector_cell(None) == "<none>"
+    assert selector_cell({}) == "<none>"
