@@ -158,6 +158,7 @@ _VALUE_INTS = frozenset(
 _ALWAYS_WRITTEN = frozenset(
     (
         "ConfigMapVolumeSource.name",
+        "VolumeNodeResources.count",
         "ContainerPort.containerPort",
         "EnvFromSource.name",
         "PriorityClass.value",
