@@ -21,7 +21,12 @@ class NotReadyError(Exception):
 
 
 async def start_cluster(
-    processes: ChildProcesses, directory: Path, num_nodes: int, shape: Shape, *flags: str
+    processes: ChildProcesses,
+    directory: Path,
+    num_nodes: int,
+    shape: Shape,
+    *flags: str,
+    timeout_s: float = START_TIMEOUT_S,
 ) -> Path:
     """Start ``stowage cluster`` on a free port; returns its kubeconfig once it answers.
 
@@ -31,6 +36,7 @@ async def start_cluster(
         num_nodes: How many nodes it has.
         shape: Of the nodes.
         flags: Further flags of ``stowage cluster``.
+        timeout_s: How long it may take.
 
     Raises:
         ProcessDiedError: it ended.
@@ -44,9 +50,9 @@ async def start_cluster(
         f"--shape={shape}",
         "--listen=127.0.0.1:0",
         f"--write-kubeconfig={kubeconfig}",
-        *flags,
+        *flags,  # last, so that they count
     )
-    deadline = time.monotonic() + START_TIMEOUT_S
+    deadline = time.monotonic() + timeout_s
     while not (kubeconfig.exists() and kubeconfig.stat().st_size):
         child.check()
         if time.monotonic() > deadline:

@@ -7,6 +7,7 @@ import typer
 from scheduler.cli import bench, config
 from scheduler.cli.cluster import cluster
 from scheduler.cli.demo.command import demo
+from scheduler.cli.dump import dump
 from scheduler.cli.go_flags import GoFlagsCommand
 from scheduler.cli.run import run
 
@@ -22,6 +23,8 @@ Run against a cluster:  [cyan]stowage run --kubeconfig ~/.kube/config[/cyan]
 Check a configuration before it is used:  [cyan]stowage config check config/bin-packing.yaml[/cyan]
 
 A cluster to try things on:  [cyan]stowage cluster --write-kubeconfig /tmp/kc[/cyan]
+
+A copy of a real one:  [cyan]stowage dump all.json && stowage cluster --from all.json[/cyan]
 """
 
 app = typer.Typer(
@@ -37,4 +40,5 @@ app.command(cls=GoFlagsCommand, rich_help_panel=_SCHEDULE)(run)
 app.add_typer(config.app, name="config", rich_help_panel=_SCHEDULE)
 app.command(rich_help_panel=_TRY)(demo)
 app.command(rich_help_panel=_TRY)(cluster)
+app.command(rich_help_panel=_TRY)(dump)
 app.add_typer(bench.app, name="bench", rich_help_panel=_TRY)

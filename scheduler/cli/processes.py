@@ -128,6 +128,11 @@ class ChildProcesses:
             self._children.remove(child)
             child.stop()
 
+    @property
+    def children(self) -> tuple[ChildProcess, ...]:
+        """The processes started, in their order."""
+        return tuple(self._children)
+
     def check(self) -> None:
         """Raise `ProcessDiedError` if one of the processes has ended."""
         for child in self._children:

@@ -5,9 +5,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from scheduler.cluster import errors
+from scheduler.cluster.clock import Clock
 from scheduler.cluster.rbac import Decision, RbacAuthorizer
 from scheduler.cluster.request_attributes import Attributes, attributes_of
 from scheduler.cluster.store import Store
+from scheduler.cluster.tokens import TokenIssuer
 from scheduler.cluster.users import ADMINISTRATOR, ANONYMOUS, User
 
 _BEARER = "Bearer "
@@ -40,18 +42,22 @@ class Access:
     Attributes:
         audit: called with each decision on a request; for tests and curious people.
         authorizer: what decides with RBAC on; ``None`` where everything is allowed.
+        tokens: what issues and knows the tokens of service accounts.
     """
 
-    def __init__(self, options: AccessOptions, store: Store) -> None:
+    def __init__(self, options: AccessOptions, store: Store, clock: Clock) -> None:
         self.audit: Audit | None = None
         self.authorizer = RbacAuthorizer(store) if options.rbac else None
+        self.tokens = TokenIssuer(store, clock)
         self._options = options
 
     def user_of_token(self, token: str) -> User | None:
         """Whose token this is; without an administrator's token, a stranger is administrator."""
-        user = self._options.users.get(token)
+        user = self._options.users.get(token) or self.tokens.user_of(token)
         if user is not None:
             return user
+        if self.tokens.is_issued_here(token):
+            return None
         expected = self._options.token
         # The bytes of a header that are no UTF-8 arrive as surrogates.
         given = token.encode(errors="surrogateescape")
@@ -86,7 +92,16 @@ class Access:
         """
         if self.authorizer is None:
             return
-        attributes = attributes_of(method, path, query)
+        self.check_attributes(user, attributes_of(method, path, query))
+
+    def check_attributes(self, user: User, attributes: Attributes) -> None:
+        """Let somebody do something.
+
+        Raises:
+            ApiError: 403, the user may not.
+        """
+        if self.authorizer is None:
+            return
         decision = self.authorizer.decide(user, attributes)
         if self.audit is not None:
             self.audit(user, attributes, decision)

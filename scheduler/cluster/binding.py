@@ -27,6 +27,8 @@ def bind(
         ApiError: 404; 409, the pod is bound, gated or being deleted, or a precondition does not
             hold; 500, the target is unusable.
     """
+    if not name:
+        raise errors.bad_request("Name parameter required.")
     node_name = _target(binding)
     stored = registry.get(PODS, namespace, name)
     pod, metadata = stored.obj, binding.get("metadata") or {}

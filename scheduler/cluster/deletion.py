@@ -4,7 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler.cluster.clock import Clock, parse_timestamp, timestamp
-from scheduler.cluster.errors import bad_request, conflict
+from scheduler.cluster.errors import (
+    bad_request,
+    invalid,
+    invalid_value,
+    precondition_failed,
+    unsupported_value,
+)
 from scheduler.cluster.resources import Resource
 from scheduler.cluster.store import Stored
 
@@ -47,10 +53,11 @@ def parse_delete_options(body: Json, grace_query: str, policy_query: str) -> Del
     grace = body.get("gracePeriodSeconds")
     if grace is None and grace_query:
         if not grace_query.lstrip("-").isdigit():
-            raise bad_request(f"gracePeriodSeconds: {grace_query!r} is no integer")
+            raise bad_request(f'strconv.ParseInt: parsing "{grace_query}": invalid syntax')
         grace = int(grace_query)
     preconditions = body.get("preconditions") or {}
     policy = body.get("propagationPolicy") or policy_query
+    _check_policy(policy, body.get("orphanDependents"))
     if not policy and body.get("orphanDependents") is not None:
         policy = "Orphan" if body["orphanDependents"] else "Background"
     return DeleteOptions(
@@ -60,6 +67,20 @@ def parse_delete_options(body: Json, grace_query: str, policy_query: str) -> Del
         resource_version=preconditions.get("resourceVersion") or "",
         dry_run=bool(body.get("dryRun")),
     )
+
+
+_POLICIES = ("Foreground", "Background", "Orphan")
+
+
+def _check_policy(policy: str, orphan_dependents: bool | None) -> None:
+    found = []
+    if policy and orphan_dependents is not None:
+        detail = "orphanDependents and deletionPropagation cannot be both set"
+        found.append(invalid_value("propagationPolicy", policy, detail))
+    if policy and policy not in _POLICIES:
+        found.append(unsupported_value("propagationPolicy", policy, (*_POLICIES, "nil")))
+    if found:
+        raise invalid("meta.k8s.io", "DeleteOptions", "", found)
 
 
 def plan_deletion(
@@ -89,15 +110,19 @@ def plan_deletion(
 def _check_preconditions(resource: Resource, current: Stored, options: DeleteOptions) -> None:
     uid, actual = options.uid, current.obj["metadata"]["uid"]
     if uid and uid != actual:
-        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {actual}"
-        raise conflict(resource, current.name, why)
-    revision = options.resource_version
-    if revision and revision != str(current.revision):
-        raise conflict(
+        raise precondition_failed(
             resource,
             current.name,
-            f"Precondition failed: ResourceVersion in precondition: {revision}, ResourceVersion "
-            f"in object meta: {current.revision}",
+            f"the UID in the precondition ({uid}) does not match the UID in record ({actual}). The "
+            "object might have been deleted and then recreated",
+        )
+    revision = options.resource_version
+    if revision and revision != str(current.revision):
+        raise precondition_failed(
+            resource,
+            current.name,
+            f"the ResourceVersion in the precondition ({revision}) does not match the "
+            f"ResourceVersion in record ({current.revision}). The object might have been modified",
         )
 
 
@@ -112,8 +137,9 @@ def _finalizers(resource: Resource, obj: Json, options: DeleteOptions) -> list[s
     if not policy and resource.orphans_by_default:
         policy = "Orphan"
     wanted = {"Orphan": _ORPHAN, "Foreground": _FOREGROUND}.get(policy)
-    if wanted and wanted not in kept:
-        kept.append(wanted)
+    for added in (wanted, resource.deletion_finalizer):
+        if added and added not in kept:
+            kept.append(added)
     return kept
 
 

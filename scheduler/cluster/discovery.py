@@ -1,20 +1,22 @@
-"""Discovery documents: which groups, versions and kinds are served, and how to check their fields.
+"""Discovery documents: which groups, versions and kinds are served, in both of their shapes."""
 
-The OpenAPI documents only say that every kind takes ``fieldValidation``; kubectl asks for that
-before it leaves validation to the server.
-"""
+import base64
+import hashlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
-from collections.abc import Iterable, Iterator
-from functools import cache
-from typing import Any
-
-from scheduler.cluster.resources import RESOURCES, Resource
+from scheduler.cluster.catalog import Catalog
+from scheduler.cluster.resources import Resource
 
 Json = dict[str, Any]
 
 VERSION: Json = {
     "major": "1",
     "minor": "36",
+    "emulationMajor": "1",
+    "emulationMinor": "36",
+    "minCompatibilityMajor": "1",
+    "minCompatibilityMinor": "35",
     "gitVersion": "v1.36.0+stowage",
     "gitCommit": "",
     "gitTreeState": "clean",
@@ -23,174 +25,242 @@ VERSION: Json = {
     "compiler": "",
     "platform": "linux/amd64",
 }
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+_CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+
+
+class _Review(NamedTuple):
+    group: str
+    kind: str
+    plural: str
+    namespaced: bool = False
+
+
 _REVIEWS = (
-    ("authentication.k8s.io", "TokenReview", "tokenreviews"),
-    ("authentication.k8s.io", "SelfSubjectReview", "selfsubjectreviews"),
-    ("authorization.k8s.io", "SubjectAccessReview", "subjectaccessreviews"),
-    ("authorization.k8s.io", "SelfSubjectAccessReview", "selfsubjectaccessreviews"),
-    ("authorization.k8s.io", "SelfSubjectRulesReview", "selfsubjectrulesreviews"),
+    _Review("", "Binding", "bindings", True),
+    _Review("authentication.k8s.io", "SelfSubjectReview", "selfsubjectreviews"),
+    _Review("authentication.k8s.io", "TokenReview", "tokenreviews"),
+    _Review("authorization.k8s.io", "LocalSubjectAccessReview", "localsubjectaccessreviews", True),
+    _Review("authorization.k8s.io", "SelfSubjectAccessReview", "selfsubjectaccessreviews"),
+    _Review("authorization.k8s.io", "SelfSubjectRulesReview", "selfsubjectrulesreviews"),
+    _Review("authorization.k8s.io", "SubjectAccessReview", "subjectaccessreviews"),
 )
-_SUBRESOURCE_KINDS = {
-    "binding": ("", "v1", "Binding", ["create"]),
-    "eviction": ("policy", "v1", "Eviction", ["create"]),
-    "scale": ("autoscaling", "v1", "Scale", ["get", "patch", "update"]),
-    "log": ("", "", "", ["get"]),
-    "finalize": ("", "", "", ["update"]),
+
+
+class _Subresource(NamedTuple):
+    """The kind a subresource takes and answers; empty where it is the object's own."""
+
+    group: str
+    version: str
+    kind: str
+    verbs: tuple[str, ...]
+
+
+_PROXIED = ("create", "delete", "get", "patch", "update")
+_OWN_KIND = _Subresource("", "", "", ("get", "patch", "update"))
+_SUBRESOURCES = {
+    "attach": _Subresource("", "", "PodAttachOptions", ("create", "get")),
+    "binding": _Subresource("", "", "Binding", ("create",)),
+    "ephemeralcontainers": _OWN_KIND,
+    "eviction": _Subresource("policy", "v1", "Eviction", ("create",)),
+    "exec": _Subresource("", "", "PodExecOptions", ("create", "get")),
+    "finalize": _Subresource("", "", "", ("update",)),
+    "log": _Subresource("", "", "", ("get",)),
+    "portforward": _Subresource("", "", "PodPortForwardOptions", ("create", "get")),
+    "scale": _Subresource("autoscaling", "v1", "Scale", ("get", "patch", "update")),
+    "token": _Subresource("authentication.k8s.io", "v1", "TokenRequest", ("create",)),
 }
-
-
-@cache
-def group_versions() -> tuple[tuple[str, str], ...]:
-    """Every served (group, version), the core group first."""
-    served = dict.fromkeys((resource.group, resource.version) for resource in RESOURCES)
-    served.update(dict.fromkeys((group, "v1") for group, _, _ in _REVIEWS))
-    return tuple(served)
 
 
 def _joined(group: str, version: str) -> str:
     return f"{group}/{version}" if group else version
 
 
-def api_versions() -> Json:
-    """``GET /api``."""
+def api_versions(address: str) -> Json:
+    """``GET /api``; ``address`` is the server's ``host:port``."""
     return {
         "kind": "APIVersions",
         "versions": ["v1"],
-        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": ""}],
+        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}],
     }
 
 
-def api_group_list() -> Json:
+def api_group_list(catalog: Catalog) -> Json:
     """``GET /apis``."""
-    groups = [_described_group(group) for group, _ in group_versions() if group]
-    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+    groups = dict.fromkeys(group for group, _ in catalog.group_versions() if group)
+    described = [_described_group(catalog, group) for group in groups]
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": described}
 
 
-def api_group(group: str) -> Json | None:
+def api_group(catalog: Catalog, group: str) -> Json | None:
     """``GET /apis/{group}``; ``None`` if it is not served."""
-    if not any(name == group for name, _ in group_versions()):
+    if not any(name == group for name, _ in catalog.group_versions()):
         return None
-    return {"kind": "APIGroup", "apiVersion": "v1", **_described_group(group)}
+    return {"kind": "APIGroup", "apiVersion": "v1", **_described_group(catalog, group)}
 
 
-def _described_group(group: str) -> Json:
+def _described_group(catalog: Catalog, group: str) -> Json:
     versions = [
         {"groupVersion": _joined(group, version), "version": version}
-        for name, version in group_versions()
+        for name, version in catalog.group_versions()
         if name == group
     ]
     return {"name": group, "versions": versions, "preferredVersion": versions[0]}
 
 
-def api_resource_list(group: str, version: str) -> Json | None:
+def api_resource_list(catalog: Catalog, group: str, version: str) -> Json | None:
     """``GET /api/v1`` or ``GET /apis/{group}/{version}``; ``None`` if it is not served."""
-    if (group, version) not in group_versions():
+    if (group, version) not in catalog.group_versions():
         return None
-    listed: list[Json] = []
-    for resource in _resources_of(group, version):
+    listed = [_described_review(found) for found in _reviews_of(group, version)]
+    for resource in _resources_of(catalog, group, version):
         listed.append(_described(resource))
         listed += _described_subresources(resource)
-    listed += _described_reviews(group)
-    return {
+    document = {
         "kind": "APIResourceList",
         "apiVersion": "v1",
         "groupVersion": _joined(group, version),
-        "resources": listed,
+        "resources": sorted(listed, key=lambda found: found["name"].split("/")),
     }
+    if not group:
+        del document["apiVersion"]
+    return document
 
 
-def _resources_of(group: str, version: str) -> Iterator[Resource]:
-    return (found for found in RESOURCES if (found.group, found.version) == (group, version))
+def _reviews_of(group: str, version: str) -> list[_Review]:
+    return [found for found in _REVIEWS if (found.group, "v1") == (group, version)]
+
+
+def _resources_of(catalog: Catalog, group: str, version: str) -> list[Resource]:
+    found = [each for each in catalog if (each.group, each.version) == (group, version)]
+    return sorted(found, key=lambda resource: resource.plural)
+
+
+def _verbs(resource: Resource) -> list[str]:
+    return list(_CUSTOM_VERBS if resource.custom else resource.verbs)
+
+
+def _described_review(review: _Review) -> Json:
+    return {
+        "name": review.plural,
+        "singularName": review.kind.lower(),
+        "namespaced": review.namespaced,
+        "kind": review.kind,
+        "verbs": ["create"],
+    }
 
 
 def _described(resource: Resource) -> Json:
     described: Json = {
         "name": resource.plural,
-        "singularName": resource.kind.lower(),
+        "singularName": resource.singular or resource.kind.lower(),
         "namespaced": resource.namespaced,
         "kind": resource.kind,
-        "verbs": list(resource.verbs),
+        "verbs": _verbs(resource),
     }
     if resource.short_names:
         described["shortNames"] = list(resource.short_names)
     if resource.categories:
         described["categories"] = list(resource.categories)
+    if "create" in resource.verbs:
+        described["storageVersionHash"] = storage_version_hash(resource)
     return described
 
 
+def storage_version_hash(resource: Resource) -> str:
+    """Eight bytes of the SHA-256 of ``group/version/kind`` as stored, in base64."""
+    own = f"{resource.group}/{resource.version}/{resource.kind}"
+    digest = hashlib.sha256((resource.storage_version or own).encode()).digest()
+    return base64.b64encode(digest[:8]).decode()
+
+
+def _subresource(resource: Resource, name: str) -> _Subresource:
+    if name == "proxy":
+        return _Subresource("", "", f"{resource.kind}ProxyOptions", _PROXIED)
+    return _SUBRESOURCES.get(name, _OWN_KIND)
+
+
 def _described_subresources(resource: Resource) -> Iterator[Json]:
-    for subresource in resource.subresources:
-        group, version, kind, verbs = _SUBRESOURCE_KINDS.get(
-            subresource, ("", "", "", ["get", "patch", "update"])
-        )
+    for name in resource.subresources:
+        group, version, kind, verbs = _subresource(resource, name)
         described: Json = {
-            "name": f"{resource.plural}/{subresource}",
+            "name": f"{resource.plural}/{name}",
             "singularName": "",
             "namespaced": resource.namespaced,
-            "kind": kind or resource.kind,
-            "verbs": list(verbs),
         }
         if group:
             described |= {"group": group, "version": version}
-        yield described
+        yield {**described, "kind": kind or resource.kind, "verbs": list(verbs)}
 
 
-def _described_reviews(group: str) -> Iterator[Json]:
-    for review_group, kind, plural in _REVIEWS:
-        if review_group == group:
-            yield {
-                "name": plural,
-                "singularName": kind.lower(),
-                "namespaced": False,
-                "kind": kind,
-                "verbs": ["create"],
-            }
-    if not group:
-        yield {
-            "name": "bindings",
-            "singularName": "binding",
-            "namespaced": True,
-            "kind": "Binding",
-            "verbs": ["create"],
-        }
-
-
-def openapi_index() -> Json:
-    """``GET /openapi/v3``."""
-    paths = {}
-    for group, version in group_versions():
-        key = f"apis/{group}/{version}" if group else f"api/{version}"
-        paths[key] = {"serverRelativeURL": f"/openapi/v3/{key}?hash=stowage"}
-    return {"paths": paths}
-
-
-def openapi_document(group: str, version: str) -> Json | None:
-    """``GET /openapi/v3/apis/{group}/{version}``; ``None`` if it is not served."""
-    if (group, version) not in group_versions():
-        return None
+def aggregated(catalog: Catalog, *, core: bool) -> Json:
+    """``GET /api`` or ``GET /apis`` as one ``APIGroupDiscoveryList``."""
+    groups: dict[str, list[str]] = {}
+    for group, version in catalog.group_versions():
+        if (group == "") is core:
+            groups.setdefault(group, []).append(version)
     return {
-        "openapi": "3.0.0",
-        "info": {"title": "Kubernetes", "version": VERSION["gitVersion"]},
-        "paths": dict(_openapi_paths(_resources_of(group, version))),
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": "apidiscovery.k8s.io/v2",
+        "metadata": {},
+        "items": [
+            {
+                "metadata": {"name": group} if group else {},
+                "versions": [_aggregated_version(catalog, group, version) for version in versions],
+            }
+            for group, versions in groups.items()
+        ],
     }
 
 
-def _openapi_paths(resources: Iterable[Resource]) -> Iterator[tuple[str, Json]]:
-    for resource in resources:
-        root = f"/apis/{resource.api_version}" if resource.group else "/api/v1"
-        scope = "/namespaces/{namespace}" if resource.namespaced else ""
-        operation: Json = {
-            "parameters": [
-                {"name": "fieldValidation", "in": "query", "schema": {"type": "string"}},
-                {"name": "dryRun", "in": "query", "schema": {"type": "string"}},
-            ],
-            "responses": {"200": {"description": "OK"}},
-            "x-kubernetes-group-version-kind": {
-                "group": resource.group,
-                "version": resource.version,
-                "kind": resource.kind,
-            },
+def _aggregated_version(catalog: Catalog, group: str, version: str) -> Json:
+    found = [_aggregated_review(review) for review in _reviews_of(group, version)]
+    found += [_aggregated_resource(each) for each in _resources_of(catalog, group, version)]
+    found.sort(key=lambda resource: resource["resource"])
+    return {"version": version, "resources": found, "freshness": "Current"}
+
+
+def _scope(namespaced: bool) -> str:
+    return "Namespaced" if namespaced else "Cluster"
+
+
+def _aggregated_review(review: _Review) -> Json:
+    return {
+        "resource": review.plural,
+        "responseKind": {"group": "", "version": "", "kind": review.kind},
+        "scope": _scope(review.namespaced),
+        "singularResource": review.kind.lower(),
+        "verbs": ["create"],
+    }
+
+
+def _response_kind(resource: Resource, subresource: _Subresource = _OWN_KIND) -> Json:
+    group, version, kind, _ = subresource
+    if not kind and resource.custom:
+        group, version = resource.group, resource.version
+    return {"group": group, "version": version, "kind": kind or resource.kind}
+
+
+def _aggregated_resource(resource: Resource) -> Json:
+    described: Json = {
+        "resource": resource.plural,
+        "responseKind": _response_kind(resource),
+        "scope": _scope(resource.namespaced),
+        "singularResource": resource.singular or resource.kind.lower(),
+        "verbs": _verbs(resource),
+    }
+    if resource.short_names:
+        described["shortNames"] = list(resource.short_names)
+    if resource.categories:
+        described["categories"] = list(resource.categories)
+    below = [
+        {
+            "subresource": name,
+            "responseKind": _response_kind(resource, _subresource(resource, name)),
+            "verbs": list(_subresource(resource, name).verbs),
         }
-        collection = f"{root}{scope}/{resource.plural}"
-        yield collection, {"post": {**operation, "x-kubernetes-action": "post"}}
-        yield f"{collection}/{{name}}", {"patch": {**operation, "x-kubernetes-action": "patch"}}
+        for name in sorted(resource.subresources)
+    ]
+    if below:
+        described["subresources"] = below
+    return described

@@ -1,39 +1,55 @@
 """From an HTTP request to the bytes of its answer, for everything but watches and lists.
 
-Nothing here waits: a request is handled in one go, so that writes are atomic without locks.
+A request is handled in one go, so that writes are atomic without locks; only the deletion of a
+collection, which no server does at once, lets others in between.
 """
 
+import asyncio
 from collections.abc import Mapping
+from functools import partial
+from types import MappingProxyType
 from typing import Any, NamedTuple
-
-import msgspec
-import yaml
 
 from scheduler.cluster import errors
 from scheduler.cluster.access import Access
+from scheduler.cluster.apply import Recorder, Writer, record_create, record_update
 from scheduler.cluster.binding import bind
+from scheduler.cluster.bodies import apply_type_of, check_options, decode_body, read_object
+from scheduler.cluster.catalog import BUILT_IN
 from scheduler.cluster.deletion import parse_delete_options
 from scheduler.cluster.event_conversion import to_core
 from scheduler.cluster.eviction import evict
 from scheduler.cluster.formats import Format, MetadataFormat, plain_format
+from scheduler.cluster.listing import Page
 from scheduler.cluster.negotiation import negotiate
-from scheduler.cluster.patch import check_content_type, patch_object, patched
+from scheduler.cluster.patch import (
+    APPLY_PATCH,
+    Patched,
+    PatchRequest,
+    apply_object,
+    check_content_type,
+    decode_patch,
+    patch_object,
+    patched,
+)
 from scheduler.cluster.paths import Review, Target
-from scheduler.cluster.protobuf import MEDIA_TYPE, decode_protobuf
-from scheduler.cluster.registry import Registry
-from scheduler.cluster.resources import EVENTS_V1, RESOURCES, Resource
+from scheduler.cluster.registry import WHOLE_OBJECT_SUBRESOURCES, Registry
+from scheduler.cluster.resources import CONNECTIONS, EVENTS_V1, Resource
 from scheduler.cluster.reviews import review
 from scheduler.cluster.scale import scale_of, set_scale
 from scheduler.cluster.selection import Selection
 from scheduler.cluster.store import Stored, encode
 from scheduler.cluster.table import TableFormat
 from scheduler.cluster.users import ADMINISTRATOR, User
+from scheduler.cluster.validation.events import validate_event_of_new_api
 
 Json = dict[str, Any]
 
-_PLAIN_FORMATS: Mapping[int, Format] = {id(found): plain_format(found) for found in RESOURCES}
+_PLAIN_FORMATS: Mapping[int, Format] = {id(found): plain_format(found) for found in BUILT_IN}
 _METADATA_FORMAT = MetadataFormat()
-_BODY_TYPES = frozenset(("", "application/json", "application/yaml", "application/octet-stream"))
+DELETIONS_PER_TURN = 100
+_TRACKED_FROM_FIRST_APPLY = frozenset(("pods", "nodes", "events", "leases.coordination.k8s.io"))
+"""Kinds that are written all the time; see ``scheduler.cluster.apply``."""
 
 
 class ApiRequest(NamedTuple):
@@ -46,19 +62,38 @@ class ApiRequest(NamedTuple):
     accept: str = ""
     body: bytes = b""
     user: User = ADMINISTRATOR
+    user_agent: str = ""
 
     @property
     def is_dry_run(self) -> bool:
         """Nothing is to be stored."""
         return self.query.get("dryRun") == "All"
 
+    @property
+    def directive(self) -> str:
+        """What is to be done about unknown fields."""
+        return self.query.get("fieldValidation", "")
+
+    @property
+    def manager(self) -> str:
+        """Who writes, to the owner of fields."""
+        named = self.query.get("fieldManager", "")
+        return named or self.user_agent.partition("/")[0][:128] or "unknown"
+
 
 class Answer(NamedTuple):
-    """Status and body of an answer."""
+    """Status, body and further headers of an answer, and the warnings sent besides."""
 
     status: int
     body: bytes
     retry_after_s: int = 0
+    warnings: tuple[str, ...] = ()
+    headers: Mapping[str, str] = MappingProxyType({})
+    content_type: str = "application/json"
+
+    def warning(self, warnings: tuple[str, ...]) -> "Answer":
+        """The same with further warnings."""
+        return self._replace(warnings=self.warnings + warnings) if warnings else self
 
 
 def error_answer(error: errors.ApiError) -> Answer:
@@ -71,45 +106,37 @@ def format_for(resource: Resource, request: ApiRequest) -> Format:
     shape = negotiate(request.accept)
     if shape == "table":
         return TableFormat(resource, request.query.get("includeObject", "Metadata"))
-    return _METADATA_FORMAT if shape == "metadata" else _PLAIN_FORMATS[id(resource)]
+    if shape == "metadata":
+        return _METADATA_FORMAT
+    return _PLAIN_FORMATS.get(id(resource)) or plain_format(resource)
 
 
-def decode_body(request: ApiRequest) -> Json:
-    """A request's body as an object; an empty body is an empty object.
+_DEPRECATED = {
+    "endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+    "componentstatuses": "v1 ComponentStatus is deprecated in v1.19+",
+}
+
+
+def deprecation(resource: Resource) -> tuple[str, ...]:
+    """The warning of answers that carry a deprecated version, if it is one."""
+    text = resource.custom.warning if resource.custom else _DEPRECATED.get(resource.qualified, "")
+    return (text,) if text else ()
+
+
+_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "GET": "get"}
+
+
+def check_verb(method: str, target: Target) -> None:
+    """Refuse what a resource does not offer, such as the deletion of all namespaces at once.
 
     Raises:
-        ApiError: 400 or 415.
+        ApiError: 405.
     """
-    if not request.body:
-        return {}
-    if request.content_type == MEDIA_TYPE:
-        return decode_protobuf(request.body)
-    if request.content_type not in _BODY_TYPES:
-        raise errors.unsupported_media_type(("application/json", "application/yaml"))
-    try:
-        if request.content_type == "application/yaml":
-            body = yaml.safe_load(request.body)
-        else:
-            body = msgspec.json.decode(request.body)
-    except (msgspec.DecodeError, yaml.YAMLError) as error:
-        raise errors.bad_request(f"couldn't get version/kind; json parse error: {error}") from error
-    if not isinstance(body, dict):
-        raise errors.bad_request("couldn't get version/kind; json parse error: expected an object")
-    if b"null" in request.body:
-        without_nulls(body)
-    return body
-
-
-def without_nulls(value: object) -> None:
-    """Drop what is null, in place: to the API server it is the same as not set."""
-    if isinstance(value, dict):
-        for key in [key for key, inner in value.items() if inner is None]:
-            del value[key]
-        for inner in value.values():
-            without_nulls(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            without_nulls(inner)
+    verb = _VERBS.get(method)
+    if not target.name and method == "DELETE":
+        verb = "deletecollection"
+    if verb is None or (not target.subresource and verb not in target.resource.verbs):
+        raise errors.method_not_allowed()
 
 
 class Endpoints:
@@ -132,7 +159,8 @@ class Endpoints:
         """
         if isinstance(target, Review):
             return self._handle_review(request, target)
-        if target.subresource and target.subresource != "status":
+        check_verb(request.method, target)
+        if target.subresource and target.subresource not in WHOLE_OBJECT_SUBRESOURCES:
             return self._handle_subresource(request, target)
         if not target.name:
             return self._handle_collection(request, target)
@@ -149,35 +177,72 @@ class Endpoints:
     def _handle_review(self, request: ApiRequest, target: Review) -> Answer:
         if request.method != "POST":
             raise errors.method_not_allowed()
-        body = decode_body(request)
+        body = decode_body(request.body, request.content_type)
         if target.plural == "bindings":
             name = (body.get("metadata") or {}).get("name", "")
             bound = bind(self._registry, target.namespace, name, body, dry_run=request.is_dry_run)
             return Answer(201, encode(bound))
-        return Answer(201, encode(review(target, body, request.user, self._access)))
+        now = self._registry.clock.now()
+        return Answer(201, encode(review(target, body, request.user, self._access, now)))
 
     def _handle_collection(self, request: ApiRequest, target: Target) -> Answer:
         if request.method == "POST":
             return self._create(request, target)
-        if request.method == "DELETE":
-            return self._delete_collection(request, target)
         raise errors.method_not_allowed()
 
     def _create(self, request: ApiRequest, target: Target) -> Answer:
         resource, namespace = target.resource, target.namespace or ""
         if resource.namespaced and target.namespace is None:
             raise errors.method_not_allowed()
-        obj = self._core_shape(resource, decode_body(request))
-        stored = self._registry.create(resource, namespace, obj, dry_run=request.is_dry_run)
-        return self._one(request, resource, stored, 201)
+        check_options(request.query, "CreateOptions")
+        obj, warnings = self._read(request, resource)
+        if resource is EVENTS_V1 and (found := validate_event_of_new_api(obj)):
+            raise errors.invalid_object(
+                resource, (obj.get("metadata") or {}).get("name", ""), found
+            )
+        stored = self._registry.create(
+            resource,
+            namespace,
+            obj,
+            dry_run=request.is_dry_run,
+            recorder=self._recorder(request, target),
+        )
+        return self._one(request, resource, stored, 201).warning(warnings)
 
     @staticmethod
-    def _core_shape(resource: Resource, obj: Json) -> Json:
-        return to_core(obj) if resource is EVENTS_V1 else obj
+    def _read(request: ApiRequest, resource: Resource) -> tuple[Json, tuple[str, ...]]:
+        obj, warnings = read_object(request.body, request.content_type, resource, request.directive)
+        return (to_core(obj) if resource is EVENTS_V1 else obj), warnings
+
+    def _writer(self, request: ApiRequest, target: Target) -> Writer:
+        resource = target.resource
+        return Writer(
+            request.manager,
+            resource.api_version,
+            target.subresource,
+            self._registry.clock.now(),
+            resource.has_status,
+        )
+
+    def _recorder(self, request: ApiRequest, target: Target) -> Recorder:
+        """Tells the managedFields of what is written."""
+        struct = apply_type_of(target.resource)
+        is_tracked = target.resource.stored_in not in _TRACKED_FROM_FIRST_APPLY
+
+        def record(obj: Json, before: Json | None) -> list[Json] | None:
+            if not (is_tracked if before is None else "managedFields" in obj["metadata"]):
+                return None
+            writer = self._writer(request, target)
+            if before is None:
+                return record_create(obj, struct, writer)
+            return record_update(obj, before, struct, writer)
+
+        return record
 
     @staticmethod
     def _one(request: ApiRequest, resource: Resource, stored: Stored, status: int = 200) -> Answer:
-        return Answer(status, format_for(resource, request).one(stored))
+        body = format_for(resource, request).one(stored)
+        return Answer(status, body, 0, deprecation(resource))
 
     def _get(self, request: ApiRequest, target: Target) -> Answer:
         stored = self._registry.get(target.resource, target.namespace or "", target.name)
@@ -185,32 +250,53 @@ class Endpoints:
 
     def _update(self, request: ApiRequest, target: Target) -> Answer:
         resource, namespace = target.resource, target.namespace or ""
-        obj = self._core_shape(resource, decode_body(request))
-        if target.subresource == "status":
+        check_options(request.query, "UpdateOptions")
+        obj, warnings = self._read(request, resource)
+        recorder = self._recorder(request, target)
+        if target.subresource:
+            self._registry.check_address(resource, namespace, target.name, obj)
             current = self._registry.get(resource, namespace, target.name)
-            obj.setdefault("metadata", {})
-            stored = self._registry.replace_status(
-                resource, current, obj, dry_run=request.is_dry_run
-            )
-            return self._one(request, resource, stored)
+            replace = self._registry.replacement(target.subresource)
+            stored = replace(resource, current, obj, dry_run=request.is_dry_run, recorder=recorder)
+            return self._one(request, resource, stored).warning(warnings)
         stored, is_created = self._registry.update(
-            resource, namespace, target.name, obj, dry_run=request.is_dry_run
+            resource, namespace, target.name, obj, dry_run=request.is_dry_run, recorder=recorder
         )
-        return self._one(request, resource, stored, 201 if is_created else 200)
+        answer = self._one(request, resource, stored, 201 if is_created else 200)
+        return answer.warning(warnings)
 
     def _patch(self, request: ApiRequest, target: Target) -> Answer:
-        check_content_type(request.content_type)
-        current = self._registry.get(target.resource, target.namespace or "", target.name)
-        stored = patch_object(
-            self._registry,
-            target.resource,
-            current,
+        resource, address = target.resource, (target.namespace or "", target.name)
+        check_content_type(resource, request.content_type)
+        check_options(request.query, "PatchOptions")
+        patch = PatchRequest(
             request.content_type,
             request.body,
-            subresource=target.subresource,
-            dry_run=request.is_dry_run,
+            partial(self._writer, request, target),
+            target.subresource,
+            request.directive,
+            request.is_dry_run,
+            request.query.get("force") in {"true", "1"},
+            self._recorder(request, target),
         )
-        return self._one(request, target.resource, stored)
+        done = self._patched(request, resource, address, patch)
+        answer = self._one(request, resource, done.stored, 201 if done.is_created else 200)
+        return answer.warning(done.warnings)
+
+    def _patched(
+        self, request: ApiRequest, resource: Resource, address: tuple[str, str], patch: PatchRequest
+    ) -> Patched:
+        if patch.content_type != APPLY_PATCH:
+            _check_no_force(request)
+            current = self._registry.get(resource, *address)
+            return patch_object(self._registry, resource, current, patch)
+        if not request.query.get("fieldManager"):
+            error = errors.required("fieldManager", "is required for apply patch")
+            raise errors.invalid("meta.k8s.io", "PatchOptions", "", [error])
+        found = self._registry.store.get(resource.stored_in, *address)
+        if found is None and patch.subresource:
+            raise errors.not_found(resource, address[1])
+        return apply_object(self._registry, resource, address, found, patch)
 
     def _delete(self, request: ApiRequest, target: Target) -> Answer:
         resource = target.resource
@@ -235,7 +321,7 @@ class Endpoints:
 
     @staticmethod
     def _delete_options(request: ApiRequest) -> Any:
-        body = decode_body(request)
+        body = decode_body(request.body, request.content_type)
         if request.is_dry_run:
             body["dryRun"] = ["All"]
         query = request.query
@@ -243,8 +329,14 @@ class Endpoints:
             body, query.get("gracePeriodSeconds", ""), query.get("propagationPolicy", "")
         )
 
-    def _delete_collection(self, request: ApiRequest, target: Target) -> Answer:
+    async def delete_collection(self, request: ApiRequest, target: Target) -> Page:
+        """Delete what a request selects, a few at a time; returns what was deleted.
+
+        Raises:
+            ApiError: the request is refused, and nothing is deleted.
+        """
         resource, query = target.resource, request.query
+        format_for(resource, request)  # refuses what cannot be answered
         options = self._delete_options(request)
         selection = Selection(
             resource,
@@ -252,14 +344,16 @@ class Endpoints:
             query.get("labelSelector", ""),
             query.get("fieldSelector", ""),
         )
-        collection = self._registry.store.collection(resource.stored_in)
-        chosen = selection.select(collection.items(selection.namespace))
-        deleted = [
-            self._registry.delete(resource, stored.namespace, stored.name, options)[0]
-            for stored in chosen
-        ]
-        metadata = {"resourceVersion": str(self._registry.store.revision)}
-        return Answer(200, format_for(resource, request).many(deleted, metadata))
+        store = self._registry.store
+        chosen = selection.select(store.collection(resource.stored_in).items(selection.namespace))
+        deleted: list[Stored] = []
+        for position, stored in enumerate(chosen):
+            if position % DELETIONS_PER_TURN == DELETIONS_PER_TURN - 1:
+                await asyncio.sleep(0)
+            if store.get(resource.stored_in, stored.namespace, stored.name) is not None:
+                last, _ = self._registry.delete(resource, stored.namespace, stored.name, options)
+                deleted.append(last)
+        return Page(deleted, {"resourceVersion": str(store.revision)})
 
     def _handle_subresource(self, request: ApiRequest, target: Target) -> Answer:
         namespace, name = target.namespace or "", target.name
@@ -267,26 +361,50 @@ class Endpoints:
             return self._scale(request, target)
         if target.subresource == "log" and request.method == "GET":
             self._registry.get(target.resource, namespace, name)
-            return Answer(200, b"")
+            return Answer(200, b"", 0, content_type="text/plain")
+        if target.subresource in CONNECTIONS:
+            raise self._not_connected(target)
         if target.subresource == "finalize" and request.method == "PUT":
             return self._finalize(request, target)
         if request.method != "POST":
             raise errors.method_not_allowed()
-        body = decode_body(request)
+        body = decode_body(request.body, request.content_type)
         if target.subresource == "binding":
             named = (body.get("metadata") or {}).get("name") or name
             if named != name:
                 raise errors.bad_request("name in URL does not match name in Binding object")
             dry_run = request.is_dry_run
             return Answer(201, encode(bind(self._registry, namespace, name, body, dry_run=dry_run)))
+        if target.subresource == "token":
+            account = self._registry.get(target.resource, namespace, name)
+            return Answer(201, encode(self._access.tokens.answer(account, body)))
         if target.subresource == "eviction":
-            return Answer(201, encode(evict(self._registry, namespace, name, body)))
+            return Answer(201, encode(self._evict(request, namespace, name, body)))
         raise errors.method_not_allowed()
+
+    def _evict(self, request: ApiRequest, namespace: str, name: str, body: Json) -> Json:
+        if request.is_dry_run:
+            body["deleteOptions"] = {**(body.get("deleteOptions") or {}), "dryRun": ["All"]}
+        return evict(self._registry, namespace, name, body)
+
+    def _not_connected(self, target: Target) -> errors.ApiError:
+        """Nothing listens like a kubelet here, so no pod, node or service can be reached.
+
+        Raises:
+            ApiError: 404, there is no such object.
+        """
+        stored = self._registry.get(target.resource, target.namespace or "", target.name)
+        if target.resource.plural == "services":
+            why = f'no endpoints available for service "{target.name}"'
+            return errors.ApiError(503, "ServiceUnavailable", why)
+        if target.resource.plural == "pods" and not stored.obj["spec"].get("nodeName"):
+            return errors.bad_request(f"pod {target.name} does not have a host assigned")
+        return errors.ApiError(500, "", "error dialing backend: connection refused")
 
     def _finalize(self, request: ApiRequest, target: Target) -> Answer:
         """Set a namespace's ``spec.finalizers``; without any, a terminating one goes."""
         current = self._registry.get(target.resource, "", target.name)
-        spec = decode_body(request).get("spec") or {}
+        spec = decode_body(request.body, request.content_type).get("spec") or {}
         obj = {**current.obj, "spec": spec}
         if not spec.get("finalizers") and current.obj["metadata"].get("deletionTimestamp"):
             last = self._registry.store.remove(target.resource.stored_in, current)
@@ -298,13 +416,27 @@ class Endpoints:
         resource = target.resource
         current = self._registry.get(resource, target.namespace or "", target.name)
         if request.method == "GET":
-            return Answer(200, encode(scale_of(current)))
+            return Answer(200, encode(scale_of(resource, current)))
         if request.method == "PUT":
-            scale = decode_body(request)
+            scale = decode_body(request.body, request.content_type)
         elif request.method == "PATCH":
-            patch = decode_body(request._replace(content_type=""))
-            scale = patched(scale_of(current), request.content_type, patch)
+            check_content_type(resource, request.content_type)
+            patch = decode_patch(request.content_type, request.body)
+            scale = patched(scale_of(resource, current), request.content_type, patch, None)
         else:
             raise errors.method_not_allowed()
-        changed = set_scale(self._registry, resource, current, scale, dry_run=request.is_dry_run)
-        return Answer(200, encode(scale_of(changed)))
+        changed = set_scale(
+            self._registry,
+            resource,
+            current,
+            scale,
+            dry_run=request.is_dry_run,
+            recorder=self._recorder(request, target),
+        )
+        return Answer(200, encode(scale_of(resource, changed)))
+
+
+def _check_no_force(request: ApiRequest) -> None:
+    if request.query.get("force"):
+        error = errors.forbidden_field("force", "may not be specified for non-apply patch")
+        raise errors.invalid("meta.k8s.io", "PatchOptions", "", [error])

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from scheduler.cluster.resources import Resource
 
 Json = dict[str, Any]
@@ -32,11 +34,27 @@ def invalid_value(field: str, value: object, detail: str) -> FieldError:
     return FieldError(field, "FieldValueInvalid", f"Invalid value: {_shown(value)}: {detail}")
 
 
-def unsupported_value(field: str, value: str, supported: Sequence[str]) -> FieldError:
-    """A field whose value is none of the known ones."""
-    known = ", ".join(f'"{word}"' for word in sorted(supported))
-    message = f'Unsupported value: "{value}": supported values: {known}'
+def unsupported_value(field: str, value: object, supported: Sequence[str]) -> FieldError:
+    """A field whose value is none of the known ones, which are told in the given order."""
+    known = ", ".join(f'"{word}"' for word in supported)
+    message = f"Unsupported value: {_shown(value)}: supported values: {known}"
     return FieldError(field, "FieldValueNotSupported", message)
+
+
+def duplicate_value(field: str, value: object, detail: str = "") -> FieldError:
+    """A value that is there twice."""
+    message = f"Duplicate value: {_shown(value)}" + (f": {detail}" if detail else "")
+    return FieldError(field, "FieldValueDuplicate", message)
+
+
+def not_found_value(field: str, value: object) -> FieldError:
+    """A value that names something that is not there."""
+    return FieldError(field, "FieldValueNotFound", f"Not found: {_shown(value)}")
+
+
+def too_long(field: str, limit: int) -> FieldError:
+    """A text of too many bytes."""
+    return FieldError(field, "FieldValueTooLong", f"Too long: may not be more than {limit} bytes")
 
 
 def forbidden_field(field: str, detail: str) -> FieldError:
@@ -45,11 +63,8 @@ def forbidden_field(field: str, detail: str) -> FieldError:
 
 
 def _shown(value: object) -> str:
-    if isinstance(value, str):
-        return f'"{value}"'
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
+    """A value as JSON, which is also how Go quotes a text."""
+    return msgspec.json.encode(value).decode()
 
 
 class ApiError(Exception):
@@ -143,6 +158,14 @@ def conflict(resource: Resource, name: str, why: str = MODIFIED_SINCE) -> ApiErr
     )
 
 
+def precondition_failed(resource: Resource, name: str, why: str) -> ApiError:
+    """409 of a deletion on conditions, whose message and details name the Kind."""
+    qualified = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+    message = f'Operation cannot be fulfilled on {qualified} "{name}": {why}'
+    details = {**_resource_details(resource, name), "kind": resource.kind}
+    return ApiError(409, "Conflict", message, details)
+
+
 def binding_conflict(pod_name: str, why: str) -> ApiError:
     """409 of the binding subresource, whose details name ``pods/binding``."""
     return ApiError(
@@ -155,13 +178,14 @@ def binding_conflict(pod_name: str, why: str) -> ApiError:
 
 def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> ApiError:
     """422 with one cause per field error."""
-    texts = [f"{error.field}: {error.message}" for error in errors]
+    texts = list(dict.fromkeys(f"{error.field}: {error.message}" for error in errors))
     listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     qualified = f"{kind}.{group}" if group else kind
-    details: Json = {"name": name}
+    details: Json = {"name": name} if name else {}
     if group:
         details["group"] = group
-    details["kind"] = kind
+    if kind:
+        details["kind"] = kind
     details["causes"] = [
         {"reason": error.reason, "message": error.message, "field": error.field} for error in errors
     ]
@@ -183,9 +207,25 @@ def forbidden(resource: Resource, name: str, why: str) -> ApiError:
     )
 
 
+def namespace_terminating(resource: Resource, name: str, namespace: str) -> ApiError:
+    """403: nothing is made in a namespace that is going."""
+    terminated = f"namespace {namespace} is being terminated"
+    why = f"unable to create new content in namespace {namespace} because it is being terminated"
+    refusal = forbidden(resource, name, why)
+    cause = {"reason": "NamespaceTerminating", "message": terminated, "field": "metadata.namespace"}
+    refusal.details = {**(refusal.details or {}), "causes": [cause]}
+    return refusal
+
+
 def bad_request(message: str) -> ApiError:
     """400."""
     return ApiError(400, "BadRequest", message)
+
+
+def request_entity_too_large(limit_bytes: int) -> ApiError:
+    """413: the body is larger than the server takes."""
+    message = f"Request entity too large: limit is {limit_bytes}"
+    return ApiError(413, "RequestEntityTooLarge", message)
 
 
 def unsupported_media_type(accepted: Sequence[str]) -> ApiError:
@@ -198,12 +238,29 @@ def unsupported_media_type(accepted: Sequence[str]) -> ApiError:
     )
 
 
+def rejected() -> ApiError:
+    """422 without a word why, as for a JSON patch that does not apply."""
+    message = "the server rejected our request due to an error in our request"
+    return ApiError(422, "Invalid", message, {})
+
+
+def too_many_operations(limit: int, count: int) -> ApiError:
+    """413: a JSON patch of too many operations."""
+    message = f"The allowed maximum operations in a JSON patch is {limit}, got {count}"
+    return ApiError(413, "RequestEntityTooLarge", f"Request entity too large: {message}")
+
+
+def apply_conflict(message: str, causes: list[Json]) -> ApiError:
+    """409 of server-side apply: others own fields that were to be changed."""
+    return ApiError(409, "Conflict", message, {"causes": causes})
+
+
 def not_acceptable() -> ApiError:
     """406: the client takes none of the formats served."""
     return ApiError(
         406,
         "NotAcceptable",
-        "only the following media types are accepted: application/json",
+        "only the following media types are accepted: application/json, application/yaml",
     )
 
 
@@ -213,6 +270,7 @@ def method_not_allowed() -> ApiError:
         405,
         "MethodNotAllowed",
         "the server does not allow this method on the requested resource",
+        {},
     )
 
 

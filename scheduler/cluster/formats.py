@@ -1,7 +1,8 @@
 """How stored objects are written into answers: plain, as metadata only, or as Table rows."""
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from scheduler.cluster.event_conversion import to_events_v1
 from scheduler.cluster.resources import EVENTS_V1, Resource
@@ -10,7 +11,11 @@ from scheduler.cluster.store import Stored, encode
 Json = dict[str, Any]
 
 
-class Format(Protocol):
+ITEMS_PER_SLICE = 250
+"""Objects of a list that are encoded in one go; others get their turn between slices."""
+
+
+class Format(ABC):
     """One way to write objects.
 
     ``cache_key`` names the encoding where every watcher gets the same bytes for a revision, so
@@ -19,46 +24,62 @@ class Format(Protocol):
 
     cache_key: str
 
+    @abstractmethod
     def one(self, stored: Stored) -> bytes:
         """An object on its own: in an answer or in a watch event."""
-        ...
+
+    @abstractmethod
+    def list_opening(self, metadata: Json) -> bytes:
+        """A list with the given list metadata, up to and with the bracket before the items."""
+
+    @abstractmethod
+    def list_item(self, stored: Stored) -> bytes:
+        """An object within a list."""
 
     def many(self, items: Sequence[Stored], metadata: Json) -> bytes:
         """A list with the given list metadata."""
-        ...
+        return b"".join(self.slices(items, metadata))
+
+    def slices(self, items: Sequence[Stored], metadata: Json) -> Iterator[bytes]:
+        """The list in parts, each encoded when it is asked for."""
+        yield self.list_opening(metadata)
+        for first in range(0, len(items), ITEMS_PER_SLICE):
+            part = items[first : first + ITEMS_PER_SLICE]
+            encoded = b",".join([self.list_item(stored) for stored in part])
+            yield b"," + encoded if first else encoded
+        yield b"]}"
 
 
-class PlainFormat:
+class PlainFormat(Format):
     """Objects of a resource in their own kind; list items carry no kind and no apiVersion."""
 
     def __init__(self, resource: Resource) -> None:
         self.cache_key = resource.api_version
         self._prefix = resource.type_prefix
-        self._list_prefix = (
-            f'{{"kind":"{resource.kind}List","apiVersion":"{resource.api_version}","metadata":'
-        ).encode()
+        self._list_prefix = resource.list_type_prefix
 
     def one(self, stored: Stored) -> bytes:
         """The object with its kind and apiVersion in front."""
-        return self._prefix + self._body(stored)[1:]
+        return self._prefix + self.list_item(stored)[1:]
 
-    def many(self, items: Sequence[Stored], metadata: Json) -> bytes:
+    def list_opening(self, metadata: Json) -> bytes:
         """A ``<Kind>List``."""
-        bodies = b",".join([self._body(stored) for stored in items])
-        return b"".join((self._list_prefix, encode(metadata), b',"items":[', bodies, b"]}"))
+        return b"".join((self._list_prefix, encode(metadata), b',"items":['))
 
-    def _body(self, stored: Stored) -> bytes:
+    def list_item(self, stored: Stored) -> bytes:
+        """The object as it is stored."""
         return stored.body
 
 
 class EventsV1Format(PlainFormat):
     """Stored core Events in their events.k8s.io/v1 shape."""
 
-    def _body(self, stored: Stored) -> bytes:
+    def list_item(self, stored: Stored) -> bytes:
+        """The object in its other shape."""
         return encode(to_events_v1(stored.obj))
 
 
-class MetadataFormat:
+class MetadataFormat(Format):
     """``PartialObjectMetadata``: what is asked for by garbage collectors and the like."""
 
     cache_key = "metadata"
@@ -67,16 +88,14 @@ class MetadataFormat:
         """Kind, apiVersion and metadata."""
         return encode(partial_metadata(stored.obj))
 
-    def many(self, items: Sequence[Stored], metadata: Json) -> bytes:
+    def list_opening(self, metadata: Json) -> bytes:
         """A ``PartialObjectMetadataList``."""
-        return encode(
-            {
-                "kind": "PartialObjectMetadataList",
-                "apiVersion": "meta.k8s.io/v1",
-                "metadata": metadata,
-                "items": [{"metadata": stored.obj["metadata"]} for stored in items],
-            }
-        )
+        kind = b'{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":'
+        return b"".join((kind, encode(metadata), b',"items":['))
+
+    def list_item(self, stored: Stored) -> bytes:
+        """The same as alone."""
+        return self.one(stored)
 
 
 def partial_metadata(obj: Json) -> Json:

@@ -4,18 +4,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler.cluster.errors import FieldError, forbidden_field, invalid_value
+from scheduler.cluster import kind_defaults as defaults
+from scheduler.cluster import workload_rules as workloads
+from scheduler.cluster.custom_definitions import (
+    set_definition_defaults,
+    validate_definition,
+    validate_definition_update,
+)
+from scheduler.cluster.custom_rules import rule_functions
+from scheduler.cluster.errors import FieldError
 from scheduler.cluster.event_conversion import set_event_defaults
-from scheduler.cluster.pod_defaults import (
-    canonical_quantities,
-    set_pod_defaults,
-)
-from scheduler.cluster.pod_rules import (
-    NOT_READY_TAINT,
-    admit_pod,
-    validate_pod,
-    validate_pod_update,
-)
+from scheduler.cluster.kind_defaults import IS_DEFAULT_CLASS
+from scheduler.cluster.plain_rules import PLAIN_DEFAULTS
+from scheduler.cluster.pod_defaults import set_pod_defaults
+from scheduler.cluster.pod_rules import admit_pod, keep_pod_status
 from scheduler.cluster.rbac_rules import (
     set_binding_defaults,
     validate_binding,
@@ -23,24 +25,19 @@ from scheduler.cluster.rbac_rules import (
     validate_role,
     validate_role_update,
 )
-from scheduler.cluster.resources import SERVICES, STORAGE_CLASSES
+from scheduler.cluster.resources import Resource
 from scheduler.cluster.store import Store
-from scheduler.cluster.workload_rules import (
-    admit_job,
-    set_controller_defaults,
-    set_daemon_set_defaults,
-    set_deployment_defaults,
-    set_job_defaults,
-    set_replicated_defaults,
-    set_stateful_set_defaults,
-    validate_job,
-    validate_workload,
-    validate_workload_update,
+from scheduler.cluster.validation import events, kinds, volumes
+from scheduler.cluster.validation import workloads as workload_checks
+from scheduler.cluster.validation.pods import (
+    validate_pod,
+    validate_pod_status_update,
+    validate_pod_update,
 )
 
 Json = dict[str, Any]
 
-IS_DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+__all__ = ["IS_DEFAULT_CLASS", "RULES", "KindRules", "rules_of"]
 
 
 def _no_defaults(_obj: Json) -> None:
@@ -49,6 +46,10 @@ def _no_defaults(_obj: Json) -> None:
 
 def _no_admission(_store: Store, _obj: Json) -> None:
     """Let the object in as it is."""
+
+
+def _keep_nothing(_new: Json, _old: Json) -> None:
+    """Take the update as it is."""
 
 
 def _valid(_obj: Json) -> list[FieldError]:
@@ -66,138 +67,44 @@ class KindRules:
     Args:
         set_defaults: fills fields in place; on create and on update.
         admit: decides fields that depend on other objects; on create only.
-        validate: errors of the object; on create, and on update where ``validate_update`` is not
-            given.
+        validate: errors of a new object.
         validate_update: errors of a change.
+        keep_on_update: puts back, in place, what an update does not touch.
+        validate_status: errors of a change to the status.
+        keep_on_status_update: the same for a change to the status.
     """
 
     set_defaults: Callable[[Json], None] = _no_defaults
     admit: Callable[[Store, Json], None] = _no_admission
     validate: Callable[[Json], list[FieldError]] = _valid
     validate_update: Callable[[Json, Json], list[FieldError]] = _valid_update
+    keep_on_update: Callable[[Json, Json], None] = _keep_nothing
+    validate_status: Callable[[Json, Json], list[FieldError]] = _valid_update
+    keep_on_status_update: Callable[[Json, Json], None] = _keep_nothing
 
 
-def _set_node_defaults(node: Json) -> None:
-    node.setdefault("spec", {})
-    status = node.setdefault("status", {})
-    if status.get("capacity") and not status.get("allocatable"):
-        status["allocatable"] = dict(status["capacity"])
-    canonical_quantities(status, "capacity", "allocatable")
+def _on_update_too(
+    validate: Callable[[Json], list[FieldError]],
+    *further: Callable[[Json, Json], list[FieldError]],
+) -> Callable[[Json, Json], list[FieldError]]:
+    """The checks of a new object, made of a changed one, and further ones."""
+
+    def validate_update(new: Json, old: Json) -> list[FieldError]:
+        found = validate(new)
+        for check in further:
+            found += check(new, old)
+        return found
+
+    return validate_update
 
 
-def _admit_node(_store: Store, node: Json) -> None:
-    """A new node is tainted until something has seen it ready (TaintNodesByCondition)."""
-    taints = node["spec"].get("taints") or []
-    taint = {"key": NOT_READY_TAINT, "effect": "NoSchedule"}
-    if not any(found.get("key") == NOT_READY_TAINT for found in taints):
-        node["spec"]["taints"] = [*taints, taint]
-
-
-def _set_namespace_defaults(namespace: Json) -> None:
-    name = namespace["metadata"]["name"]
-    namespace["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = name
-    namespace.setdefault("spec", {}).setdefault("finalizers", ["kubernetes"])
-    namespace.setdefault("status", {}).setdefault("phase", "Active")
-
-
-def _set_service_defaults(service: Json) -> None:
-    spec = service.setdefault("spec", {})
-    spec.setdefault("type", "ClusterIP")
-    spec.setdefault("sessionAffinity", "None")
-    spec.setdefault("internalTrafficPolicy", "Cluster")
-    for port in spec.get("ports") or ():
-        port.setdefault("protocol", "TCP")
-        port.setdefault("targetPort", port.get("port"))
-    service.setdefault("status", {"loadBalancer": {}})
-
-
-def _admit_service(store: Store, service: Json) -> None:
-    spec = service["spec"]
-    if spec["type"] == "ExternalName" or spec.get("clusterIP"):
-        return
-    taken = {stored.obj["spec"].get("clusterIP") for stored in store.collection(SERVICES.stored_in)}
-    free = (f"10.96.{high}.{low}" for high in range(256) for low in range(1, 255))
-    spec["clusterIP"] = next(address for address in free if address not in taken)
-    spec["clusterIPs"] = [spec["clusterIP"]]
-    spec.setdefault("ipFamilies", ["IPv4"])
-    spec.setdefault("ipFamilyPolicy", "SingleStack")
-
-
-def _set_volume_defaults(volume: Json) -> None:
-    spec = volume.setdefault("spec", {})
-    spec.setdefault("persistentVolumeReclaimPolicy", "Retain")
-    spec.setdefault("volumeMode", "Filesystem")
-    canonical_quantities(spec, "capacity")
-    volume.setdefault("status", {}).setdefault("phase", "Pending")
-
-
-def _set_claim_defaults(claim: Json) -> None:
-    spec = claim.setdefault("spec", {})
-    spec.setdefault("volumeMode", "Filesystem")
-    canonical_quantities(spec.get("resources"), "requests", "limits")
-    claim.setdefault("status", {}).setdefault("phase", "Pending")
-
-
-def _admit_claim(store: Store, claim: Json) -> None:
-    """A claim that names no class gets the default one."""
-    if "storageClassName" in claim["spec"]:
-        return
-    for stored in store.collection(STORAGE_CLASSES.stored_in):
-        annotations = stored.obj["metadata"].get("annotations") or {}
-        if annotations.get(IS_DEFAULT_CLASS) == "true":
-            claim["spec"]["storageClassName"] = stored.name
-            return
-
-
-def _set_storage_class_defaults(storage_class: Json) -> None:
-    storage_class.setdefault("reclaimPolicy", "Delete")
-    storage_class.setdefault("volumeBindingMode", "Immediate")
-
-
-def _set_csi_driver_defaults(driver: Json) -> None:
-    spec = driver.setdefault("spec", {})
-    for key, value in (
-        ("attachRequired", True),
-        ("podInfoOnMount", False),
-        ("storageCapacity", False),
-        ("fsGroupPolicy", "ReadWriteOnceWithFSType"),
-        ("requiresRepublish", False),
-        ("seLinuxMount", False),
-    ):
-        spec.setdefault(key, value)
-    spec.setdefault("volumeLifecycleModes", ["Persistent"])
-
-
-def _set_capacity_defaults(capacity: Json) -> None:
-    for key in ("capacity", "maximumVolumeSize"):
-        if key in capacity:
-            amounts = {"amounts": {key: capacity[key]}}
-            canonical_quantities(amounts, "amounts")
-            capacity[key] = amounts["amounts"][key]
-
-
-def _set_priority_class_defaults(priority_class: Json) -> None:
-    priority_class.setdefault("value", 0)
-    priority_class.setdefault("preemptionPolicy", "PreemptLowerPriority")
-
-
-def _set_budget_defaults(budget: Json) -> None:
-    budget.setdefault("spec", {})
-    counts = ("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods")
-    status = budget.setdefault("status", {})
-    for count in counts:
-        status.setdefault(count, 0)
-
-
-def _validate_priority_class_update(new: Json, old: Json) -> list[FieldError]:
-    errors = []
-    if new.get("value") != old.get("value"):
-        errors.append(forbidden_field("value", "may not be changed in an update."))
-    if new.get("preemptionPolicy") != old.get("preemptionPolicy"):
-        errors.append(
-            invalid_value("preemptionPolicy", new.get("preemptionPolicy", ""), "field is immutable")
-        )
-    return errors
+def _workload(
+    set_defaults: Callable[[Json], None], validate: Callable[[Json], list[FieldError]]
+) -> KindRules:
+    kept = workload_checks.validate_selector_kept
+    return KindRules(
+        set_defaults, validate=validate, validate_update=_on_update_too(validate, kept)
+    )
 
 
 _ROLE_RULES = KindRules(validate=validate_role, validate_update=validate_role_update)
@@ -206,34 +113,120 @@ _ROLE_BINDING_RULES = KindRules(
 )
 
 RULES: dict[str, KindRules] = {
-    "pods": KindRules(set_pod_defaults, admit_pod, validate_pod, validate_pod_update),
-    "nodes": KindRules(_set_node_defaults, _admit_node),
-    "namespaces": KindRules(_set_namespace_defaults),
-    "events": KindRules(set_event_defaults),
-    "services": KindRules(_set_service_defaults, _admit_service),
-    "replicationcontrollers": KindRules(set_controller_defaults),
-    "persistentvolumes": KindRules(_set_volume_defaults),
-    "persistentvolumeclaims": KindRules(_set_claim_defaults, _admit_claim),
-    "deployments.apps": KindRules(
-        set_deployment_defaults, _no_admission, validate_workload, validate_workload_update
+    **{collection: KindRules(filled) for collection, filled in PLAIN_DEFAULTS.items()},
+    "pods": KindRules(
+        set_pod_defaults,
+        admit_pod,
+        validate_pod,
+        validate_pod_update,
+        validate_status=validate_pod_status_update,
+        keep_on_status_update=keep_pod_status,
     ),
-    "replicasets.apps": KindRules(
-        set_replicated_defaults, _no_admission, validate_workload, validate_workload_update
+    "nodes": KindRules(
+        defaults.set_node_defaults,
+        defaults.admit_node,
+        kinds.validate_node,
+        kinds.validate_node_update,
+    ),
+    "namespaces": KindRules(
+        defaults.set_namespace_defaults, keep_on_update=defaults.keep_namespace
+    ),
+    "events": KindRules(
+        set_event_defaults,
+        validate=events.validate_event,
+        validate_update=events.validate_event_update,
+    ),
+    "configmaps": KindRules(
+        validate=kinds.validate_config_map, validate_update=kinds.validate_config_map_update
+    ),
+    "secrets": KindRules(
+        defaults.set_secret_defaults,
+        validate=kinds.validate_secret,
+        validate_update=kinds.validate_secret_update,
+    ),
+    "services": KindRules(
+        defaults.set_service_defaults,
+        defaults.admit_service,
+        kinds.validate_service,
+        kinds.validate_service_update,
+        keep_on_update=defaults.keep_service,
+    ),
+    "replicationcontrollers": KindRules(
+        workloads.set_controller_defaults,
+        validate=workload_checks.validate_replication_controller,
+        validate_update=_on_update_too(workload_checks.validate_replication_controller),
+    ),
+    "persistentvolumes": KindRules(
+        defaults.set_volume_defaults,
+        validate=volumes.validate_volume,
+        validate_update=volumes.validate_volume_update,
+    ),
+    "persistentvolumeclaims": KindRules(
+        defaults.set_claim_defaults,
+        defaults.admit_claim,
+        volumes.validate_claim,
+        volumes.validate_claim_update,
+    ),
+    "deployments.apps": _workload(
+        workloads.set_deployment_defaults, workload_checks.validate_deployment
+    ),
+    "replicasets.apps": _workload(
+        workloads.set_replicated_defaults, workload_checks.validate_replica_set
     ),
     "statefulsets.apps": KindRules(
-        set_stateful_set_defaults, _no_admission, validate_workload, validate_workload_update
+        workloads.set_stateful_set_defaults,
+        validate=workload_checks.validate_stateful_set,
+        validate_update=workload_checks.validate_stateful_set_update,
     ),
-    "daemonsets.apps": KindRules(
-        set_daemon_set_defaults, _no_admission, validate_workload, validate_workload_update
+    "daemonsets.apps": _workload(
+        workloads.set_daemon_set_defaults, workload_checks.validate_daemon_set
     ),
-    "jobs.batch": KindRules(set_job_defaults, admit_job, validate_job),
+    "jobs.batch": KindRules(
+        workloads.set_job_defaults,
+        workloads.admit_job,
+        workload_checks.validate_job,
+        workload_checks.validate_job_update,
+    ),
+    "leases.coordination.k8s.io": KindRules(
+        validate=kinds.validate_lease, validate_update=_on_update_too(kinds.validate_lease)
+    ),
     "priorityclasses.scheduling.k8s.io": KindRules(
-        _set_priority_class_defaults, validate_update=_validate_priority_class_update
+        defaults.set_priority_class_defaults,
+        defaults.admit_priority_class,
+        kinds.validate_priority_class,
+        kinds.validate_priority_class_update,
     ),
-    "poddisruptionbudgets.policy": KindRules(_set_budget_defaults),
-    "storageclasses.storage.k8s.io": KindRules(_set_storage_class_defaults),
-    "csidrivers.storage.k8s.io": KindRules(_set_csi_driver_defaults),
-    "csistoragecapacities.storage.k8s.io": KindRules(_set_capacity_defaults),
+    "poddisruptionbudgets.policy": KindRules(
+        defaults.set_budget_defaults,
+        validate=kinds.validate_budget,
+        validate_update=_on_update_too(kinds.validate_budget),
+    ),
+    "storageclasses.storage.k8s.io": KindRules(
+        defaults.set_storage_class_defaults,
+        validate=kinds.validate_storage_class,
+        validate_update=kinds.validate_storage_class_update,
+    ),
+    "csinodes.storage.k8s.io": KindRules(
+        defaults.set_csi_node_defaults,
+        validate=kinds.validate_csi_node,
+        validate_update=_on_update_too(kinds.validate_csi_node),
+    ),
+    "csidrivers.storage.k8s.io": KindRules(defaults.set_csi_driver_defaults),
+    "csistoragecapacities.storage.k8s.io": KindRules(
+        defaults.set_capacity_defaults,
+        validate=kinds.validate_capacity,
+        validate_update=_on_update_too(kinds.validate_capacity),
+    ),
+    "volumeattachments.storage.k8s.io": KindRules(
+        defaults.set_attachment_defaults,
+        validate=kinds.validate_attachment,
+        validate_update=kinds.validate_attachment_update,
+    ),
+    "customresourcedefinitions.apiextensions.k8s.io": KindRules(
+        set_definition_defaults,
+        validate=validate_definition,
+        validate_update=validate_definition_update,
+    ),
     "roles.rbac.authorization.k8s.io": _ROLE_RULES,
     "rolebindings.rbac.authorization.k8s.io": _ROLE_BINDING_RULES,
     "clusterroles.rbac.authorization.k8s.io": _ROLE_RULES,
@@ -242,6 +235,8 @@ RULES: dict[str, KindRules] = {
 _NO_RULES = KindRules()
 
 
-def rules_of(collection: str) -> KindRules:
-    """The rules of a collection's kind."""
-    return RULES.get(collection, _NO_RULES)
+def rules_of(resource: Resource) -> KindRules:
+    """The rules of a resource's kind."""
+    if resource.custom is not None:
+        return KindRules(**rule_functions(resource.custom))
+    return RULES.get(resource.stored_in, _NO_RULES)

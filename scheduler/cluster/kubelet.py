@@ -2,11 +2,13 @@
 
 It judges pods one by one in the order they were bound, against the node's allocatable and what it
 has admitted before. A scheduler that overcommits a node therefore sees pods fail with ``OutOfcpu``
-and the like. Nothing runs; statuses change as if it did.
+and the like. Nothing runs; statuses change as if it did. How a single node behaves is said in its
+annotations, see ``node_state``.
 """
 
 import asyncio
 import contextlib
+import random
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,36 +17,49 @@ from typing import Any, NamedTuple
 import structlog
 
 from scheduler.api import InvalidObject, Node, SelectorError, decode_object, decode_pod
+from scheduler.cluster.claim_waits import ClaimWaits
+from scheduler.cluster.csi_nodes import csi_node_for
 from scheduler.cluster.deletion import DeleteOptions
+from scheduler.cluster.node_heartbeat import is_alive, reported_conditions
 from scheduler.cluster.node_load import NodeLoad, Refusal
-from scheduler.cluster.nodes import node_conditions
-from scheduler.cluster.pod_status import refused_status, running_status, succeeded_status
-from scheduler.cluster.registry import Registry
-from scheduler.cluster.resources import NODES, PODS
+from scheduler.cluster.node_state import NODE_STATE, STOPPED, NodeBehaviour, node_behaviour
+from scheduler.cluster.pod_status import (
+    crashing_status,
+    failed_status,
+    refused_status,
+    running_status,
+    succeeded_status,
+)
+from scheduler.cluster.registry import Registry, editable
+from scheduler.cluster.resources import CSI_NODES, NODES, PERSISTENT_VOLUME_CLAIMS, PODS
 from scheduler.cluster.store import Change, Stored
+from scheduler.cluster.timers import LoopTimers, Timer, Timers
 
 Json = dict[str, Any]
 
 RUN_SECONDS_ANNOTATION = "stowage/run-seconds"
 _FINISHED = frozenset(("Succeeded", "Failed"))
+_YIELD_AFTER = 64
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
 class KubeletOptions:
-    """How long things take.
+    """How long things take, where a node's annotations do not say otherwise.
 
     Args:
         start_s: from admission to Running.
         job_run_s: how long a Job's pod runs before it succeeds. A pod that does not restart may
             say so itself in the annotation ``stowage/run-seconds``.
         stop_s: longest a terminating pod takes to stop; its grace period may be shorter.
+        seed: of the numbers that decide which pods fail.
     """
 
     start_s: float = 0.0
     job_run_s: float = 2.0
     stop_s: float = 0.1
+    seed: int = 0
 
 
 class _Admitted(NamedTuple):
@@ -59,35 +74,48 @@ class Kubelet:
     Args:
         registry: where pods and nodes live.
         options: how long things take.
+        timers: how to wait; the event loop's where none are given.
     """
 
-    def __init__(self, registry: Registry, options: KubeletOptions) -> None:
+    def __init__(
+        self, registry: Registry, options: KubeletOptions, timers: Timers | None = None
+    ) -> None:
         self._registry = registry
         self._store = registry.store
         self._options = options
+        self._time: Timers = timers or LoopTimers()
+        self._random = random.Random(options.seed)  # noqa: S311 - failures of a stand-in
         self._nodes: dict[str, NodeLoad] = {}
+        self._behaviours: dict[str, NodeBehaviour] = {}
+        self._dead: set[str] = set()
         self._pods: dict[str, _Admitted] = {}
         self._waiting: dict[str, dict[str, tuple[str, str]]] = {}
+        self._claims = ClaimWaits(registry.store)
         self._stopping: set[str] = set()
         self._work: deque[Callable[[], None]] = deque()
         self._wake = asyncio.Event()
-        self._timers: set[asyncio.TimerHandle] = set()
+        self._timers: set[Timer] = set()
         self._task: asyncio.Task[None] | None = None
         self._unsubscribe: list[Callable[[], None]] = []
         self._next_address = 0
 
     def start(self) -> None:
+        """Take over what exists, follow what changes, and work on the event loop."""
+        self.follow()
+        self._task = asyncio.create_task(self._run())
+
+    def follow(self) -> None:
         """Take over what exists and follow what changes."""
         for stored in self._store.collection(NODES.stored_in).items():
-            self._later(self._see_node, stored)
+            self._see_node(stored)
         pods = self._store.collection(PODS.stored_in).items()
         for stored in sorted(pods, key=lambda pod: pod.revision):
-            self._later(self._see_pod, stored)
+            self._take_over(stored)
         self._unsubscribe = [
             self._store.subscribe(NODES.stored_in, self._on_node),
             self._store.subscribe(PODS.stored_in, self._on_pod),
+            self._store.subscribe(PERSISTENT_VOLUME_CLAIMS.stored_in, self._on_claim),
         ]
-        self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
         """Stop following; every pod stays as it is."""
@@ -113,22 +141,36 @@ class Kubelet:
         elif change.current.obj["spec"].get("nodeName"):
             self._later(self._see_pod, change.current)
 
+    def _on_claim(self, change: Change) -> None:
+        for namespace, name in self._claims.take(change):
+            pod = self._store.get(PODS.stored_in, namespace, name)
+            if pod is not None:
+                self._later(self._begin, pod)
+
     def _later(self, act: Callable[[Stored], None], stored: Stored) -> None:
         self._work.append(lambda: act(stored))
         self._wake.set()
 
     async def _run(self) -> None:
+        done = 0
         while True:
             await self._wake.wait()
             self._wake.clear()
-            while self._work:
-                act = self._work.popleft()
-                try:
-                    act()
-                except Exception:
-                    log.exception("kubelet stand-in failed on an object; it goes on with the next")
-                if len(self._work) % 64 == 0:
+            while self.work_off_next():
+                done += 1
+                if done % _YIELD_AFTER == 0:
                     await asyncio.sleep(0)
+
+    def work_off_next(self) -> bool:
+        """Do one thing that is due; False if there is none."""
+        if not self._work:
+            return False
+        act = self._work.popleft()
+        try:
+            act()
+        except Exception:
+            log.exception("kubelet stand-in failed on an object; it goes on with the next")
+        return True
 
     def _after(self, seconds: float, act: Callable[[], None]) -> None:
         if seconds <= 0:
@@ -141,45 +183,97 @@ class Kubelet:
             self._work.append(act)
             self._wake.set()
 
-        timer = asyncio.get_running_loop().call_later(seconds, fire)
+        timer = self._time.after(seconds, fire)
         self._timers.add(timer)
 
     def _see_node(self, stored: Stored) -> None:
+        name = stored.name
         try:
             node = decode_object(Node, stored.body)
-            load = self._nodes.get(stored.name)
+            load = self._nodes.get(name)
             if load is None:
-                self._nodes[stored.name] = NodeLoad(node)
+                self._nodes[name] = NodeLoad(node)
             else:
                 load.update_node(node)
         except InvalidObject as error:
-            log.warning("node is not run", node=stored.name, why=str(error))
+            log.warning("node is not run", node=name, why=str(error))
             return
-        self._report_ready(stored)
-        for namespace, name in self._waiting.pop(stored.name, {}).values():
-            pod = self._store.get(PODS.stored_in, namespace, name)
+        before = self._behaviours.get(name)
+        behaviour = self._behave(stored, before)
+        if not is_alive(stored.obj, behaviour, before):
+            self._dead.add(name)
+            return
+        self._report(stored, behaviour, before)
+        self._register_drivers(stored)
+        if name in self._dead:
+            self._dead.discard(name)
+            self._catch_up(name)
+        for namespace, pod_name in self._waiting.pop(name, {}).values():
+            pod = self._store.get(PODS.stored_in, namespace, pod_name)
             if pod is not None:
                 self._see_pod(pod)
 
-    def _report_ready(self, stored: Stored) -> None:
-        """Give a node that says nothing of its health the conditions of a healthy one."""
-        conditions = stored.obj["status"].get("conditions") or []
-        if any(condition.get("type") == "Ready" for condition in conditions):
+    def _behave(self, stored: Stored, before: NodeBehaviour | None) -> NodeBehaviour:
+        """Read what the node's annotations say, and plan when it stops."""
+        behaviour = self._behaviours[stored.name] = node_behaviour(stored.obj)
+        if before is None or before.problems != behaviour.problems:
+            for problem in behaviour.problems:
+                log.warning("annotation of a node", node=stored.name, problem=problem)
+        stop_after_s = behaviour.stop_after_s
+        if stop_after_s is not None and (before is None or before.stop_after_s != stop_after_s):
+            self._after(stop_after_s, lambda: self._stop_node(stored.name))
+        return behaviour
+
+    def _stop_node(self, name: str) -> None:
+        """Write into the node that it has stopped, as a person would."""
+        stored = self._store.get(NODES.stored_in, "", name)
+        if stored is None or self._behaviours.get(name, NodeBehaviour()).stop_after_s is None:
             return
-        fresh = node_conditions(self._registry.clock.now())
-        self._registry.change_status(
-            NODES, "", stored.name, lambda node: {**node["status"], "conditions": fresh}
-        )
+        obj = editable(stored)
+        obj["metadata"].setdefault("annotations", {})[NODE_STATE] = STOPPED
+        self._registry.replace(NODES, stored, obj)
+
+    def _report(
+        self, stored: Stored, behaviour: NodeBehaviour, before: NodeBehaviour | None
+    ) -> None:
+        """Report the node's conditions where they are missing or it was told to change them."""
+        now = self._registry.clock.now()
+        conditions = reported_conditions(stored.obj, behaviour, before, now)
+        if conditions is not None:
+            self._registry.change_status(
+                NODES, "", stored.name, lambda node: {**node["status"], "conditions": conditions}
+            )
+
+    def _register_drivers(self, stored: Stored) -> None:
+        """Keep the CSINode of a node that says which drivers it has."""
+        wanted = csi_node_for(stored)
+        if wanted is None:
+            return
+        known = self._store.get(CSI_NODES.stored_in, "", stored.name)
+        if known is None:
+            self._registry.create(CSI_NODES, "", wanted)
+        elif known.obj["spec"] != wanted["spec"]:
+            self._registry.replace(CSI_NODES, known, {**editable(known), "spec": wanted["spec"]})
+
+    def _catch_up(self, node_name: str) -> None:
+        """A node is back: its pods are ready again, and those that were to stop do so."""
+        for admitted in [found for found in self._pods.values() if found.node == node_name]:
+            pod = self._store.get(PODS.stored_in, admitted.namespace, admitted.name)
+            if pod is None:
+                continue
+            if pod.obj["metadata"].get("deletionTimestamp"):
+                self._stop_pod(pod)
+            elif pod.obj["status"].get("phase") == "Running":
+                self._run_pod(pod)
 
     def _forget_node(self, stored: Stored) -> None:
-        """A node takes its pods with it."""
+        """The pods of a node that is gone are nobody's to run; who collects them is another's."""
         load = self._nodes.pop(stored.name, None)
+        self._behaviours.pop(stored.name, None)
+        self._dead.discard(stored.name)
         self._waiting.pop(stored.name, None)
         for uid in load.pod_uids if load is not None else ():
-            admitted = self._pods.pop(uid)
-            if self._store.get(PODS.stored_in, admitted.namespace, admitted.name) is not None:
-                options = DeleteOptions(grace_period_s=0, uid=uid)
-                self._registry.delete(PODS, admitted.namespace, admitted.name, options)
+            self._pods.pop(uid, None)
 
     def _see_pod(self, stored: Stored) -> None:
         metadata, status = stored.obj["metadata"], stored.obj["status"]
@@ -191,10 +285,36 @@ class Kubelet:
         if metadata.get("deletionTimestamp"):
             self._stop_pod(stored)
 
+    def _take_over(self, stored: Stored) -> None:
+        """Go on with a pod from before: one that runs is never refused, nor does it end by itself.
+
+        Only a pod that says itself how long it runs comes to its end.
+        """
+        try:
+            pod = decode_pod(stored.body)
+        except InvalidObject as error:
+            log.warning("pod is not run", pod=stored.name, why=str(error))
+            return
+        load = self._nodes.get(pod.spec.node_name)
+        if pod.status.phase not in {"Running", "Unknown"} or load is None:
+            if pod.spec.node_name:
+                self._later(self._see_pod, stored)
+            return
+        metadata = pod.metadata
+        self._pods[metadata.uid] = _Admitted(pod.spec.node_name, stored.namespace, stored.name)
+        try:
+            load.take(pod)
+        except (InvalidObject, SelectorError) as error:
+            log.warning("what a pod takes is not known", pod=stored.name, why=str(error))
+        if RUN_SECONDS_ANNOTATION in metadata.annotations:
+            self._plan_end(stored)
+        if metadata.deletion_timestamp:
+            self._later(self._stop_pod, stored)
+
     def _admit(self, stored: Stored) -> None:
         uid, node_name = stored.obj["metadata"]["uid"], stored.obj["spec"]["nodeName"]
         load = self._nodes.get(node_name)
-        if load is None:
+        if load is None or node_name in self._dead:
             waiting = self._waiting.setdefault(node_name, {})
             waiting[uid] = (stored.namespace, stored.name)
             return
@@ -203,7 +323,7 @@ class Kubelet:
         if refusal is not None:
             self._refuse(stored, refusal)
         elif stored.obj["status"].get("phase") == "Pending":
-            self._after(self._options.start_s, lambda: self._start_pod(stored))
+            self._begin(stored)
         else:
             self._plan_end(stored)
 
@@ -225,18 +345,48 @@ class Kubelet:
             current is None
             or current.obj["metadata"]["uid"] != stored.obj["metadata"]["uid"]
             or current.obj["status"].get("phase") in _FINISHED
+            or current.obj["spec"]["nodeName"] in self._dead
         ):
             return
         self._registry.change_status(PODS, stored.namespace, stored.name, transform)
 
+    def _begin(self, stored: Stored) -> None:
+        """Start a pod once its claims are bound and its start-up time is over."""
+        if self._claims.must_wait(stored):
+            return
+        behaviour = self._behaviour_for(stored)
+        start_s = behaviour.pod_start_s
+        start_s = self._options.start_s if start_s is None else start_s
+        self._after(start_s, lambda: self._start_pod(stored))
+
+    def _behaviour_for(self, stored: Stored) -> NodeBehaviour:
+        return self._behaviours.get(stored.obj["spec"].get("nodeName", ""), NodeBehaviour())
+
     def _start_pod(self, stored: Stored) -> None:
         if stored.obj["metadata"]["uid"] in self._stopping:
             return
-        now, pod_ip = self._registry.clock.now(), self._new_address()
+        rate = self._behaviour_for(stored).pod_failure_rate
+        if rate and self._random.random() < rate:
+            self._fail_pod(stored)
+            return
+        self._run_pod(stored)
+        self._plan_end(stored)
+
+    def _run_pod(self, stored: Stored) -> None:
+        now, pod_ip = self._registry.clock.now(), stored.obj["status"].get("podIP")
         node = self._store.get(NODES.stored_in, "", stored.obj["spec"]["nodeName"])
         host_ip = _internal_ip(node) or "127.0.0.1"
+        if not pod_ip:
+            pod_ip = host_ip if stored.obj["spec"].get("hostNetwork") else self._new_address()
         self._change(stored, lambda pod: running_status(pod, now, pod_ip, host_ip))
-        self._plan_end(stored)
+
+    def _fail_pod(self, stored: Stored) -> None:
+        """A pod that is not restarted has failed; another one crashes and is tried again."""
+        now = self._registry.clock.now()
+        if stored.obj["spec"].get("restartPolicy") == "Never":
+            self._change(stored, lambda pod: failed_status(pod, now))
+        else:
+            self._change(stored, lambda pod: crashing_status(pod, now))
 
     def _new_address(self) -> str:
         self._next_address += 1
@@ -244,7 +394,9 @@ class Kubelet:
         return f"10.{64 + high // 256 % 128}.{high % 256}.{low + 1}"
 
     def _plan_end(self, stored: Stored) -> None:
-        seconds = _run_seconds(stored.obj, self._options.job_run_s)
+        job_run_s = self._behaviour_for(stored).job_run_s
+        default_s = self._options.job_run_s if job_run_s is None else job_run_s
+        seconds = _run_seconds(stored.obj, default_s)
         if seconds is not None:
             self._after(seconds, lambda: self._finish(stored))
 
@@ -255,7 +407,7 @@ class Kubelet:
     def _stop_pod(self, stored: Stored) -> None:
         metadata = stored.obj["metadata"]
         uid = metadata["uid"]
-        if uid in self._stopping:
+        if uid in self._stopping or stored.obj["spec"].get("nodeName") in self._dead:
             return
         self._stopping.add(uid)
         grace = metadata.get("deletionGracePeriodSeconds") or 0
@@ -267,6 +419,8 @@ class Kubelet:
         current = self._store.get(PODS.stored_in, stored.namespace, stored.name)
         if current is None or current.obj["metadata"]["uid"] != uid:
             return
+        if current.obj["spec"].get("nodeName") in self._dead:
+            return
         options = DeleteOptions(grace_period_s=0, uid=uid)
         self._registry.delete(PODS, stored.namespace, stored.name, options)
 
@@ -276,6 +430,7 @@ class Kubelet:
         self._pods.pop(uid, None)
         self._stopping.discard(uid)
         self._waiting.get(stored.obj["spec"].get("nodeName", ""), {}).pop(uid, None)
+        self._claims.forget(stored)
 
     def _release(self, uid: str) -> None:
         admitted = self._pods.get(uid)

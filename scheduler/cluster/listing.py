@@ -1,100 +1,83 @@
 """List requests: consistent pages, resource versions and what they refuse."""
 
 import asyncio
-import base64
-import binascii
-from collections.abc import Mapping
-from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
-import msgspec
-
 from scheduler.cluster import errors
+from scheduler.cluster.continue_token import LATEST, ContinueToken, next_page, parse_continue
+from scheduler.cluster.errors import ApiError
+from scheduler.cluster.list_options import ListOptions
 from scheduler.cluster.resources import Resource
 from scheduler.cluster.selection import Selection
-from scheduler.cluster.store import Collection, HistoryLostError, Store, Stored, encode
+from scheduler.cluster.store import HistoryLostError, Range, Store, Stored
 
 Json = dict[str, Any]
 
 FUTURE_REVISION_WAIT_S = 3.0
+ITEMS_PER_SLICE = 500
+"""Objects looked at or encoded before others get their turn."""
 _REVISION_CHECK_S = 0.05
+_LIST_EXPIRED = "The resourceVersion for the provided list is too old."
 _CONTINUE_EXPIRED = (
     "The provided continue parameter is too old to display a consistent list result. You can "
-    "start a new list without the continue parameter."
+    "start a new list without the continue parameter, or use the continue token in this response "
+    "to retrieve the remainder of the results. Continuing with the provided token results in an "
+    "inconsistent list - objects that were created, modified, or deleted between the time the "
+    "first chunk was returned and now may show up in the list."
 )
 
 
-@dataclass(frozen=True)
-class ListOptions:
-    """The query of a list or watch request."""
+class ContinueExpiredError(ApiError):
+    """410 that offers a token for the rest as it is now."""
 
-    label_selector: str = ""
-    field_selector: str = ""
-    resource_version: str = ""
-    resource_version_match: str = ""
-    limit: int = 0
-    continue_: str = ""
-    watch: bool = False
-    allow_watch_bookmarks: bool = False
-    send_initial_events: bool | None = None
-    timeout_s: float | None = None
+    def __init__(self, start: str) -> None:
+        super().__init__(410, "Expired", _CONTINUE_EXPIRED)
+        self._token = ContinueToken(LATEST, start)
 
-
-def parse_list_options(query: Mapping[str, str]) -> ListOptions:
-    """Read list options.
-
-    Raises:
-        ApiError: 400, a number or flag is malformed.
-    """
-    timeout = query.get("timeoutSeconds")
-    initial = query.get("sendInitialEvents")
-    return ListOptions(
-        label_selector=query.get("labelSelector", ""),
-        field_selector=query.get("fieldSelector", ""),
-        resource_version=query.get("resourceVersion", ""),
-        resource_version_match=query.get("resourceVersionMatch", ""),
-        limit=_number("limit", query.get("limit") or "0"),
-        continue_=query.get("continue", ""),
-        watch=_flag(query.get("watch")),
-        allow_watch_bookmarks=_flag(query.get("allowWatchBookmarks")),
-        send_initial_events=None if initial is None else _flag(initial),
-        timeout_s=_number("timeoutSeconds", timeout) if timeout else None,
-    )
-
-
-def _flag(text: str | None) -> bool:
-    return text is not None and text.lower() not in {"false", "0"}
-
-
-def _number(name: str, text: str) -> int:
-    try:
-        return int(text)
-    except ValueError as error:
-        raise errors.bad_request(f"{name}: {text!r} is no integer") from error
+    def status(self) -> Json:
+        """The ``Status``, with the token in its list metadata."""
+        return {**super().status(), "metadata": {"continue": self._token.text()}}
 
 
 def parse_revision(text: str) -> int:
-    """A resourceVersion as a number.
+    """A resourceVersion as a number; an empty one is 0.
 
     Raises:
-        ApiError: 400.
+        ApiError: 500, as a real server answers gets and watches.
     """
-    if not text.isdigit():
-        raise errors.bad_request(f'Invalid value: "{text}": resourceVersion is no number')
-    return int(text)
+    why = _revision_error(text)
+    if why:
+        raise errors.internal(why)
+    return int(text or "0")
 
 
-async def wait_for_revision(store: Store, text: str) -> None:
-    """Give a resourceVersion from the future a few seconds to happen.
+def _parse_list_revision(text: str) -> int:
+    why = _revision_error(text)
+    if why:
+        raise errors.bad_request(f"invalid resource version: {why}")
+    return int(text or "0")
+
+
+def _revision_error(text: str) -> str:
+    if not text or (text.isascii() and text.isdigit()):
+        return ""
+    why = f'strconv.ParseUint: parsing "{text}": invalid syntax'
+    return f'resourceVersion: Invalid value: "{text}": {why}'
+
+
+async def wait_for_revision(store: Store, asked: int) -> None:
+    """Give a revision from the future a few seconds to happen.
 
     Raises:
         ApiError: 504, it did not.
     """
-    if not text or (asked := parse_revision(text)) <= store.revision:
+    if asked <= store.revision:
         return
-    deadline = asyncio.get_running_loop().time() + FUTURE_REVISION_WAIT_S
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + FUTURE_REVISION_WAIT_S
     while asked > store.revision:
-        if asyncio.get_running_loop().time() >= deadline:
+        if loop.time() >= deadline:
             raise errors.too_large_resource_version(asked, store.revision)
         await asyncio.sleep(_REVISION_CHECK_S)
 
@@ -107,63 +90,69 @@ class Page:
         self.metadata = metadata
 
 
-def list_page(
+async def list_page(
     store: Store, resource: Resource, namespace: str | None, options: ListOptions
 ) -> Page:
     """The page a list request asks for; pages after the first show the first one's revision.
 
     Raises:
-        ApiError: 400, options that contradict each other; 410, the revision is no longer kept.
+        ApiError: 400, options that cannot be read; 410, the revision is no longer kept; 504, it
+            has not happened yet.
     """
     selection = Selection(resource, namespace, options.label_selector, options.field_selector)
-    revision, start = _where(store, options)
+    revision, start = await _where(store, options)
     collection = store.collection(resource.stored_in)
-    items = selection.select(_items(collection, revision, selection.namespace, options))
-    if start:
-        items = [stored for stored in items if _key(stored) >= start]
-    metadata: Json = {"resourceVersion": str(revision)}
+    try:
+        found = collection.range_at(revision, selection.namespace, start)
+    except HistoryLostError as lost:
+        if options.continue_:
+            raise ContinueExpiredError(start) from lost
+        raise errors.expired(_LIST_EXPIRED) from lost
     limit = 0 if options.resource_version == "0" else options.limit
-    if 0 < limit < len(items):
-        metadata["continue"] = _token(revision, _key(items[limit - 1]))
-        if not selection.is_selective:
-            metadata["remainingItemCount"] = len(items) - limit
-        items = items[:limit]
-    return Page(items, metadata)
+    if limit <= 0:
+        metadata: Json = {"resourceVersion": str(revision)}
+        return Page(await _selected(found, selection), metadata)
+    return _limited(found, selection, revision, limit)
 
 
-def _where(store: Store, options: ListOptions) -> tuple[int, str]:
+async def _where(store: Store, options: ListOptions) -> tuple[int, str]:
+    """The revision to show and the key to start from."""
     if options.continue_:
+        token = parse_continue(options.continue_)
         if options.resource_version not in {"", "0"}:
             raise errors.bad_request(
                 "specifying resource version is not allowed when using continue"
             )
-        return _read_token(options.continue_)
-    if options.resource_version_match == "Exact":
-        return parse_revision(options.resource_version), ""
-    return store.revision, ""
+        return (store.revision if token.revision < 0 else token.revision), token.start
+    asked = _parse_list_revision(options.resource_version)
+    await wait_for_revision(store, asked)
+    is_exact = options.resource_version_match == "Exact"
+    # A limit without a match asks for exactly that revision, too.
+    is_exact = is_exact or (not options.resource_version_match and options.limit > 0)
+    return (asked if is_exact and asked else store.revision), ""
 
 
-def _items(
-    collection: Collection, revision: int, namespace: str | None, options: ListOptions
-) -> list[Stored]:
-    try:
-        return collection.items_at(revision, namespace)
-    except HistoryLostError as lost:
-        raise errors.expired(_CONTINUE_EXPIRED if options.continue_ else str(lost)) from lost
+async def _selected(found: Range, selection: Selection) -> list[Stored]:
+    items = list(found)
+    if not selection.is_selective:
+        return items
+    chosen: list[Stored] = []
+    for position in range(0, len(items), ITEMS_PER_SLICE):
+        chosen += selection.select(items[position : position + ITEMS_PER_SLICE])
+        await asyncio.sleep(0)
+    return chosen
 
 
-def _key(stored: Stored) -> str:
-    return f"{stored.namespace}/{stored.name}"
-
-
-def _token(revision: int, last: str) -> str:
-    body = encode({"v": "meta.k8s.io/v1", "rv": revision, "start": f"{last}\0"})
-    return base64.urlsafe_b64encode(body).decode().rstrip("=")
-
-
-def _read_token(text: str) -> tuple[int, str]:
-    try:
-        body: Json = msgspec.json.decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-        return int(body["rv"]), str(body["start"])
-    except (binascii.Error, ValueError, KeyError, TypeError) as error:
-        raise errors.bad_request("continue key is not valid") from error
+def _limited(found: Range, selection: Selection, revision: int, limit: int) -> Page:
+    """A page; it leads on as soon as anything follows, selected or not, like the real one."""
+    metadata: Json = {"resourceVersion": str(revision)}
+    rest = iter(found)
+    if selection.is_selective:
+        items = list(islice(filter(selection.matches, rest), limit))
+    else:
+        items = list(islice(rest, limit))
+    if len(items) == limit and next(rest, None) is not None:
+        metadata["continue"] = next_page(revision, items[-1].key).text()
+        if not selection.is_selective:
+            metadata["remainingItemCount"] = len(found) - limit
+    return Page(items, metadata)

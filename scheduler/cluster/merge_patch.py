@@ -3,9 +3,11 @@
 import copy
 from typing import Any
 
-from scheduler.cluster.errors import ApiError, bad_request
+from scheduler.cluster.errors import ApiError, bad_request, rejected, too_many_operations
 
 Json = dict[str, Any]
+
+MAX_OPERATIONS = 10_000
 
 
 def json_merge(target: object, patch: object) -> Any:
@@ -28,19 +30,24 @@ def json_patch(target: Json, operations: object) -> Json:
         ApiError: 400, ``operations`` is no list of operations; 422, one of them does not apply.
     """
     if not isinstance(operations, list):
-        raise bad_request("json: cannot unmarshal object into Go value of type jsonpatch.Patch")
+        word = "object" if isinstance(operations, dict) else "string"
+        where = "Go value of type []handlers.jsonPatchOp"
+        raise bad_request(f"error decoding patch: json: cannot unmarshal {word} into {where}")
+    if len(operations) > MAX_OPERATIONS:
+        raise too_many_operations(MAX_OPERATIONS, len(operations))
     document: Any = copy.deepcopy(target)
     for operation in operations:
         if not isinstance(operation, dict) or "op" not in operation:
-            raise bad_request("each operation of a JSON patch needs an op and a path")
+            raise _unprocessable("each operation of a JSON patch needs an op and a path")
         document = _apply(document, operation)
     if not isinstance(document, dict):
         raise _unprocessable("the patched document is no object")
     return document
 
 
-def _unprocessable(message: str) -> ApiError:
-    return ApiError(422, "Invalid", f"the server rejected our request: {message}")
+def _unprocessable(_why: str) -> ApiError:
+    """kube-apiserver does not tell why."""
+    return rejected()
 
 
 def _apply(document: Any, operation: Json) -> Any:
@@ -60,12 +67,12 @@ def _apply(document: Any, operation: Json) -> Any:
         if op == "move":
             _remove(document, source)
         return _put(document, path, value, insert=True)
-    raise bad_request(f"unexpected JSON patch operation {op!r}")
+    raise _unprocessable(f"unexpected JSON patch operation {op!r}")
 
 
 def _tokens(pointer: str) -> list[str]:
     if pointer and not pointer.startswith("/"):
-        raise bad_request(f"JSON pointer {pointer!r} must start with a slash")
+        raise _unprocessable(f"JSON pointer {pointer!r} must start with a slash")
     return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
 
 

@@ -12,7 +12,7 @@ _SHAPES: dict[str, Shape] = {
     "partialobjectmetadata": "metadata",
     "partialobjectmetadatalist": "metadata",
 }
-_JSON_TYPES = frozenset(("application/json", "application/*", "*/*"))
+_JSON_TYPES = frozenset(("application/json", "application/*", "application/yaml", "*/*"))
 
 
 @lru_cache(maxsize=256)

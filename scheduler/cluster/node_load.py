@@ -67,12 +67,19 @@ class NodeLoad:
         """Take a pod on, or say why not: the kubelet's checks in the kubelet's order."""
         requests = self._counted_requests(pod)
         refusal = self._lacking(requests) or self._mismatch(pod)
-        if refusal is not None:
-            return refusal
+        if refusal is None:
+            self._take(pod, requests)
+        return refusal
+
+    def take(self, pod: Pod) -> None:
+        """Take a pod on without asking whether it fits."""
+        self.release(pod.metadata.uid)
+        self._take(pod, self._counted_requests(pod))
+
+    def _take(self, pod: Pod, requests: dict[str, int]) -> None:
         self._admitted[pod.metadata.uid] = _Load(requests, _host_ports(pod))
         for name, amount in requests.items():
             self._used[name] = self._used.get(name, 0) + amount
-        return None
 
     def release(self, uid: str) -> None:
         """Give back what a finished or removed pod took."""

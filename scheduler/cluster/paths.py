@@ -2,7 +2,8 @@
 
 from typing import NamedTuple
 
-from scheduler.cluster.resources import BY_PATH, NAMESPACES, Resource
+from scheduler.cluster.catalog import Catalog
+from scheduler.cluster.resources import NAMESPACES, Resource
 
 
 class Target(NamedTuple):
@@ -39,8 +40,22 @@ _VIRTUAL = frozenset(
 )
 
 
-def parse_path(path: str) -> Target | Review | None:
+def without_watch_prefix(path: str) -> tuple[str, bool]:
+    """A path without the deprecated ``/watch`` after its version, and whether it had one."""
+    if "/watch/" not in path:
+        return path, False
+    parts = path.strip("/").split("/")
+    depth = 2 if parts[0] == "api" else 3
+    if parts[0] not in {"api", "apis"} or len(parts) < depth + 2 or parts[depth] != "watch":
+        return path, False
+    del parts[depth]
+    return "/" + "/".join(parts), True
+
+
+def parse_path(path: str, catalog: Catalog) -> Target | Review | None:
     """Read an API path; ``None`` if it addresses no served resource."""
+    if "//" in path:
+        return None
     parts = path.strip("/").split("/")
     if parts[0] == "api" and len(parts) > 2:
         group, version, rest = "", parts[1], parts[2:]
@@ -49,17 +64,17 @@ def parse_path(path: str) -> Target | Review | None:
     else:
         return None
     if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in NAMESPACES.subresources:
-        return _target(group, version, rest[1], rest[2:])
-    return _target(group, version, None, rest)
+        return _target(catalog, (group, version), rest[1], rest[2:])
+    return _target(catalog, (group, version), None, rest)
 
 
 def _target(
-    group: str, version: str, namespace: str | None, rest: list[str]
+    catalog: Catalog, group_version: tuple[str, str], namespace: str | None, rest: list[str]
 ) -> Target | Review | None:
-    plural = rest[0]
+    (group, version), plural = group_version, rest[0]
     if version == "v1" and (group, plural) in _VIRTUAL and len(rest) == 1:
         return Review(group, version, plural, namespace or "")
-    resource = BY_PATH.get((group, version, plural))
+    resource = catalog.find(group, version, plural)
     if resource is None or len(rest) > 3:
         return None
     if not resource.namespaced and namespace is not None:

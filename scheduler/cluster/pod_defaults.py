@@ -1,21 +1,16 @@
 """The fields the API server fills into a pod, or into a workload's pod template."""
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
-from scheduler.api.quantity import parse_quantity, quantity_milli_value
+from scheduler.api.quantity import quantity_milli_value
 from scheduler.cluster.errors import bad_request
+from scheduler.cluster.schema.scalars import QUANTITY_FORM, canonical_quantity
 
 Json = dict[str, Any]
 
 _TERMINATION_LOG = "/dev/termination-log"
 _SUPPORTED_QOS = ("cpu", "memory")
-
-
-@lru_cache(maxsize=4096)
-def _canonical(text: str) -> str:
-    return parse_quantity(text).canonical()
 
 
 def canonical_quantities(holder: Json | None, *keys: str) -> None:
@@ -29,13 +24,10 @@ def canonical_quantities(holder: Json | None, *keys: str) -> None:
         if not amounts:
             continue
         for name, amount in amounts.items():
-            try:
-                amounts[name] = _canonical(str(amount))
-            except ValueError as error:
-                raise bad_request(
-                    f"{key}.{name}: quantity {amount!r} must match the regular expression "
-                    f"'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-                ) from error
+            canonical = canonical_quantity(amount)
+            if canonical is None:
+                raise bad_request(f"{key}.{name}: quantity {amount!r}: {QUANTITY_FORM}")
+            amounts[name] = canonical
 
 
 def set_pod_spec_defaults(spec: Json) -> None:
@@ -45,8 +37,10 @@ def set_pod_spec_defaults(spec: Json) -> None:
     spec.setdefault("dnsPolicy", "ClusterFirst")
     spec.setdefault("securityContext", {})
     spec.setdefault("schedulerName", "default-scheduler")
+    if account := spec.get("serviceAccountName") or spec.get("serviceAccount"):
+        spec["serviceAccountName"] = spec["serviceAccount"] = account
     for container in _containers(spec):
-        _set_container_defaults(container, bool(spec.get("hostNetwork")))
+        _set_container_defaults(container)
     for volume in spec.get("volumes") or ():
         _set_volume_defaults(volume)
     canonical_quantities(spec, "overhead")
@@ -54,19 +48,27 @@ def set_pod_spec_defaults(spec: Json) -> None:
 
 
 def set_pod_defaults(pod: Json) -> None:
-    """Fill a pod; its spec must already be an object."""
-    spec = pod["spec"]
+    """Fill a pod; its spec, if it has one, must be an object."""
+    spec = pod.setdefault("spec", {})
     set_pod_spec_defaults(spec)
     spec.setdefault("enableServiceLinks", True)
     for container in _containers(spec):
         _default_requests_from_limits(container["resources"])
+        if spec.get("hostNetwork"):
+            _default_host_ports(container)
 
 
 def _containers(spec: Json) -> list[Json]:
     return [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
 
 
-def _set_container_defaults(container: Json, host_network: bool) -> None:
+def _default_host_ports(container: Json) -> None:
+    for port in container.get("ports") or ():
+        if not port.get("hostPort") and "containerPort" in port:
+            port["hostPort"] = port["containerPort"]
+
+
+def _set_container_defaults(container: Json) -> None:
     container.setdefault("resources", {})
     container.setdefault("terminationMessagePath", _TERMINATION_LOG)
     container.setdefault("terminationMessagePolicy", "File")
@@ -74,11 +76,12 @@ def _set_container_defaults(container: Json, host_network: bool) -> None:
     canonical_quantities(container["resources"], "requests", "limits")
     for port in container.get("ports") or ():
         port.setdefault("protocol", "TCP")
-        if host_network and "hostPort" not in port and "containerPort" in port:
-            port["hostPort"] = port["containerPort"]
     for probe in ("livenessProbe", "readinessProbe", "startupProbe"):
         if container.get(probe):
             _set_probe_defaults(container[probe])
+    for handler in (container.get("lifecycle") or {}).values():
+        if isinstance(handler, dict):
+            _set_handler_defaults(handler)
     for variable in container.get("env") or ():
         field_ref = (variable.get("valueFrom") or {}).get("fieldRef")
         if field_ref:
@@ -96,9 +99,15 @@ def _set_probe_defaults(probe: Json) -> None:
     probe.setdefault("periodSeconds", 10)
     probe.setdefault("successThreshold", 1)
     probe.setdefault("failureThreshold", 3)
-    if probe.get("httpGet"):
-        probe["httpGet"].setdefault("path", "/")
-        probe["httpGet"].setdefault("scheme", "HTTP")
+    _set_handler_defaults(probe)
+
+
+def _set_handler_defaults(handler: Json) -> None:
+    if handler.get("httpGet"):
+        handler["httpGet"].setdefault("path", "/")
+        handler["httpGet"].setdefault("scheme", "HTTP")
+    if handler.get("grpc"):
+        handler["grpc"].setdefault("service", "")
 
 
 def _default_requests_from_limits(resources: Json) -> None:
@@ -123,12 +132,30 @@ def _projected(volume: Json) -> None:
         token = source.get("serviceAccountToken")
         if token is not None:
             token.setdefault("expirationSeconds", 3600)
+        _field_references(source.get("downwardAPI") or {})
+
+
+def _field_references(source: Json) -> None:
+    for item in source.get("items") or ():
+        if item.get("fieldRef"):
+            item["fieldRef"].setdefault("apiVersion", "v1")
+
+
+def _downward(volume: Json) -> None:
+    _mode(volume)
+    _field_references(volume)
+
+
+def _ephemeral(volume: Json) -> None:
+    template = volume.setdefault("volumeClaimTemplate", {})
+    template.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
 
 
 _VOLUME_DEFAULTS: dict[str, Callable[[Json], None]] = {
     "configMap": _mode,
     "secret": _mode,
-    "downwardAPI": _mode,
+    "downwardAPI": _downward,
+    "ephemeral": _ephemeral,
     "projected": _projected,
     "hostPath": _host_path,
 }

@@ -1,15 +1,8 @@
-"""How pods are admitted and changed: priority, tolerations, gates, validation, immutable spec."""
+"""How pods are admitted: priority, tolerations, gates, and the status they begin with."""
 
 from typing import Any
 
-from scheduler.cluster.errors import (
-    FieldError,
-    forbidden,
-    forbidden_field,
-    invalid_value,
-    required,
-    unsupported_value,
-)
+from scheduler.cluster.errors import forbidden
 from scheduler.cluster.pod_defaults import qos_class
 from scheduler.cluster.resources import PODS, PRIORITY_CLASSES
 from scheduler.cluster.store import Store
@@ -20,20 +13,6 @@ GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
 NOT_READY_TAINT = "node.kubernetes.io/not-ready"
 UNREACHABLE_TAINT = "node.kubernetes.io/unreachable"
 DEFAULT_TOLERATION_S = 300
-_CHANGEABLE_SPEC = (
-    "activeDeadlineSeconds",
-    "containers",
-    "initContainers",
-    "schedulingGates",
-    "terminationGracePeriodSeconds",
-    "tolerations",
-)
-_IMMUTABLE_SPEC = (
-    "pod updates may not change fields other than `spec.containers[*].image`,"
-    "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only "
-    "additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set "
-    "to 1 if it was previously negative)"
-)
 
 
 def admit_pod(store: Store, pod: Json) -> None:
@@ -151,93 +130,9 @@ def _merge_keys(holder: Json, keys: list[str] | None, operator: str, labels: Jso
     )
 
 
-def validate_pod(pod: Json) -> list[FieldError]:
-    """Errors of a new pod's spec."""
-    return validate_pod_spec(pod["spec"], "spec")
-
-
-def validate_pod_spec(spec: Json, path: str) -> list[FieldError]:
-    """Errors of a pod spec found at ``path``."""
-    errors: list[FieldError] = []
-    containers = spec.get("containers")
-    if not containers:
-        errors.append(required(f"{path}.containers"))
-    for position, container in enumerate(containers or ()):
-        errors += _validate_container(container, f"{path}.containers[{position}]")
-    for position, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
-        errors += _validate_spread(constraint, f"{path}.topologySpreadConstraints[{position}]")
-    if spec.get("restartPolicy") not in {"Always", "OnFailure", "Never"}:
-        known = ("Always", "OnFailure", "Never")
-        errors.append(unsupported_value(f"{path}.restartPolicy", spec["restartPolicy"], known))
-    if spec.get("nodeName") and spec.get("schedulingGates"):
-        errors.append(
-            forbidden_field(
-                f"{path}.nodeName", "cannot be set until all schedulingGates have been cleared"
-            )
-        )
-    return errors
-
-
-def _validate_container(container: Json, path: str) -> list[FieldError]:
-    errors: list[FieldError] = []
-    if not container.get("name"):
-        errors.append(required(f"{path}.name"))
-    if not container.get("image"):
-        errors.append(required(f"{path}.image"))
-    return errors
-
-
-def _validate_spread(constraint: Json, path: str) -> list[FieldError]:
-    errors: list[FieldError] = []
-    if constraint.get("maxSkew", 0) <= 0:
-        errors.append(
-            invalid_value(
-                f"{path}.maxSkew", constraint.get("maxSkew", 0), "must be greater than zero"
-            )
-        )
-    if not constraint.get("topologyKey"):
-        errors.append(required(f"{path}.topologyKey", "can not be empty"))
-    known = ("DoNotSchedule", "ScheduleAnyway")
-    if constraint.get("whenUnsatisfiable") not in known:
-        value = str(constraint.get("whenUnsatisfiable", ""))
-        errors.append(unsupported_value(f"{path}.whenUnsatisfiable", value, known))
-    return errors
-
-
-def validate_pod_update(new: Json, old: Json) -> list[FieldError]:
-    """Errors of a change to an existing pod."""
-    spec, before = new["spec"], old["spec"]
-    if spec == before:
-        return []
-    errors = validate_pod_spec(spec, "spec") + _validate_gates(spec, before)
-    is_gated = bool(before.get("schedulingGates"))
-    if _fixed_part(spec, is_gated) != _fixed_part(before, is_gated):
-        errors.append(forbidden_field("spec", _IMMUTABLE_SPEC))
-    tolerations = spec.get("tolerations") or []
-    if any(old_one not in tolerations for old_one in before.get("tolerations") or ()):
-        detail = "existing toleration can not be modified except its tolerationSeconds"
-        errors.append(forbidden_field("spec.tolerations", detail))
-    return errors
-
-
-def _validate_gates(spec: Json, before: Json) -> list[FieldError]:
-    old_gates = before.get("schedulingGates") or []
-    added = [gate for gate in spec.get("schedulingGates") or () if gate not in old_gates]
-    if not added:
-        return []
-    detail = "only deletion is allowed, but found new scheduling gate"
-    return [
-        forbidden_field("spec.schedulingGates", f"{detail} '{gate.get('name')}'") for gate in added
-    ]
-
-
-def _fixed_part(spec: Json, is_gated: bool) -> Json:
-    """What must stay as it is; a gated pod may still narrow where it goes."""
-    changeable = (*_CHANGEABLE_SPEC, "nodeSelector", "affinity") if is_gated else _CHANGEABLE_SPEC
-    fixed = {key: value for key, value in spec.items() if key not in changeable}
-    for kind in ("containers", "initContainers"):
-        fixed[kind] = [
-            {key: value for key, value in container.items() if key != "image"}
-            for container in spec.get(kind) or ()
-        ]
-    return fixed
+def keep_pod_status(new: Json, old: Json) -> None:
+    """A pod keeps its class of service, and times where its conditions changed."""
+    before = old.get("status") or {}
+    status = new.setdefault("status", {})
+    if "qosClass" in before:
+        status.setdefault("qosClass", before["qosClass"])

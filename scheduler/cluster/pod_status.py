@@ -61,7 +61,7 @@ def running_status(pod: Json, now: str, pod_ip: str, host_ip: str) -> Json:
         **pod["status"],
         "phase": "Running",
         "observedGeneration": pod["metadata"].get("generation", 1),
-        "startTime": now,
+        "startTime": pod["status"].get("startTime", now),
         "podIP": pod_ip,
         "podIPs": [{"ip": pod_ip}],
         "hostIP": host_ip,
@@ -90,6 +90,43 @@ def succeeded_status(pod: Json, now: str) -> Json:
         "phase": "Succeeded",
         "conditions": _with_conditions(pod, conditions),
         "containerStatuses": _container_statuses(pod, {"terminated": terminated}, False),
+    }
+
+
+def failed_status(pod: Json, now: str) -> Json:
+    """A container has ended with an error, and none is started again."""
+    status = pod["status"]
+    began = status.get("startTime", now)
+    terminated = {"exitCode": 1, "reason": "Error", "startedAt": began, "finishedAt": now}
+    conditions = [
+        _condition(pod, type_, "False", now, "PodFailed") for type_ in ("Ready", "ContainersReady")
+    ]
+    return {
+        **status,
+        "phase": "Failed",
+        "startTime": began,
+        "conditions": _with_conditions(pod, conditions),
+        "containerStatuses": _container_statuses(pod, {"terminated": terminated}, False),
+    }
+
+
+def crashing_status(pod: Json, now: str) -> Json:
+    """A container ends with an error whenever it is started."""
+    waiting = {
+        "reason": "CrashLoopBackOff",
+        "message": "back-off 5m0s restarting failed container",
+    }
+    conditions = [
+        _condition(pod, type_, "False", now, "ContainersNotReady")
+        for type_ in ("Ready", "ContainersReady")
+    ]
+    statuses = _container_statuses(pod, {"waiting": waiting}, False)
+    return {
+        **pod["status"],
+        "phase": "Running",
+        "startTime": pod["status"].get("startTime", now),
+        "conditions": _with_conditions(pod, conditions),
+        "containerStatuses": [{**found, "restartCount": 1} for found in statuses],
     }
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from scheduler.cluster.clock import timestamp
 from scheduler.cluster.errors import bad_request
+from scheduler.cluster.protobuf_messages import MESSAGES
 
 Json = dict[str, Any]
 Fields = Mapping[int, tuple[str, str]]
@@ -18,6 +19,7 @@ Fields = Mapping[int, tuple[str, str]]
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
 _MAGIC = b"k8s\0"
 _REPEATED = "repeated "
+_INLINE = "inline "
 
 _META = ("metadata", "ObjectMeta")
 _UNKNOWN: Fields = {
@@ -27,6 +29,7 @@ _UNKNOWN: Fields = {
     4: ("", "text"),
 }
 _MESSAGES: Mapping[str, Fields] = {
+    **MESSAGES,
     "TypeMeta": {1: ("apiVersion", "text"), 2: ("kind", "text")},
     "ObjectMeta": {
         1: ("name", "text"),
@@ -41,7 +44,9 @@ _MESSAGES: Mapping[str, Fields] = {
         10: ("deletionGracePeriodSeconds", "number"),
         11: ("labels", "map"),
         12: ("annotations", "map"),
+        13: ("ownerReferences", "repeated OwnerReference"),
         14: ("finalizers", "repeated text"),
+        17: ("", "ignored"),
     },
     "LabelSelector": {1: ("matchLabels", "map"), 2: ("matchExpressions", "repeated Expression")},
     "Expression": {1: ("key", "text"), 2: ("operator", "text"), 3: ("values", "repeated text")},
@@ -122,7 +127,8 @@ _MESSAGES: Mapping[str, Fields] = {
         4: ("args", "repeated text"),
         5: ("workingDir", "text"),
         6: ("ports", "repeated ContainerPort"),
-        8: ("", "ignored"),
+        7: ("env", "repeated EnvVar"),
+        8: ("resources", "ResourceRequirements"),
         13: ("", "text"),
         14: ("imagePullPolicy", "text"),
         16: ("stdin", "flag"),
@@ -148,7 +154,8 @@ _MESSAGES: Mapping[str, Fields] = {
     "Eviction": {1: _META, 2: ("deleteOptions", "DeleteOptions")},
     "SelfSubjectReview": {1: _META, 2: ("", "ignored")},
     "SelfSubjectAccessReview": {1: _META, 2: ("spec", "AccessReviewSpec"), 3: ("", "ignored")},
-    "SelfSubjectRulesReview": {1: _META, 2: ("", "ignored"), 3: ("", "ignored")},
+    "SelfSubjectRulesReview": {1: _META, 2: ("spec", "RulesReviewSpec"), 3: ("", "ignored")},
+    "RulesReviewSpec": {1: ("namespace", "text")},
     "AccessReviewSpec": {
         1: ("resourceAttributes", "ResourceAttributes"),
         2: ("nonResourceAttributes", "PathAttributes"),
@@ -200,6 +207,11 @@ def _decode_fields(message: str, fields: Fields, data: bytes) -> Json:
 def _set(decoded: Json, name: str, type_: str, value: int | bytes) -> None:
     if type_.startswith(_REPEATED):
         decoded.setdefault(name, []).append(_value(type_.removeprefix(_REPEATED), value))
+    elif type_.startswith(_INLINE):
+        decoded |= _value(type_.removeprefix(_INLINE), value)
+    elif type_ == "quantities":
+        key, encoded = _map_entry(_as_bytes(value))
+        decoded.setdefault(name, {})[key] = _value("Quantity", encoded)
     elif type_.endswith("map"):
         key, text = _map_entry(_as_bytes(value))
         shown = base64.b64encode(text) if type_ == "bytes map" else text
@@ -221,6 +233,8 @@ def _value(type_: str, value: int | bytes) -> Any:
         return data
     if type_ == "Time":
         return _time(data)
+    if type_ == "Quantity":
+        return _as_bytes(dict(_wire_fields(data)).get(1, b"")).decode()
     if type_ == "IntOrString":
         found = dict(_wire_fields(data))
         return _as_bytes(found[3]).decode() if found.get(1) else _value("number", found.get(2, 0))

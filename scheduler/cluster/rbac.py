@@ -1,7 +1,8 @@
 """Who may do what, by the roles and bindings that are stored in the cluster.
 
-Follows kube-apiserver's RBAC authorizer, without aggregated roles. Nor is it checked that nobody
-hands out rights he lacks himself, or that who creates by PUT may also create.
+Follows kube-apiserver's RBAC authorizer; aggregated roles are put together by a controller
+(``role_aggregation``). It is not checked that nobody hands out rights he lacks himself, or that who
+creates by PUT may also create.
 """
 
 from collections.abc import Iterator, Sequence

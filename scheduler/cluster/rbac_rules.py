@@ -12,7 +12,7 @@ from scheduler.cluster.resources import RBAC
 
 Json = dict[str, Any]
 
-_SUBJECT_KINDS = ("Group", "ServiceAccount", "User")
+_SUBJECT_KINDS = ("ServiceAccount", "User", "Group")
 
 
 def validate_role(role: Json) -> list[FieldError]:

@@ -4,27 +4,32 @@ HTTP handlers, the kubelet stand-in and the controllers all write through here, 
 in-process write is checked, numbered and watched exactly like one over HTTP.
 """
 
-import copy
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from scheduler.cluster import errors
+from scheduler.cluster.apply import Recorder
+from scheduler.cluster.catalog import Catalog
 from scheduler.cluster.clock import Clock
 from scheduler.cluster.deletion import DeleteOptions, DeletionPlan, plan_deletion
 from scheduler.cluster.kind_rules import rules_of
-from scheduler.cluster.object_meta import (
-    carry_over,
-    check_addressed,
-    fill_on_create,
-    validate_name,
-)
+from scheduler.cluster.object_meta import carry_over, check_addressed, fill_on_create
+from scheduler.cluster.pod_defaults import set_pod_defaults
+from scheduler.cluster.pod_parts import ephemeral_containers, resized, validate_part
 from scheduler.cluster.resources import NAMESPACES, Resource
 from scheduler.cluster.store import Store, Stored
+from scheduler.cluster.validation.metadata import validate_metadata, validate_metadata_update
 
 Json = dict[str, Any]
 Transform = Callable[[Json], Json]
 
+Replace = Callable[..., Stored]
+
+WHOLE_OBJECT_SUBRESOURCES = frozenset(("status", "ephemeralcontainers", "resize"))
+"""Those that are read and written as the object itself, and change a part of it."""
 _KEPT_BY_STATUS = ("ownerReferences", "finalizers")
+_METADATA = frozenset(("metadata",))
 _UNCOUNTED = frozenset(("metadata", "status"))
 
 
@@ -36,11 +41,15 @@ class Registry:
         clock: for creation and deletion timestamps.
         taint_new_nodes: give nodes that are created the not-ready taint, as the API server's
             admission does.
+
+    Attributes:
+        catalog: which resources there are.
     """
 
     def __init__(self, store: Store, clock: Clock, *, taint_new_nodes: bool = True) -> None:
         self.store = store
         self.clock = clock
+        self.catalog = Catalog()
         self._taint_new_nodes = taint_new_nodes
 
     def get(self, resource: Resource, namespace: str, name: str) -> Stored:
@@ -55,41 +64,46 @@ class Registry:
         return stored
 
     def create(
-        self, resource: Resource, namespace: str, obj: Json, *, dry_run: bool = False
+        self,
+        resource: Resource,
+        namespace: str,
+        obj: Json,
+        *,
+        dry_run: bool = False,
+        recorder: Recorder | None = None,
     ) -> Stored:
         """Admit, complete, validate and store a new object; ``obj`` becomes the registry's.
 
         Raises:
             ApiError: 403, 404, 409, 422 or 500, as the API server refuses.
         """
-        check_addressed(resource, obj, namespace, "")
+        check_addressed(resource, obj, namespace)
         obj.pop("kind", None)
         obj.pop("apiVersion", None)
         fill_on_create(resource, obj, namespace, self.clock)
         name = obj["metadata"].get("name", "")
-        self._check_object(resource, obj)
         if resource.namespaced:
             self._check_namespace(resource, namespace, name)
-        rules = rules_of(resource.stored_in)
-        rules.set_defaults(obj)
-        if resource.stored_in != "nodes" or self._taint_new_nodes:
-            rules.admit(self.store, obj)
-        found = rules.validate(obj)
-        if found:
-            raise errors.invalid_object(resource, name, found)
+        self._complete(resource, obj)
         if self.store.get(resource.stored_in, namespace, name) is not None:
             raise errors.already_exists(resource, name)
         if resource.has_status and resource.stored_in not in {"pods", "nodes", "namespaces"}:
             self._reset_status(resource, obj)
+        if recorder is not None and (entries := recorder(obj, None)):
+            obj["metadata"]["managedFields"] = entries
         return Stored(obj, 0) if dry_run else self.store.put(resource.stored_in, obj)
 
-    def _check_object(self, resource: Resource, obj: Json) -> None:
-        found = validate_name(resource, obj["metadata"])
-        for part in ("spec", "status"):
+    def _complete(self, resource: Resource, obj: Json) -> None:
+        """Set defaults, let admission decide, and refuse what is not valid."""
+        rules = rules_of(resource)
+        for part in ("spec", "status") if resource.custom is None else ():
             if part in obj and not isinstance(obj[part], dict):
-                found.append(errors.invalid_value(part, str(obj[part]), "must be an object"))
-        if resource.plural == "pods" and "spec" not in obj:
-            found.append(errors.required("spec.containers"))
+                error = errors.invalid_value(part, obj[part], "must be an object")
+                raise errors.invalid_object(resource, obj["metadata"].get("name", ""), [error])
+        rules.set_defaults(obj)
+        if resource.stored_in != "nodes" or self._taint_new_nodes:
+            rules.admit(self.store, obj)
+        found = validate_metadata(resource, obj["metadata"]) + rules.validate(obj)
         if found:
             raise errors.invalid_object(resource, obj["metadata"].get("name", ""), found)
 
@@ -98,45 +112,62 @@ class Registry:
         if found is None:
             raise errors.not_found(NAMESPACES, namespace)
         if found.obj["metadata"].get("deletionTimestamp"):
-            why = (
-                f"unable to create new content in namespace {namespace} because it is being "
-                "terminated"
-            )
-            raise errors.forbidden(resource, name, why)
+            raise errors.namespace_terminating(resource, name, namespace)
 
     @staticmethod
     def _reset_status(resource: Resource, obj: Json) -> None:
         """A posted status is dropped; the defaults fill a fresh one."""
         obj.pop("status", None)
-        rules_of(resource.stored_in).set_defaults(obj)
+        rules_of(resource).set_defaults(obj)
+
+    def check_address(self, resource: Resource, namespace: str, name: str, obj: Json) -> None:
+        """Refuse an object that is not the one the URL names.
+
+        Raises:
+            ApiError: 400.
+        """
+        check_addressed(resource, obj, namespace)
+        named = obj["metadata"].get("name")
+        if not named:
+            raise errors.bad_request(
+                f"the name of the object ({name} based on URL) was undeterminable: name must be "
+                "provided"
+            )
+        if named != name:
+            raise errors.bad_request(
+                f"the name of the object ({named}) does not match the name on the URL ({name})"
+            )
 
     def update(
-        self, resource: Resource, namespace: str, name: str, obj: Json, *, dry_run: bool = False
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        obj: Json,
+        *,
+        dry_run: bool = False,
+        recorder: Recorder | None = None,
     ) -> tuple[Stored, bool]:
         """Replace an object; returns the result and whether it was created.
 
         Raises:
-            ApiError: 404, 409 or 422.
+            ApiError: 400, 404, 409 or 422.
         """
-        check_addressed(resource, obj, namespace, name)
+        self.check_address(resource, namespace, name, obj)
         metadata = obj["metadata"]
-        metadata.setdefault("name", name)
-        if (
-            self.store.get(resource.stored_in, namespace, name) is None
-            and resource.create_on_update
-        ):
+        current = self.store.get(resource.stored_in, namespace, name)
+        if current is None:
+            if not resource.create_on_update:
+                raise errors.not_found(resource, name)
             metadata.pop("resourceVersion", None)
-            return self.create(resource, namespace, obj, dry_run=dry_run), True
-        current = self.get(resource, namespace, name)
+            return self.create(resource, namespace, obj, dry_run=dry_run, recorder=recorder), True
         self._check_uid_precondition(resource, current, metadata)
         if not metadata.get("resourceVersion") and not resource.unconditional_update:
-            error = errors.FieldError(
-                "metadata.resourceVersion",
-                "FieldValueInvalid",
-                "Invalid value: 0x0: must be specified for an update",
+            error = errors.invalid_value(
+                "metadata.resourceVersion", 0, "must be specified for an update"
             )
             raise errors.invalid(resource.group, resource.plural, name, [error])
-        return self.replace(resource, current, obj, dry_run=dry_run), False
+        return self.replace(resource, current, obj, dry_run=dry_run, recorder=recorder), False
 
     @staticmethod
     def _check_uid_precondition(resource: Resource, current: Stored, metadata: Json) -> None:
@@ -147,7 +178,13 @@ class Registry:
             raise errors.conflict(resource, current.name, why)
 
     def replace(
-        self, resource: Resource, current: Stored, obj: Json, *, dry_run: bool = False
+        self,
+        resource: Resource,
+        current: Stored,
+        obj: Json,
+        *,
+        dry_run: bool = False,
+        recorder: Recorder | None = None,
     ) -> Stored:
         """Store ``obj`` in place of ``current``, keeping what an update may not touch.
 
@@ -158,19 +195,22 @@ class Registry:
         obj.pop("kind", None)
         obj.pop("apiVersion", None)
         old = current.obj
-        self._check_uid_kept(resource, obj, old)
+        found = _immutable_metadata(obj, old)
         carry_over(obj, old)
         if resource.has_status:
             if "status" in old:
                 obj["status"] = old["status"]
             else:
                 obj.pop("status", None)
-        rules = rules_of(resource.stored_in)
+        rules = rules_of(resource)
         rules.set_defaults(obj)
-        found = rules.validate_update(obj, old)
+        rules.keep_on_update(obj, old)
+        found += validate_metadata_update(obj["metadata"], old["metadata"])
+        found += rules.validate_update(obj, old)
         if found:
             raise errors.invalid_object(resource, current.name, found)
         _count_generation(resource, obj, old)
+        _record(recorder, obj, old)
         return self._commit(resource, current, obj, dry_run)
 
     @staticmethod
@@ -179,15 +219,44 @@ class Registry:
         if asked and asked not in {"0", str(current.revision)}:
             raise errors.conflict(resource, current.name)
 
-    @staticmethod
-    def _check_uid_kept(resource: Resource, obj: Json, old: Json) -> None:
-        uid = obj["metadata"].get("uid")
-        if uid and uid != old["metadata"]["uid"]:
-            error = errors.invalid_value("metadata.uid", uid, "field is immutable")
-            raise errors.invalid_object(resource, old["metadata"]["name"], [error])
+    def replacement(self, subresource: str) -> Replace:
+        """How what is sent to a subresource, or to the object itself, replaces what is there."""
+        if subresource == "status":
+            return self.replace_status
+        return self.replace if not subresource else partial(self._replace_part, subresource)
+
+    def _replace_part(
+        self,
+        subresource: str,
+        resource: Resource,
+        current: Stored,
+        obj: Json,
+        *,
+        dry_run: bool = False,
+        recorder: Recorder | None = None,
+    ) -> Stored:
+        """Store the ephemeral containers of ``obj``, or its containers' resources."""
+        self._check_revision(resource, current, obj)
+        old = current.obj
+        found = _immutable_metadata(obj, old)
+        part = ephemeral_containers if subresource == "ephemeralcontainers" else resized
+        new = {**editable(current), "spec": part(obj.get("spec") or {}, editable(current)["spec"])}
+        set_pod_defaults(new)
+        found += validate_part(new, old, subresource)
+        if found:
+            raise errors.invalid_object(resource, current.name, found)
+        _count_generation(resource, new, old)
+        _record(recorder, new, old)
+        return self._commit(resource, current, new, dry_run)
 
     def replace_status(
-        self, resource: Resource, current: Stored, obj: Json, *, dry_run: bool = False
+        self,
+        resource: Resource,
+        current: Stored,
+        obj: Json,
+        *,
+        dry_run: bool = False,
+        recorder: Recorder | None = None,
     ) -> Stored:
         """Store the status, labels and annotations of ``obj``; everything else stays.
 
@@ -196,7 +265,11 @@ class Registry:
         """
         self._check_revision(resource, current, obj)
         old = current.obj
-        self._check_uid_kept(resource, obj, old)
+        found = _immutable_metadata(obj, old)
+        if resource.custom is not None:
+            return self._replace_custom_status(
+                resource, current, obj, found, dry_run=dry_run, recorder=recorder
+            )
         carry_over(obj, old)
         for key in _KEPT_BY_STATUS:
             if key in old["metadata"]:
@@ -207,8 +280,36 @@ class Registry:
         new["metadata"] = obj["metadata"]
         if "status" in obj:
             new["status"] = obj["status"]
-        if resource.plural == "pods":
-            new["status"].setdefault("qosClass", (old.get("status") or {}).get("qosClass"))
+        rules = rules_of(resource)
+        rules.keep_on_status_update(new, old)
+        found += validate_metadata_update(new["metadata"], old["metadata"])
+        found += rules.validate_status(new, old)
+        if found:
+            raise errors.invalid_object(resource, current.name, found)
+        _record(recorder, new, old)
+        return self._commit(resource, current, new, dry_run)
+
+    def _replace_custom_status(
+        self,
+        resource: Resource,
+        current: Stored,
+        obj: Json,
+        found: list[errors.FieldError],
+        *,
+        dry_run: bool,
+        recorder: Recorder | None,
+    ) -> Stored:
+        """Of a custom resource the status alone is stored, not even labels besides."""
+        new = editable(current)
+        new.pop("status", None)
+        if "status" in obj:
+            new["status"] = obj["status"]
+        rules = rules_of(resource)
+        rules.set_defaults(new)
+        found = found + rules.validate(new)
+        if found:
+            raise errors.invalid_object(resource, current.name, found)
+        _record(recorder, new, current.obj)
         return self._commit(resource, current, new, dry_run)
 
     def _commit(self, resource: Resource, current: Stored, obj: Json, dry_run: bool) -> Stored:
@@ -267,15 +368,36 @@ class Registry:
             self.store.remove(resource.stored_in, stored)
 
 
+def _immutable_metadata(obj: Json, old: Json) -> list[errors.FieldError]:
+    """Errors of fields that a client set to something else, though they never change."""
+    found = []
+    metadata, before = obj["metadata"], old["metadata"]
+    for key in ("uid", "deletionTimestamp", "deletionGracePeriodSeconds"):
+        value = metadata.get(key)
+        is_ignored = key == "deletionTimestamp" and key in before
+        if value is not None and value != before.get(key) and not is_ignored:
+            found.append(errors.invalid_value(f"metadata.{key}", value, "field is immutable"))
+    return found
+
+
+def _record(recorder: Recorder | None, obj: Json, old: Json) -> None:
+    entries = recorder(obj, old) if recorder is not None else None
+    if entries:
+        obj["metadata"]["managedFields"] = entries
+    elif entries is not None:
+        obj["metadata"].pop("managedFields", None)
+
+
 def _count_generation(resource: Resource, obj: Json, old: Json) -> None:
     if not resource.has_generation:
         return
-    if {key: value for key, value in obj.items() if key not in _UNCOUNTED} != {
-        key: value for key, value in old.items() if key not in _UNCOUNTED
+    uncounted = _UNCOUNTED if resource.has_status else _METADATA
+    if {key: value for key, value in obj.items() if key not in uncounted} != {
+        key: value for key, value in old.items() if key not in uncounted
     }:
         obj["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
 
 def editable(stored: Stored) -> Json:
-    """A deep copy of an object that may be changed and handed back to the registry."""
-    return copy.deepcopy(stored.obj)
+    """A copy of an object that may be changed and handed back to the registry."""
+    return stored.copy_of_obj()

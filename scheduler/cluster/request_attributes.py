@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from scheduler.cluster.listing import parse_list_options
+from scheduler.cluster.list_options import parse_list_options
+from scheduler.cluster.paths import without_watch_prefix
 from scheduler.cluster.resources import NAMESPACES
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -37,7 +38,8 @@ def attributes_of(method: str, path: str, query: Mapping[str, str]) -> Attribute
     Raises:
         ApiError: 400, the query of a list or watch cannot be read.
     """
-    parts = path.strip("/").split("/")
+    shown, watches = without_watch_prefix(path)
+    parts = shown.strip("/").split("/")
     group = ""
     if parts[0] == "api" and len(parts) > 2:
         rest = parts[2:]
@@ -51,7 +53,7 @@ def attributes_of(method: str, path: str, query: Mapping[str, str]) -> Attribute
         if len(rest) > 2 and rest[2] not in NAMESPACES.subresources:
             rest = rest[2:]
     resource, name, subresource, *_ = [*rest, "", ""]
-    verb = _VERBS.get(method, "get")
+    verb = "watch" if watches else _VERBS.get(method, "get")
     if not name and verb in {"get", "delete"}:
         verb, name = _collection_verb(verb, query)
     return Attributes(verb, path, True, group, namespace, resource, subresource, name)

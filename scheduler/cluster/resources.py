@@ -1,8 +1,11 @@
 """The kinds this cluster serves, and how each is addressed, stored and changed."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scheduler.cluster.custom_version import CustomVersion
 
 ALL_VERBS = (
     "create",
@@ -14,6 +17,9 @@ ALL_VERBS = (
     "update",
     "watch",
 )
+
+CONNECTIONS = ("attach", "exec", "portforward", "proxy")
+"""Subresources that are forwarded to a kubelet, which nothing here listens like."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,10 @@ class Resource:
         create_on_update: PUT to a missing object creates it.
         orphans_by_default: deletion without a propagationPolicy leaves dependents behind.
         has_path_names: names may be anything that fits into a path, such as ``system:discovery``.
+        deletion_finalizer: put on an object when its deletion begins.
+        list_kind: kind of a list; ``<kind>List`` where empty.
+        storage_version: group/version/kind that objects are stored as, where it is another one.
+        custom: what a CustomResourceDefinition says of this version; ``None`` for what is built in.
     """
 
     group: str
@@ -48,6 +58,10 @@ class Resource:
     create_on_update: bool = False
     orphans_by_default: bool = False
     has_path_names: bool = False
+    deletion_finalizer: str = ""
+    list_kind: str = ""
+    storage_version: str = ""
+    custom: "CustomVersion | None" = field(default=None, compare=False)
 
     @cached_property
     def api_version(self) -> str:
@@ -70,6 +84,12 @@ class Resource:
         return f'{{"kind":"{self.kind}","apiVersion":"{self.api_version}",'.encode()
 
     @cached_property
+    def list_type_prefix(self) -> bytes:
+        """Opening of an encoded list."""
+        kind = self.list_kind or f"{self.kind}List"
+        return f'{{"kind":"{kind}","apiVersion":"{self.api_version}","metadata":'.encode()
+
+    @cached_property
     def has_status(self) -> bool:
         """The status is written through its own subresource only."""
         return "status" in self.subresources
@@ -82,11 +102,25 @@ PODS = Resource(
     "pods",
     short_names=("po",),
     categories=("all",),
-    subresources=("status", "binding", "eviction", "ephemeralcontainers", "log"),
+    subresources=(
+        "status",
+        "binding",
+        "eviction",
+        "ephemeralcontainers",
+        "resize",
+        "log",
+        *CONNECTIONS,
+    ),
     has_generation=True,
 )
 NODES = Resource(
-    "", "v1", "Node", "nodes", namespaced=False, short_names=("no",), subresources=("status",)
+    "",
+    "v1",
+    "Node",
+    "nodes",
+    namespaced=False,
+    short_names=("no",),
+    subresources=("status", "proxy"),
 )
 NAMESPACES = Resource(
     "",
@@ -96,10 +130,13 @@ NAMESPACES = Resource(
     namespaced=False,
     short_names=("ns",),
     subresources=("status", "finalize"),
+    verbs=tuple(verb for verb in ALL_VERBS if verb != "deletecollection"),
 )
 CONFIG_MAPS = Resource("", "v1", "ConfigMap", "configmaps", short_names=("cm",))
 SECRETS = Resource("", "v1", "Secret", "secrets")
-SERVICE_ACCOUNTS = Resource("", "v1", "ServiceAccount", "serviceaccounts", short_names=("sa",))
+SERVICE_ACCOUNTS = Resource(
+    "", "v1", "ServiceAccount", "serviceaccounts", short_names=("sa",), subresources=("token",)
+)
 SERVICES = Resource(
     "",
     "v1",
@@ -107,7 +144,7 @@ SERVICES = Resource(
     "services",
     short_names=("svc",),
     categories=("all",),
-    subresources=("status",),
+    subresources=("status", "proxy"),
     create_on_update=True,
 )
 REPLICATION_CONTROLLERS = Resource(
@@ -149,6 +186,7 @@ EVENTS_V1 = Resource(
     short_names=("ev",),
     collection="events",
     create_on_update=True,
+    storage_version="/v1/Event",
 )
 DEPLOYMENTS = Resource(
     "apps",
@@ -190,6 +228,7 @@ DAEMON_SETS = Resource(
     subresources=("status",),
     has_generation=True,
 )
+CONTROLLER_REVISIONS = Resource("apps", "v1", "ControllerRevision", "controllerrevisions")
 JOBS = Resource(
     "batch",
     "v1",
@@ -249,6 +288,19 @@ VOLUME_ATTACHMENTS = Resource(
     subresources=("status",),
     unconditional_update=False,
 )
+CUSTOM_RESOURCE_DEFINITIONS = Resource(
+    "apiextensions.k8s.io",
+    "v1",
+    "CustomResourceDefinition",
+    "customresourcedefinitions",
+    namespaced=False,
+    short_names=("crd", "crds"),
+    categories=("api-extensions",),
+    subresources=("status",),
+    has_generation=True,
+    unconditional_update=False,
+    deletion_finalizer="customresourcecleanup.apiextensions.k8s.io",
+)
 RBAC = "rbac.authorization.k8s.io"
 ROLES = Resource(RBAC, "v1", "Role", "roles", has_path_names=True)
 ROLE_BINDINGS = Resource(RBAC, "v1", "RoleBinding", "rolebindings", has_path_names=True)
@@ -276,6 +328,7 @@ RESOURCES: tuple[Resource, ...] = (
     REPLICA_SETS,
     STATEFUL_SETS,
     DAEMON_SETS,
+    CONTROLLER_REVISIONS,
     JOBS,
     LEASES,
     PRIORITY_CLASSES,
@@ -285,15 +338,9 @@ RESOURCES: tuple[Resource, ...] = (
     CSI_DRIVERS,
     CSI_STORAGE_CAPACITIES,
     VOLUME_ATTACHMENTS,
+    CUSTOM_RESOURCE_DEFINITIONS,
     ROLES,
     ROLE_BINDINGS,
     CLUSTER_ROLES,
     CLUSTER_ROLE_BINDINGS,
 )
-
-BY_PATH: Mapping[tuple[str, str, str], Resource] = {
-    (resource.group, resource.version, resource.plural): resource for resource in RESOURCES
-}
-BY_KIND: Mapping[tuple[str, str], Resource] = {
-    (resource.api_version, resource.kind): resource for resource in RESOURCES
-}

@@ -3,6 +3,7 @@
 from typing import Any
 
 from scheduler.cluster.access import Access
+from scheduler.cluster.errors import bad_request, invalid, invalid_value
 from scheduler.cluster.paths import Review
 from scheduler.cluster.request_attributes import Attributes
 from scheduler.cluster.users import User
@@ -19,16 +20,45 @@ _KINDS = {
 }
 
 
-def review(target: Review, body: Json, user: User, access: Access) -> Json:
-    """Answer a review that ``user`` posted to ``target``."""
+def review(target: Review, body: Json, user: User, access: Access, now: str) -> Json:
+    """Answer a review that ``user`` posted to ``target`` at the time ``now``.
+
+    Raises:
+        ApiError: 400 or 422, it does not say what is to be reviewed.
+    """
     spec: Json = body.get("spec") or {}
+    _check_spec(target, spec)
+    is_of_self = target.plural == "selfsubjectreviews"
     return {
         "kind": _KINDS[target.plural],
         "apiVersion": f"{target.group}/{target.version}",
-        "metadata": {},
-        "spec": spec,
+        "metadata": {"creationTimestamp": now} if is_of_self else {},
+        **({} if is_of_self else {"spec": spec}),
         "status": _status(target.plural, spec, user, access),
     }
+
+
+_BOTH = "cannot be specified in combination with resourceAttributes"
+_NEITHER = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+_NOBODY = "at least one of user or group must be specified"
+
+
+def _check_spec(target: Review, spec: Json) -> None:
+    if target.plural == "tokenreviews" and not spec.get("token"):
+        raise bad_request("token is required for TokenReview in authentication")
+    if not target.plural.endswith("accessreviews"):
+        return
+    found = []
+    other = spec.get("nonResourceAttributes")
+    if "resourceAttributes" in spec and other is not None:
+        found.append(invalid_value("spec.nonResourceAttributes", other, _BOTH))
+    if "resourceAttributes" not in spec and other is None:
+        found.append(invalid_value("spec.resourceAttributes", None, _NEITHER))
+    is_of_self = target.plural.startswith("self")
+    if not is_of_self and not spec.get("user") and not spec.get("groups"):
+        found.append(invalid_value("spec.user", "", _NOBODY))
+    if found:
+        raise invalid(target.group, _KINDS[target.plural], "", found)
 
 
 def _status(plural: str, spec: Json, user: User, access: Access) -> Json:

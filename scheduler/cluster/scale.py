@@ -3,39 +3,59 @@
 from typing import Any
 
 from scheduler.cluster import errors
+from scheduler.cluster.apply import Recorder
+from scheduler.cluster.json_path import compile_path
 from scheduler.cluster.registry import Registry, editable
-from scheduler.cluster.resources import Resource
+from scheduler.cluster.resources import REPLICATION_CONTROLLERS, Resource
+from scheduler.cluster.selectors import selector_text
 from scheduler.cluster.store import Stored
 
 Json = dict[str, Any]
 
 
-def scale_of(stored: Stored) -> Json:
-    """The ``Scale`` of a Deployment, ReplicaSet, StatefulSet or ReplicationController."""
+def scale_of(resource: Resource, stored: Stored) -> Json:
+    """The ``Scale`` of a workload, or of a custom resource that says where its counts are."""
     obj, metadata = stored.obj, stored.obj["metadata"]
     kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
-    status: Json = {"replicas": (obj.get("status") or {}).get("replicas", 0)}
-    selector = _selector_text(obj["spec"].get("selector") or {})
+    paths = resource.custom.scale if resource.custom else None
+    if paths is None:
+        replicas = obj["spec"].get("replicas", 1)
+        status: Json = {"replicas": (obj.get("status") or {}).get("replicas", 0)}
+        selector = selector_text(_label_selector(resource, obj))
+    else:
+        replicas = _at(obj, paths["specReplicasPath"], 0)
+        status = {"replicas": _at(obj, paths["statusReplicasPath"], 0)}
+        selector = _at(obj, paths.get("labelSelectorPath", ""), "")
     if selector:
         status["selector"] = selector
     return {
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
         "metadata": {key: metadata[key] for key in kept if key in metadata},
-        "spec": {"replicas": obj["spec"].get("replicas", 1)},
+        "spec": {"replicas": replicas},
         "status": status,
     }
 
 
-def _selector_text(selector: Json) -> str:
-    labels = selector.get("matchLabels") or {
-        key: value for key, value in selector.items() if isinstance(value, str)
-    }
-    return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+def _at(obj: Json, path: str, default: Any) -> Any:
+    found = compile_path(path)(obj) if path else []
+    return found[0] if found else default
+
+
+def _label_selector(resource: Resource, obj: Json) -> Json:
+    """A workload's selector; that of a ReplicationController is but labels."""
+    selector: Json = obj["spec"].get("selector") or {}
+    return {"matchLabels": selector} if resource is REPLICATION_CONTROLLERS else selector
 
 
 def set_scale(
-    registry: Registry, resource: Resource, current: Stored, scale: Json, *, dry_run: bool = False
+    registry: Registry,
+    resource: Resource,
+    current: Stored,
+    scale: Json,
+    *,
+    dry_run: bool = False,
+    recorder: Recorder | None = None,
 ) -> Stored:
     """Set ``spec.replicas`` from a ``Scale``.
 
@@ -52,5 +72,12 @@ def set_scale(
     if asked and asked != str(current.revision):
         raise errors.conflict(resource, current.name)
     obj = editable(current)
-    obj["spec"]["replicas"] = replicas
-    return registry.replace(resource, current, obj, dry_run=dry_run)
+    path = "spec.replicas"
+    if resource.custom and resource.custom.scale:
+        path = resource.custom.scale["specReplicasPath"].lstrip(".")
+    *parents, last = path.split(".")
+    holder = obj
+    for key in parents:
+        holder = holder.setdefault(key, {})
+    holder[last] = replicas
+    return registry.replace(resource, current, obj, dry_run=dry_run, recorder=recorder)

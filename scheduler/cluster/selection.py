@@ -1,13 +1,10 @@
 """Which objects a list or watch asks for: namespace, label selector and field selector."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from scheduler.cluster.resources import Resource
 from scheduler.cluster.selectors import field_test, label_test
 from scheduler.cluster.store import Change, ChangeType, Stored
-
-Json = dict[str, Any]
 
 
 class Selection:
@@ -34,20 +31,19 @@ class Selection:
         self._fields = field_test(field_selector, resource)
         self.is_selective = self._labels is not None or self._fields is not None
 
-    def matches(self, obj: Json) -> bool:
-        """Whether an object is selected."""
-        metadata = obj["metadata"]
-        if self.namespace is not None and metadata.get("namespace", "") != self.namespace:
+    def matches(self, stored: Stored) -> bool:
+        """Whether an object is selected; its dict tree is not looked at."""
+        if self.namespace is not None and stored.namespace != self.namespace:
             return False
-        if self._labels is not None and not self._labels(metadata.get("labels") or {}):
+        if self._labels is not None and not self._labels(stored.labels):
             return False
-        return self._fields is None or self._fields(obj)
+        return self._fields is None or self._fields(stored)
 
     def select(self, items: Iterable[Stored]) -> list[Stored]:
         """Those of ``items`` that are selected, in their order."""
         if self.namespace is None and not self.is_selective:
             return list(items)
-        return [stored for stored in items if self.matches(stored.obj)]
+        return [stored for stored in items if self.matches(stored)]
 
     def view(self, change: Change) -> tuple[ChangeType, Stored] | None:
         """What a change looks like from inside this selection; ``None`` if it does not show.
@@ -56,11 +52,11 @@ class Selection:
         the change's revision.
         """
         if change.type == "DELETED":
-            return ("DELETED", change.current) if self.matches(change.current.obj) else None
-        is_selected = self.matches(change.current.obj)
+            return ("DELETED", change.current) if self.matches(change.current) else None
+        is_selected = self.matches(change.current)
         if not self.is_selective:
             return (change.type, change.current) if is_selected else None
-        was_selected = change.previous is not None and self.matches(change.previous.obj)
+        was_selected = change.previous is not None and self.matches(change.previous)
         if is_selected:
             return "MODIFIED" if was_selected else "ADDED", change.current
         return ("DELETED", change.departed()) if was_selected else None

@@ -1,8 +1,8 @@
-"""Label and field selectors over stored objects: which fields each kind can be selected by."""
+"""Label and field selectors, compiled once into tests of stored objects."""
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from scheduler.api import (
     LabelSelector,
@@ -13,52 +13,15 @@ from scheduler.api import (
 )
 from scheduler.api.decode import convert_object
 from scheduler.api.selector_syntax import FieldRequirement
-from scheduler.cluster.errors import ApiError, bad_request
+from scheduler.cluster.errors import bad_request
+from scheduler.cluster.json_path import compile_path
 from scheduler.cluster.resources import Resource
+from scheduler.cluster.selectable_fields import field_position, has_fields
+from scheduler.cluster.stored import Stored
 
 Json = dict[str, Any]
-Predicate = Callable[[Json], bool]
 LabelTest = Callable[[Mapping[str, str]], bool]
-
-_FIELD_PATHS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "pods": {
-        "spec.nodeName": ("spec", "nodeName"),
-        "spec.restartPolicy": ("spec", "restartPolicy"),
-        "spec.schedulerName": ("spec", "schedulerName"),
-        "spec.serviceAccountName": ("spec", "serviceAccountName"),
-        "status.phase": ("status", "phase"),
-        "status.podIP": ("status", "podIP"),
-        "status.nominatedNodeName": ("status", "nominatedNodeName"),
-    },
-    "nodes": {"spec.unschedulable": ("spec", "unschedulable")},
-    "namespaces": {"status.phase": ("status", "phase")},
-    "secrets": {"type": ("type",)},
-    "jobs.batch": {"status.successful": ("status", "succeeded")},
-    "events": {
-        **{
-            f"{prefix}.{key}": ("involvedObject", key)
-            for prefix in ("involvedObject", "regarding")
-            for key in (
-                "kind",
-                "namespace",
-                "name",
-                "uid",
-                "apiVersion",
-                "resourceVersion",
-                "fieldPath",
-            )
-        },
-        "reason": ("reason",),
-        "type": ("type",),
-        "source": ("source", "component"),
-        "reportingComponent": ("reportingComponent",),
-        "reportingController": ("reportingComponent",),
-    },
-}
-_NAME_PATHS = {
-    "metadata.name": ("metadata", "name"),
-    "metadata.namespace": ("metadata", "namespace"),
-}
+FieldTest = Callable[[Stored], bool]
 
 
 @lru_cache(maxsize=512)
@@ -86,51 +49,89 @@ def match_label_selector(selector: Json | None, labels: Mapping[str, str]) -> bo
     return compiled.matches(labels)
 
 
-def field_test(text: str, resource: Resource) -> Predicate | None:
+_OPERATORS = {"In": "in", "NotIn": "notin"}
+
+
+def selector_text(selector: Json | None) -> str:
+    """A ``LabelSelector`` in selector syntax, sorted by keys; empty for none."""
+    selector = selector or {}
+    parts = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
+    for term in selector.get("matchExpressions") or ():
+        key, operator = term["key"], term["operator"]
+        if operator in _OPERATORS:
+            values = ",".join(sorted(term.get("values") or ()))
+            parts.append((key, f"{key} {_OPERATORS[operator]} ({values})"))
+        else:
+            parts.append((key, key if operator == "Exists" else f"!{key}"))
+    return ",".join(text for _, text in sorted(parts))
+
+
+class _Fields(NamedTuple):
+    """Which fields a kind can be selected by.
+
+    Args:
+        collection: where its objects are.
+        namespaced: they can be selected by namespace.
+        paths: the selectable fields of a custom kind; ``None`` for any other.
+    """
+
+    collection: str
+    namespaced: bool
+    paths: tuple[str, ...] | None
+
+    def refusal(self, field: str) -> str:
+        """What is said of another field; not every kind says it in the same words."""
+        if self.collection == "jobs.batch":
+            return f'field label "{field}" not supported for batchv1.Job'
+        if self.paths is not None or has_fields(self.collection):
+            return f"field label not supported: {field}"
+        return (
+            f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"'
+        )
+
+
+def field_test(text: str, resource: Resource) -> FieldTest | None:
     """Compile a field selector of ``resource``; ``None`` selects everything.
 
     Raises:
         ApiError: 400, it cannot be parsed or names a field the resource does not index.
     """
+    if not text:
+        return None
+    paths = resource.custom.selectable_fields if resource.custom is not None else None
+    return _field_tests(text, _Fields(resource.stored_in, resource.namespaced, paths))
+
+
+@lru_cache(maxsize=512)
+def _field_tests(text: str, fields: _Fields) -> FieldTest | None:
     try:
         requirements = parse_field_selector(text).requirements
     except SelectorError as error:
         raise bad_request(str(error)) from error
-    tests = [_field_test(requirement, resource) for requirement in requirements]
+    tests = [_field_test(requirement, fields) for requirement in requirements]
     if not tests:
         return None
     if len(tests) == 1:
         return tests[0]
-    return lambda obj: all(test(obj) for test in tests)
+    return lambda stored: all(test(stored) for test in tests)
 
 
-def _field_test(requirement: FieldRequirement, resource: Resource) -> Predicate:
+def _field_test(requirement: FieldRequirement, fields: _Fields) -> FieldTest:
     field, value, equals = requirement.field, requirement.value, requirement.equals
-    path = _field_path(field, resource)
-
-    def test(obj: Json) -> bool:
-        found: Any = obj
-        for key in path:
-            found = found.get(key) if isinstance(found, dict) else None
-        return (_as_text(found, field) == value) is equals
-
-    return test
-
-
-def _field_path(field: str, resource: Resource) -> tuple[str, ...]:
-    path = _NAME_PATHS.get(field) or _FIELD_PATHS.get(resource.stored_in, {}).get(field)
-    if path is None or (field == "metadata.namespace" and not resource.namespaced):
-        raise _unknown_field(field)
-    return path
+    if field == "metadata.name":
+        return lambda stored: (stored.name == value) is equals
+    if field == "metadata.namespace" and fields.namespaced:
+        return lambda stored: (stored.namespace == value) is equals
+    if f".{field}" in (fields.paths or ()):
+        read = compile_path(f".{field}")
+        return lambda stored: (_text(read(stored.obj)) == value) is equals
+    position = field_position(fields.collection, field)
+    if position is None:
+        raise bad_request(fields.refusal(field))
+    return lambda stored: (stored.fields[position] == value) is equals
 
 
-def _unknown_field(field: str) -> ApiError:
-    return bad_request(f"field label not supported: {field}")
-
-
-def _as_text(value: object, field: str) -> str:
-    if value is None:
-        return "false" if field == "spec.unschedulable" else ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
+def _text(found: list[Any]) -> str:
+    """A field as selectors compare it."""
+    value = found[0] if found else ""
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,63 +1,48 @@
 """The API server: HTTP on top of the registry, with authentication, watches and faults."""
 
 import asyncio
-import contextlib
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
+from urllib.parse import urlsplit
 
 import structlog
 from aiohttp import web
+from multidict import CIMultiDict
 
 from scheduler.cluster import errors
 from scheduler.cluster.access import Access, AccessOptions
-from scheduler.cluster.discovery import (
-    VERSION,
-    api_group,
-    api_group_list,
-    api_resource_list,
-    api_versions,
-    group_versions,
-    openapi_document,
-    openapi_index,
-)
+from scheduler.cluster.connections import HttpServer, InFlight, make_room_for_connections
+from scheduler.cluster.documents import PAGE_NOT_FOUND, TEXT_TYPE, DocumentRequest, Documents
 from scheduler.cluster.endpoints import (
     Answer,
     ApiRequest,
     Endpoints,
+    check_verb,
     error_answer,
-    format_for,
 )
 from scheduler.cluster.fault_endpoints import FAULTS_PATH, FaultEndpoints
 from scheduler.cluster.faults import FaultRule, Faults
-from scheduler.cluster.formats import Format
-from scheduler.cluster.listing import (
-    ListOptions,
-    list_page,
-    parse_list_options,
-    parse_revision,
-    wait_for_revision,
+from scheduler.cluster.health import health_report, is_health_path
+from scheduler.cluster.impersonation import impersonated
+from scheduler.cluster.paths import Target, parse_path, without_watch_prefix
+from scheduler.cluster.presentation import (
+    common_headers,
+    compressed,
+    styled,
+    warning_values,
+    wishes_of,
 )
-from scheduler.cluster.paths import Target, parse_path
+from scheduler.cluster.reading import Reader
 from scheduler.cluster.registry import Registry
-from scheduler.cluster.selection import Selection
-from scheduler.cluster.store import HistoryLostError, encode
 from scheduler.cluster.users import User
-from scheduler.cluster.watch import (
-    Watcher,
-    WatcherRegistry,
-    WatchStream,
-    bookmark,
-    error_frame,
-)
-
-Json = dict[str, Any]
+from scheduler.cluster.watch import WatcherRegistry
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
-DEFAULT_WATCH_TIMEOUT_S = 1800.0
+BODY_TIMEOUT_S = 60.0
 _LOOPBACK = ("127.", "localhost", "::1")
-_HEALTH_PATHS = ("/healthz", "/livez", "/readyz")
 
 log = structlog.get_logger(__name__)
 
@@ -72,6 +57,8 @@ class ServerOptions:
         access: who may do what.
         tls: context of the listening socket; ``None`` speaks plain HTTP.
         max_pending_frames: watch events that may wait for a slow client before it is cut off.
+        max_connections: requests on connections beyond these are answered 429.
+        max_in_flight: so are requests, watches aside, while this many are being answered.
         faults_over_http: serve the fault injection of tests under ``/stowage/faults``.
     """
 
@@ -80,6 +67,8 @@ class ServerOptions:
     access: AccessOptions = field(default_factory=AccessOptions)
     tls: ssl.SSLContext | None = None
     max_pending_frames: int = 10_000
+    max_connections: int = 4096
+    max_in_flight: int = 600
     faults_over_http: bool = False
 
 
@@ -95,12 +84,23 @@ class ApiServer:
     def __init__(self, registry: Registry, options: ServerOptions, faults: Faults) -> None:
         self.watchers = WatcherRegistry(registry.store)
         self.faults = faults
-        self.access = Access(options.access, registry.store)
+        self.access = Access(options.access, registry.store, registry.clock)
         self._registry = registry
         self._store = registry.store
         self._options = options
         self._endpoints = Endpoints(registry, self.access)
+        self._documents = Documents(registry.catalog, lambda: urlsplit(self.url).netloc)
         self._fault_endpoints = FaultEndpoints(self)
+        self._in_flight = InFlight(options.max_in_flight)
+        self._reader = Reader(
+            registry.store,
+            self._endpoints,
+            self.watchers,
+            _response,
+            self._in_flight,
+            options.max_pending_frames,
+        )
+        self._http: HttpServer | None = None
         self._runner: web.ServerRunner | None = None
         self._port = options.port
 
@@ -114,10 +114,14 @@ class ApiServer:
 
     async def start(self) -> None:
         """Listen; a port of 0 is chosen now and kept through restarts."""
-        server = _HttpServer(
-            self._serve, request_factory=_make_request, handler_cancellation=True, access_log=None
+        self._http = HttpServer(
+            self._serve,
+            make_room_for_connections(self._options.max_connections),
+            request_factory=_make_request,
+            handler_cancellation=True,
+            access_log=None,
         )
-        self._runner = web.ServerRunner(server, shutdown_timeout=0.5)
+        self._runner = web.ServerRunner(self._http, shutdown_timeout=0.5)
         await self._runner.setup()
         site = web.TCPSite(
             self._runner,
@@ -151,22 +155,38 @@ class ApiServer:
         self._store.forget_history()
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
+        if self._http is not None and self._http.is_refused(request.protocol):
+            response = _too_many_requests()
+            response.force_close()
+            return response
+        if self._in_flight.is_full and not is_health_path(request.path):
+            return _too_many_requests()
         try:
-            return await self._route(request)
+            with self._in_flight.counted():
+                return await self._route(request)
         except errors.ApiError as error:
-            return _response(error_answer(error))
+            return await _response(request, error_answer(error))
         except Exception as error:
             log.exception("request failed", method=request.method, path=request.path)
-            return _response(error_answer(errors.internal(f"Internal error occurred: {error!r}")))
+            failure = errors.internal(f"Internal error occurred: {error!r}")
+            return await _response(request, error_answer(failure))
 
     async def _route(self, request: web.BaseRequest) -> web.StreamResponse:
         path = request.path
-        if path.startswith(_HEALTH_PATHS):
-            return web.Response(text="ok")
+        if is_health_path(path):
+            excluded = request.query.getall("exclude", [])
+            return _text(*health_report(path, request.query, excluded))
         user = self.access.authenticate(request.headers.get("Authorization", ""))
+        if "Impersonate-User" in request.headers or "Impersonate-Group" in request.headers:
+            user = impersonated(
+                user,
+                request.headers.get("Impersonate-User", ""),
+                request.headers.getall("Impersonate-Group", []),
+                self.access.check_attributes,
+            )
         self.access.check(user, request.method, path, request.query)
         if path.startswith(FAULTS_PATH) and self._options.faults_over_http:
-            return _response(await self._fault_endpoints.handle(request, path))
+            return await _response(request, await self._fault_endpoints.handle(request, path))
         rule = self.faults.take(request.method, request.path_qs)
         if rule is not None:
             return await self._fail(request, user, rule)
@@ -190,10 +210,10 @@ class ApiServer:
         return web.Response(status=500)
 
     async def _answer(self, request: web.BaseRequest, user: User) -> web.StreamResponse:
-        path = request.path
-        target = parse_path(path)
+        path, watches = without_watch_prefix(request.path)
+        target = parse_path(path, self._registry.catalog)
         if target is None:
-            return _unserved(request.method, path)
+            return await self._document(request, request.path)
         method = request.method
         api_request = ApiRequest(
             method,
@@ -201,165 +221,99 @@ class ApiServer:
             request.query,
             request.content_type if method != "GET" and request.can_read_body else "",
             request.headers.get("Accept", ""),
-            await request.read() if method != "GET" else b"",
+            await _body(request) if method != "GET" else b"",
             user,
+            request.headers.get("User-Agent", ""),
         )
         if method == "GET" and isinstance(target, Target) and not target.subresource:
-            return await self._read(request, api_request, target)
-        return _response(self._endpoints.handle(api_request, target))
+            return await self._reader.read(request, api_request, target, watches)
+        if watches:
+            raise errors.method_not_allowed()
+        if method == "DELETE" and isinstance(target, Target) and not target.name:
+            check_verb(method, target)
+            page = await self._endpoints.delete_collection(api_request, target)
+            return await self._reader.send_list(request, page, api_request, target.resource)
+        return await _response(request, self._endpoints.handle(api_request, target))
 
-    async def _read(
-        self, request: web.BaseRequest, api_request: ApiRequest, target: Target
-    ) -> web.StreamResponse:
-        """A get, list or watch; the three that may name a resource version."""
-        if target.name:
-            await wait_for_revision(self._store, api_request.query.get("resourceVersion", ""))
-            return _response(self._endpoints.handle(api_request, target))
-        options = parse_list_options(api_request.query)
-        format_ = format_for(target.resource, api_request)
-        if options.watch:
-            return await self._watch(request, target, options, format_)
-        await wait_for_revision(self._store, options.resource_version)
-        page = list_page(self._store, target.resource, target.namespace, options)
-        return _response(Answer(200, format_.many(page.items, page.metadata)))
-
-    async def _watch(
-        self, request: web.BaseRequest, target: Target, options: ListOptions, format_: Format
-    ) -> web.StreamResponse:
-        resource = target.resource
-        selection = Selection(
-            resource, target.namespace, options.label_selector, options.field_selector
-        )
-        with_initial = _wants_initial_events(options)
-        after = 0 if with_initial else parse_revision(options.resource_version or "0")
-        watcher = Watcher(selection, format_, self._options.max_pending_frames, after)
-        response = web.StreamResponse(headers={"Content-Type": "application/json"})
-        lost: HistoryLostError | None = None
-        try:
-            self._begin(target, options, watcher, selection, with_initial)
-        except HistoryLostError as error:
-            lost = error
-        timeout_s = DEFAULT_WATCH_TIMEOUT_S if options.timeout_s is None else options.timeout_s
-        stream = WatchStream(
-            self._store, watcher, resource, timeout_s, options.allow_watch_bookmarks
-        )
-        try:
-            await response.prepare(request)
-            if lost is not None:
-                await response.write(error_frame(errors.expired(str(lost))))
-            else:
-                await stream.run(response)
-        except ConnectionError:
-            log.debug("watch client went away", path=request.path)
-        finally:
-            self.watchers.release(watcher)
-        with contextlib.suppress(ConnectionError):
-            await response.write_eof()
-        return response
-
-    def _begin(
-        self,
-        target: Target,
-        options: ListOptions,
-        watcher: Watcher,
-        selection: Selection,
-        with_initial: bool,
-    ) -> None:
-        """Queue what exists or what was missed, and follow from here on, without a gap."""
-        collection = self._store.collection(target.resource.stored_in)
-        if with_initial:
-            watcher.send_initial(selection.select(collection.items(selection.namespace)))
-            if options.allow_watch_bookmarks:
-                watcher.send_frame(
-                    bookmark(target.resource, self._store.revision, initial_events_end=True)
-                )
-        else:
-            for change in collection.changes_since(parse_revision(options.resource_version)):
-                watcher.offer(change)
-        self.watchers.open(target.resource.stored_in, watcher)
-
-
-class _HttpServer(web.Server):
-    """aiohttp's, which would go on serving connections accepted the moment it shut down."""
-
-    _is_shut_down = False
-
-    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
-        """Keep a new connection, or end it at once."""
-        if self._is_shut_down:
-            transport.abort()
-            return
-        super().connection_made(handler, transport)
-
-    async def shutdown(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - aiohttp's
-        """Close every connection, those to come included."""
-        self._is_shut_down = True
-        await super().shutdown(timeout)
-
-
-def _wants_initial_events(options: ListOptions) -> bool:
-    """Without a resource version, or with 0, a watch starts with what exists."""
-    if options.send_initial_events is not None:
-        if options.send_initial_events and options.resource_version_match != "NotOlderThan":
-            error = errors.forbidden_field(
-                "resourceVersionMatch",
-                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+    async def _document(self, request: web.BaseRequest, path: str) -> web.StreamResponse:
+        """A document, or the 404 that fits the path."""
+        if path == "/metrics":
+            return _text(200, "")
+        headers = request.headers
+        found = PAGE_NOT_FOUND
+        if "//" not in path:
+            asked = DocumentRequest(
+                request.method,
+                path,
+                request.query,
+                headers.get("Accept", ""),
+                headers.get("If-None-Match", ""),
             )
-            raise errors.invalid("meta.k8s.io", "ListOptions", "", [error])
-        return options.send_initial_events
-    return options.resource_version in {"", "0"}
+            found = self._documents.answer(asked)
+        if found.content_type == TEXT_TYPE:
+            return _text(found.status, found.body.decode(), found.headers)
+        answer = Answer(found.status, found.body, 0, (), found.headers, found.content_type)
+        return await _response(request, answer)
+
+
+async def _body(request: web.BaseRequest) -> bytes:
+    """The body of a request.
+
+    Raises:
+        ApiError: 413, it is too large; 408, the rest of it does not come.
+    """
+    try:
+        if request.content.is_eof():
+            return await request.read()
+        async with asyncio.timeout(BODY_TIMEOUT_S):
+            return await request.read()
+    except web.HTTPRequestEntityTooLarge as error:
+        raise errors.request_entity_too_large(MAX_BODY_BYTES) from error
+    except TimeoutError as error:
+        raise errors.ApiError(408, "Timeout", "the rest of the body did not arrive") from error
+
+
+class _Request(web.BaseRequest):
+    """A request whose answers do not tell which library serves them."""
+
+    async def _prepare_hook(self, response: web.StreamResponse) -> None:
+        response.headers.pop("Server", None)
 
 
 def _make_request(
     message: Any, payload: Any, protocol: Any, writer: Any, task: "asyncio.Task[None]"
 ) -> web.BaseRequest:
     loop = asyncio.get_running_loop()
-    return web.BaseRequest(
-        message, payload, protocol, writer, task, loop, client_max_size=MAX_BODY_BYTES
+    return _Request(message, payload, protocol, writer, task, loop, client_max_size=MAX_BODY_BYTES)
+
+
+async def _response(request: web.BaseRequest, answer: Answer) -> web.Response:
+    headers = CIMultiDict({**common_headers(), **answer.headers})
+    if answer.retry_after_s:
+        headers["Retry-After"] = str(answer.retry_after_s)
+    for value in warning_values(answer.warnings):
+        headers.add("Warning", value)
+    body, headers["Content-Type"] = answer.body, answer.content_type
+    if answer.content_type == "application/json" and body:
+        wishes = wishes_of(request.headers, request.query)
+        body, headers["Content-Type"] = styled(body, wishes)
+        body, further = await compressed(body, wishes)
+        headers.update(further)
+    return web.Response(body=body, status=answer.status, headers=headers)
+
+
+def _too_many_requests() -> web.Response:
+    """429, as a request gets it before anything looks at it."""
+    return web.Response(
+        status=429,
+        text="Too many requests, please try again later.\n",
+        headers={"Retry-After": "1", "X-Content-Type-Options": "nosniff"},
     )
 
 
-def _response(answer: Answer) -> web.Response:
-    headers = {"Content-Type": "application/json"}
-    if answer.retry_after_s:
-        headers["Retry-After"] = str(answer.retry_after_s)
-    return web.Response(body=answer.body, status=answer.status, headers=headers)
-
-
-_DOCUMENTS: Mapping[str, Callable[[], Json]] = {
-    "/version": lambda: VERSION,
-    "/api": api_versions,
-    "/apis": api_group_list,
-    "/openapi/v3": openapi_index,
-}
-
-
-def _unserved(method: str, path: str) -> web.Response:
-    """A discovery document, or the 404 that fits the path."""
-    parts = path.strip("/").split("/")
-    document: Json | None = None
-    if method == "GET":
-        document = _document(path, parts)
-    if document is not None:
-        return _response(Answer(200, encode(document)))
-    depth = 2 if parts[0] == "api" else 3
-    if len(parts) > depth and _group_version(parts[:depth]) in group_versions():
-        raise errors.unknown_path()
-    return web.Response(status=404, text="404 page not found\n")
-
-
-def _document(path: str, parts: list[str]) -> Json | None:
-    builder = _DOCUMENTS.get(path.rstrip("/"))
-    if builder is not None:
-        return builder()
-    if len(parts) == 2 and parts[0] == "apis":
-        return api_group(parts[1])
-    if parts[:2] == ["openapi", "v3"]:
-        return openapi_document(*_group_version(parts[2:]))
-    return api_resource_list(*_group_version(parts))
-
-
-def _group_version(parts: list[str]) -> tuple[str, str]:
-    if len(parts) == 2 and parts[0] == "api":
-        return "", parts[1]
-    return (parts[1], parts[2]) if len(parts) == 3 and parts[0] == "apis" else ("", "")
+def _text(
+    status: int, text: str, headers: Mapping[str, str] = MappingProxyType({})
+) -> web.Response:
+    all_headers = {**common_headers(), **headers, "Content-Type": TEXT_TYPE}
+    all_headers["X-Content-Type-Options"] = "nosniff"
+    return web.Response(body=text.encode(), status=status, headers=all_headers)

@@ -1,50 +1,34 @@
-"""The memory of the cluster: revisions of objects, their encoded bytes, and a bounded history.
+"""The memory of the cluster: revisions of objects as encoded bytes, and a bounded history.
 
-Objects are plain dicts without ``kind`` and ``apiVersion`` and are never changed once stored: a
-change is a new dict that shares what stayed equal. Each revision is encoded once; lists, gets and
-watch events reuse those bytes. One counter numbers all writes, as etcd's revision does.
+Objects come as plain dicts without ``kind`` and ``apiVersion`` and are never changed once stored.
+Each revision is encoded once; lists, gets and watch events reuse those bytes. One counter numbers
+all writes, as etcd's revision does.
 """
 
 import bisect
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
 
-import msgspec
+from scheduler.cluster.selectable_fields import field_values
+from scheduler.cluster.stored import Stored, encode, object_key
+
+__all__ = [
+    "Change",
+    "ChangeType",
+    "Collection",
+    "HistoryLostError",
+    "Range",
+    "Store",
+    "Stored",
+    "encode",
+]
 
 Json = dict[str, Any]
 ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 Subscriber = Callable[["Change"], None]
 
-encode = msgspec.json.Encoder().encode
-
-
-class Stored:
-    """One revision of one object.
-
-    Args:
-        obj: the object; read-only from here on.
-        revision: its resourceVersion.
-    """
-
-    __slots__ = ("body", "obj", "revision")
-
-    def __init__(self, obj: Json, revision: int) -> None:
-        self.obj = obj
-        self.revision = revision
-        self.body = encode(obj)
-
-    @property
-    def name(self) -> str:
-        """``metadata.name``."""
-        name: str = self.obj["metadata"]["name"]
-        return name
-
-    @property
-    def namespace(self) -> str:
-        """``metadata.namespace``; empty for a cluster-scoped object."""
-        namespace: str = self.obj["metadata"].get("namespace", "")
-        return namespace
+_AFTER_SLASH = chr(ord("/") + 1)
 
 
 class Change:
@@ -79,7 +63,9 @@ class Change:
         if self.type == "DELETED" or self.previous is None:
             return self.current
         if self._departed is None:
-            self._departed = Stored(_with_revision(self.previous.obj, self.revision), self.revision)
+            before = self.previous
+            obj = _with_revision(before.obj, self.revision)
+            self._departed = Stored(obj, self.revision, before.fields)
         return self._departed
 
 
@@ -98,36 +84,56 @@ def _with_revision(obj: Json, revision: int) -> Json:
     return {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(revision)}}
 
 
+class Range:
+    """Objects of a collection as they were at one revision, in key order.
+
+    It must be read before the next write.
+    """
+
+    def __init__(
+        self, keys: list[str], objects: Mapping[str, Stored], past: Mapping[str, Stored | None]
+    ) -> None:
+        self._keys = keys
+        self._objects = objects
+        self._past = past
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __iter__(self) -> Iterator[Stored]:
+        objects, past = self._objects, self._past
+        if not past:
+            return map(objects.__getitem__, self._keys)
+        return (past.get(key) or objects[key] for key in self._keys)
+
+
 class Collection:
     """All objects of one resource, their recent changes and who follows them."""
 
     def __init__(self, name: str, history_size: int) -> None:
         self.name = name
-        self.by_namespace: dict[str, dict[str, Stored]] = {}
         self.subscribers: dict[int, Subscriber] = {}
         self.last_revision = 0
+        self._objects: dict[str, Stored] = {}
+        self._keys: list[str] = []
+        # What became of the keys since they were put in order.
+        self._added: dict[str, None] = {}
+        self._removed: set[str] = set()
         self._history: deque[Change] = deque(maxlen=history_size)
         self._forgotten_revision = 0
-        self._in_order: tuple[int, list[Stored]] = (-1, [])
+        self._in_order: list[Stored] | None = None
 
     def get(self, namespace: str, name: str) -> Stored | None:
         """The current revision of an object, if it exists."""
-        objects = self.by_namespace.get(namespace)
-        return objects.get(name) if objects else None
+        return self._objects.get(object_key(namespace, name))
 
     def items(self, namespace: str | None = None) -> list[Stored]:
         """Objects in key order, of one namespace or of all (``None``)."""
         if namespace is not None:
-            objects = self.by_namespace.get(namespace, {})
-            return [objects[name] for name in sorted(objects)]
-        if self._in_order[0] != self.last_revision:
-            in_order = [
-                self.by_namespace[key][name]
-                for key in sorted(self.by_namespace)
-                for name in sorted(self.by_namespace[key])
-            ]
-            self._in_order = (self.last_revision, in_order)
-        return self._in_order[1]
+            return [self._objects[key] for key in self._keys_of(namespace)]
+        if self._in_order is None:
+            self._in_order = list(map(self._objects.__getitem__, self._ordered_keys()))
+        return self._in_order
 
     def items_at(self, revision: int, namespace: str | None = None) -> list[Stored]:
         """Objects in key order as they were at ``revision``.
@@ -135,27 +141,76 @@ class Collection:
         Raises:
             HistoryLostError: the changes since then are no longer kept.
         """
-        changes = self.changes_since(revision)
-        if not changes:
-            return self.items(namespace)
-        then = {(stored.namespace, stored.name): stored for stored in self.items(namespace)}
-        for change in reversed(changes):
-            key = (change.current.namespace, change.current.name)
-            if namespace is not None and key[0] != namespace:
-                continue
-            if change.previous is None:
-                then.pop(key, None)
-            else:
-                then[key] = change.previous
-        return [then[key] for key in sorted(then)]
+        return list(self.range_at(revision, namespace))
+
+    def range_at(self, revision: int, namespace: str | None = None, start: str = "") -> Range:
+        """Objects from key ``start`` on, as they were at ``revision``.
+
+        Raises:
+            HistoryLostError: the changes since then are no longer kept.
+        """
+        past: dict[str, Stored | None] = {}
+        for change in reversed(self.changes_since(revision)):
+            if namespace is None or change.current.namespace == namespace:
+                past[change.current.key] = change.previous
+        keys = self._keys_of(namespace, start)
+        absent = {key for key, stored in past.items() if stored is None}
+        if absent:
+            keys = [key for key in keys if key not in absent]
+        gone = [key for key in past.keys() - absent if key >= start and key not in self._objects]
+        if gone:
+            keys = sorted(keys + gone)
+        return Range(keys, self._objects, past)
+
+    def _keys_of(self, namespace: str | None, start: str = "") -> list[str]:
+        keys = self._ordered_keys()
+        first = bisect.bisect_left(keys, start) if start else 0
+        if namespace is None or namespace == "":
+            return keys[first:]
+        first = max(first, bisect.bisect_left(keys, f"{namespace}/"))
+        return keys[first : bisect.bisect_left(keys, f"{namespace}{_AFTER_SLASH}")]
+
+    def _ordered_keys(self) -> list[str]:
+        if self._removed:
+            self._keys = [key for key in self._keys if key not in self._removed]
+            self._removed = set()
+        if self._added:
+            self._keys += self._added
+            self._keys.sort()
+            self._added = {}
+        return self._keys
 
     def __iter__(self) -> Iterator[Stored]:
         """Objects in no particular order."""
-        for objects in self.by_namespace.values():
-            yield from objects.values()
+        return iter(self._objects.values())
 
     def __len__(self) -> int:
-        return sum(map(len, self.by_namespace.values()))
+        return len(self._objects)
+
+    def put(self, stored: Stored) -> None:
+        """Make ``stored`` the current revision of its object."""
+        key = stored.key
+        if key not in self._objects:
+            if key in self._removed:
+                self._removed.discard(key)
+            else:
+                self._added[key] = None
+        self._objects[key] = stored
+        self._in_order = None
+
+    def remove(self, stored: Stored) -> None:
+        """Let an object be gone.
+
+        Raises:
+            KeyError: there is none of that name.
+        """
+        key = stored.key
+        del self._objects[key]
+        if key in self._added:
+            del self._added[key]
+        else:
+            self._removed.add(key)
+        self._in_order = None
 
     def record(self, change: Change) -> None:
         """Remember a change and tell every subscriber."""
@@ -221,21 +276,36 @@ class Store:
         if previous is not None and _same_content(previous, obj):
             return previous
         self.revision += 1
-        stored = Stored(_with_revision(obj, self.revision), self.revision)
-        target.by_namespace.setdefault(namespace, {})[name] = stored
+        fields = field_values(collection, obj)
+        stored = Stored(_with_revision(obj, self.revision), self.revision, fields)
+        target.put(stored)
         kind: ChangeType = "ADDED" if previous is None else "MODIFIED"
         target.record(Change(collection, kind, stored, previous))
         return stored
 
+    def load(self, collection: str, obj: Json) -> None:
+        """Take over an object that has lived elsewhere, under the resourceVersion it has there.
+
+        Nobody is told and nothing is kept of it for watches, so this is for the time before anybody
+        follows; :meth:`forget_history` ends that time. An object without a usable resourceVersion
+        gets the next one.
+        """
+        target, metadata = self.collection(collection), obj["metadata"]
+        text = metadata.get("resourceVersion") or ""
+        revision = int(text) if text.isdigit() else self.revision + 1
+        if not text.isdigit():
+            obj = _with_revision(obj, revision)
+        self.revision = max(self.revision, revision)
+        target.last_revision = max(target.last_revision, revision)
+        target.put(Stored(obj, revision, field_values(collection, obj)))
+
     def remove(self, collection: str, stored: Stored) -> Stored:
         """Delete an object; returns its last state under the deletion's revision."""
         target = self.collection(collection)
-        objects = target.by_namespace[stored.namespace]
-        del objects[stored.name]
-        if not objects:
-            del target.by_namespace[stored.namespace]
+        target.remove(stored)
         self.revision += 1
-        last = Stored(_with_revision(stored.obj, self.revision), self.revision)
+        obj = _with_revision(stored.obj, self.revision)
+        last = Stored(obj, self.revision, stored.fields)
         target.record(Change(collection, "DELETED", last, stored))
         return last
 
@@ -258,8 +328,8 @@ class Store:
 
 
 def _same_content(previous: Stored, obj: Json) -> bool:
-    metadata = obj["metadata"]
-    revision = previous.obj["metadata"]["resourceVersion"]
+    metadata, before = obj["metadata"], previous.obj
+    revision = before["metadata"]["resourceVersion"]
     if metadata.get("resourceVersion") != revision:
         obj = {**obj, "metadata": {**metadata, "resourceVersion": revision}}
-    return previous.obj == obj
+    return before == obj

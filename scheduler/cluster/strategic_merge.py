@@ -1,84 +1,74 @@
 """Strategic merge patch: lists merged by the keys the API types declare.
 
 Follows apimachinery's ``strategicpatch``: ``$patch``, ``$retainKeys``, ``$setElementOrder/<list>``
-and ``$deleteFromPrimitiveList/<list>``. A list without a declared key is replaced whole, as are
-``tolerations`` and a node's ``spec.taints``.
+and ``$deleteFromPrimitiveList/<list>``. A list without a declared key is replaced whole.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from scheduler.cluster.errors import ApiError, bad_request
+from scheduler.cluster.errors import internal, rejected
+from scheduler.cluster.schema import ListType, MapType, Struct, Type
 
 Json = dict[str, Any]
 
 _ORDER = "$setElementOrder/"
 _DELETE_PRIMITIVES = "$deleteFromPrimitiveList/"
-_PRIMITIVE_SETS = frozenset(("finalizers", "podCIDRs"))
-_MERGE_KEYS: Mapping[str, str] = {
-    "addresses": "type",
-    "conditions": "type",
-    "containers": "name",
-    "env": "name",
-    "ephemeralContainers": "name",
-    "hostAliases": "ip",
-    "hostIPs": "ip",
-    "imagePullSecrets": "name",
-    "initContainers": "name",
-    "ownerReferences": "uid",
-    "podIPs": "ip",
-    "resourceClaimStatuses": "name",
-    "resourceClaims": "name",
-    "schedulingGates": "name",
-    "secrets": "name",
-    "topologySpreadConstraints": "topologyKey",
-    "volumeDevices": "devicePath",
-    "volumeMounts": "mountPath",
-    "volumes": "name",
-}
 
 
-def strategic_merge(target: Json, patch: Json) -> Json:
-    """Apply a strategic merge patch; ``target`` is not changed.
+def strategic_merge(target: Json, patch: Json, type_: Type | None) -> Json:
+    """Apply a strategic merge patch to an object of a type; ``target`` is not changed.
 
     Raises:
-        ApiError: 400 or 422, the patch is malformed.
+        ApiError: 400 or 500, the patch is malformed.
     """
-    return _merge_map(target, patch, in_list="")
-
-
-def _merge_map(original: Json, patch: Json, in_list: str) -> Json:
     directive = patch.get("$patch")
     if directive == "delete":
         return {}
     if directive not in {None, "merge", "replace"}:
-        raise bad_request(f"unknown patch directive {directive!r}")
-    merged: Json = {} if directive == "replace" else dict(original)
+        raise internal(f"unknown patch type found: {directive}: Invalid patch format")
+    if directive == "replace":
+        return {key: value for key, value in patch.items() if key != "$patch"}
+    merged: Json = dict(target)
     retained = patch.get("$retainKeys")
     if retained is not None:
+        _check_retained(patch, retained)
         merged = {key: value for key, value in merged.items() if key in retained}
-    for key, value in patch.items():
+    for key in patch:
         if not key.startswith("$"):
-            _merge_value(merged, key, value, patch, in_list)
-    _apply_list_directives(merged, patch, in_list)
+            _merge_value(merged, key, patch, _type_of(type_, key))
+    _apply_list_directives(merged, patch, type_)
     return merged
 
 
-def _merge_value(merged: Json, key: str, value: Any, patch: Json, in_list: str) -> None:
+def _type_of(type_: Type | None, field: str) -> Type | None:
+    if isinstance(type_, Struct):
+        return type_.fields.get(field)
+    return type_.value if isinstance(type_, MapType) else None
+
+
+def _check_retained(patch: Json, retained: object) -> None:
+    named = set(patch) - {"$retainKeys"}
+    if not isinstance(retained, list) or not {
+        key for key in named if not key.startswith("$")
+    } <= set(retained):
+        raise rejected()
+
+
+def _merge_value(merged: Json, key: str, patch: Json, type_: Type | None) -> None:
+    value, before = patch[key], merged.get(key)
     if value is None:
         merged.pop(key, None)
-        return
-    before = merged.get(key)
-    if isinstance(value, dict):
-        merged[key] = _merge_map(before if isinstance(before, dict) else {}, value, "")
+    elif isinstance(value, dict):
+        merged[key] = strategic_merge(before if isinstance(before, dict) else {}, value, type_)
     elif isinstance(value, list):
         items = before if isinstance(before, list) else []
-        merged[key] = _merge_list(items, value, key, in_list, patch.get(_ORDER + key))
+        merged[key] = _merge_list(items, value, type_, patch.get(_ORDER + key))
     else:
         merged[key] = value
 
 
-def _apply_list_directives(merged: Json, patch: Json, in_list: str) -> None:
+def _apply_list_directives(merged: Json, patch: Json, type_: Type | None) -> None:
     for key, value in patch.items():
         if key.startswith(_DELETE_PRIMITIVES):
             name = key.removeprefix(_DELETE_PRIMITIVES)
@@ -87,53 +77,68 @@ def _apply_list_directives(merged: Json, patch: Json, in_list: str) -> None:
         elif key.startswith(_ORDER):
             name = key.removeprefix(_ORDER)
             if name in merged and name not in patch:
-                merged[name] = _reordered(merged[name], merged[name], name, in_list, value)
+                list_type = _type_of(type_, name)
+                merged[name] = _reordered(merged[name], merged[name], list_type, value)
 
 
-def _merge_key(name: str, in_list: str) -> str | None:
-    if name == "ports":
-        return "containerPort" if in_list else "port"
-    return _MERGE_KEYS.get(name)
+def _patch_key(type_: Type | None) -> str:
+    return type_.merge.patch_key if isinstance(type_, ListType) else ""
+
+
+def _is_set(type_: Type | None) -> bool:
+    return isinstance(type_, ListType) and type_.merge.is_patch_set
 
 
 def _merge_list(
-    original: list[Any], patch: list[Any], name: str, in_list: str, order: list[Any] | None
+    original: list[Any], patch: list[Any], type_: Type | None, order: list[Any] | None
 ) -> list[Any]:
-    if name in _PRIMITIVE_SETS:
+    if _is_set(type_):
         merged = original + [item for item in patch if item not in original]
-        return _reordered(merged, original, name, in_list, order) if order else merged
-    key = _merge_key(name, in_list)
-    if key is None or (patch and not all(isinstance(item, dict) for item in patch)):
-        return patch
+        return _reordered(merged, original, type_, order) if order else merged
+    key = _patch_key(type_)
+    if not key or (patch and not all(isinstance(item, dict) for item in patch)):
+        return [item for item in patch if not isinstance(item, dict) or "$patch" not in item]
     if any(set(item) == {"$patch"} and item["$patch"] == "replace" for item in patch):
         return [item for item in patch if "$patch" not in item]
-    merged = _merge_items(original, patch, key, name)
-    return _reordered(merged, original, name, in_list, order) if order else merged
+    item_type = type_.item if isinstance(type_, ListType) else None
+    merged = _merge_items(original, patch, key, item_type)
+    return _reordered(merged, original, type_, order) if order else merged
 
 
-def _merge_items(original: list[Any], patch: list[Any], key: str, name: str) -> list[Any]:
+def _merge_items(
+    original: list[Any], patch: list[Any], key: str, item_type: Type | None
+) -> list[Any]:
     merged = list(original)
     for item in patch:
         if key not in item:
-            raise ApiError(
-                422, "Invalid", f"map: {item} does not contain declared merge key: {key}"
-            )
+            raise internal(f"map: {go_text(item)} does not contain declared merge key: {key}")
         found = next((i for i, old in enumerate(merged) if old.get(key) == item[key]), None)
         if item.get("$patch") == "delete":
             merged = [old for old in merged if old.get(key) != item[key]]
         elif found is None:
-            merged.append(_merge_map({}, item, name))
+            merged.append(strategic_merge({}, item, item_type))
         else:
-            merged[found] = _merge_map(merged[found], item, name)
+            merged[found] = strategic_merge(merged[found], item, item_type)
     return merged
 
 
+def go_text(value: object) -> str:
+    """A value as Go prints it (``%v``)."""
+    if isinstance(value, dict):
+        return "map[" + " ".join(f"{key}:{go_text(value[key])}" for key in sorted(value)) + "]"
+    if isinstance(value, list):
+        return "[" + " ".join(map(go_text, value)) + "]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "<nil>" if value is None else str(value)
+
+
 def _reordered(
-    merged: list[Any], server: list[Any], name: str, in_list: str, order: Sequence[Any]
+    merged: list[Any], server: list[Any], type_: Type | None, order: Sequence[Any]
 ) -> list[Any]:
     """Items named by ``order`` in that order; the server's own keep their place between them."""
-    key = _merge_key(name, in_list)
-    if key is None and name not in _PRIMITIVE_SETS:
+    key = _patch_key(type_)
+    if not key and not _is_set(type_):
         return merged
 
     def identity(item: Any) -> Any:

@@ -4,22 +4,44 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from scheduler.cluster.formats import partial_metadata
-from scheduler.cluster.resources import Resource
+from scheduler.cluster.custom_columns import custom_columns
+from scheduler.cluster.errors import bad_request
+from scheduler.cluster.formats import Format, partial_metadata
+from scheduler.cluster.resources import PODS, Resource
 from scheduler.cluster.store import Stored, encode
-from scheduler.cluster.table_cells import Column, default_columns
+from scheduler.cluster.table_cells import UNKNOWN, Cell, Column, default_columns
 from scheduler.cluster.table_columns import COLUMNS
+from scheduler.cluster.table_pods import row_conditions
 
 Json = dict[str, Any]
 
+_INCLUDED = ("", "None", "Metadata", "Object")
 
-class TableFormat:
+
+def _columns_of(resource: Resource) -> Sequence[Column]:
+    if resource.custom is not None:
+        return custom_columns(resource.custom)
+    return COLUMNS.get(resource.stored_in) or default_columns()
+
+
+def _cell(column: Column, obj: Json, now: float) -> Cell:
+    """A cell; one object that lacks what its kind has does not keep the others from being shown."""
+    try:
+        return column.cell(obj, now)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return UNKNOWN
+
+
+class TableFormat(Format):
     """Objects as rows; in a watch only the first table carries the column definitions.
 
     Args:
         resource: decides the columns.
         include_object: ``None``, ``Metadata`` or ``Object``: what each row carries along.
         time_s: the present, for ages.
+
+    Raises:
+        ApiError: 400, ``include_object`` is none of the three.
     """
 
     cache_key = ""
@@ -30,10 +52,12 @@ class TableFormat:
         include_object: str = "Metadata",
         time_s: Callable[[], float] = time.time,
     ) -> None:
+        if include_object not in _INCLUDED:
+            raise bad_request(f'unrecognized includeObject value: "{include_object}"')
         self._resource = resource
         self._include_object = include_object
         self._time_s = time_s
-        self._columns: Sequence[Column] = COLUMNS.get(resource.stored_in) or default_columns()
+        self._columns = _columns_of(resource)
         self._has_defined_columns = False
 
     def one(self, stored: Stored) -> bytes:
@@ -41,29 +65,38 @@ class TableFormat:
         metadata = {"resourceVersion": str(stored.revision)}
         with_columns = not self._has_defined_columns
         self._has_defined_columns = True
-        return encode(self._table([stored], metadata, with_columns))
+        return self._opening(metadata, with_columns) + self.list_item(stored) + b"]}"
 
-    def many(self, items: Sequence[Stored], metadata: Json) -> bytes:
-        """A table of all items."""
-        return encode(self._table(items, metadata, with_columns=True))
+    def list_opening(self, metadata: Json) -> bytes:
+        """A table up to its rows."""
+        return self._opening(metadata, with_columns=True)
 
-    def _table(self, items: Sequence[Stored], metadata: Json, with_columns: bool) -> Json:
-        now = self._time_s()
-        definitions = [column.definition() for column in self._columns] if with_columns else None
-        return {
+    def list_item(self, stored: Stored) -> bytes:
+        """A row."""
+        return encode(self._row(stored, self._time_s()))
+
+    def _opening(self, metadata: Json, with_columns: bool) -> bytes:
+        definitions: list[Json] | None = None
+        if with_columns:
+            collection = self._resource.stored_in
+            definitions = [column.definition(collection) for column in self._columns]
+        head = {
             "kind": "Table",
             "apiVersion": "meta.k8s.io/v1",
             "metadata": metadata,
             "columnDefinitions": definitions,
-            "rows": [self._row(stored, now) for stored in items],
         }
+        return encode(head)[:-1] + b',"rows":['
 
     def _row(self, stored: Stored, now: float) -> Json:
-        cells = [column.cell(stored.obj, now) for column in self._columns]
+        obj = stored.obj
+        cells = [_cell(column, obj, now) for column in self._columns]
         row: Json = {"cells": cells}
+        if self._resource is PODS and (conditions := row_conditions(obj)):
+            row["conditions"] = conditions
         if self._include_object == "Object":
             head = {"kind": self._resource.kind, "apiVersion": self._resource.api_version}
-            row["object"] = {**head, **stored.obj}
+            row["object"] = {**head, **obj}
         elif self._include_object != "None":
-            row["object"] = partial_metadata(stored.obj)
+            row["object"] = partial_metadata(obj)
         return row

@@ -5,11 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler.cluster.clock import parse_timestamp
+from scheduler.cluster.selectors import selector_text
+from scheduler.cluster.table_descriptions import description_of
 
 Json = dict[str, Any]
-Cell = str | int | bool | None
+Cell = str | int | float | bool | None
 NONE = "<none>"
 UNKNOWN = "<unknown>"
+UNSET = "<unset>"
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,7 @@ class Column:
         type: ``string`` or ``integer``.
         format: ``name`` for the column that names the object.
         priority: 1 shows only with ``-o wide``.
+        description: what the column says of itself, where it is not one of a built-in kind.
     """
 
     name: str
@@ -29,14 +33,15 @@ class Column:
     type: str = "string"
     format: str = ""
     priority: int = 0
+    description: str = ""
 
-    def definition(self) -> Json:
-        """A ``TableColumnDefinition``."""
+    def definition(self, collection: str) -> Json:
+        """A ``TableColumnDefinition`` of a kind's collection."""
         return {
             "name": self.name,
             "type": self.type,
             "format": self.format,
-            "description": "",
+            "description": self.description or description_of(collection, self.name),
             "priority": self.priority,
         }
 
@@ -49,6 +54,18 @@ def column(name: str, cell: Callable[[Json], Cell], type_: str = "string") -> Co
 def wide(name: str, cell: Callable[[Json], Cell], type_: str = "string") -> Column:
     """A column shown only with ``-o wide``."""
     return Column(name, lambda obj, _now: cell(obj), type_, priority=1)
+
+
+def at(*path: str, default: Cell = "") -> Callable[[Json], Cell]:
+    """The value at a path; ``default`` where there is none."""
+
+    def cell(obj: Json) -> Cell:
+        found: Any = obj
+        for key in path:
+            found = found.get(key) if isinstance(found, dict) else None
+        return default if found is None else found
+
+    return cell
 
 
 def name_of(obj: Json) -> str:
@@ -74,7 +91,9 @@ def age_column() -> Column:
 
 def default_columns() -> list[Column]:
     """Columns of a kind that has none of its own."""
-    created = Column("Created At", lambda obj, _now: obj["metadata"].get("creationTimestamp"))
+    created = Column(
+        "Created At", lambda obj, _now: obj["metadata"].get("creationTimestamp"), type="date"
+    )
     return [name_column(), created]
 
 
@@ -124,21 +143,9 @@ def labels_text(labels: Json | None) -> str:
     return joined([f"{key}={value}" for key, value in sorted((labels or {}).items())])
 
 
-_OPERATORS = {"In": "in", "NotIn": "notin"}
-
-
-def selector_text(selector: Json | None) -> str:
-    """A ``LabelSelector`` in selector syntax."""
-    selector = selector or {}
-    parts = [f"{key}={value}" for key, value in (selector.get("matchLabels") or {}).items()]
-    for term in selector.get("matchExpressions") or ():
-        operator = term["operator"]
-        if operator in _OPERATORS:
-            values = ",".join(sorted(term.get("values") or ()))
-            parts.append(f"{term['key']} {_OPERATORS[operator]} ({values})")
-        else:
-            parts.append(term["key"] if operator == "Exists" else f"!{term['key']}")
-    return joined(sorted(parts))
+def selector_cell(selector: Json | None) -> str:
+    """A ``LabelSelector`` in selector syntax; ``<none>`` for none."""
+    return joined([selector_text(selector)] if selector else [])
 
 
 def containers_of_template(obj: Json) -> list[Json]:
@@ -152,5 +159,5 @@ def template_columns() -> list[Column]:
     return [
         wide("Containers", lambda obj: ",".join(c["name"] for c in containers_of_template(obj))),
         wide("Images", lambda obj: ",".join(c["image"] for c in containers_of_template(obj))),
-        wide("Selector", lambda obj: selector_text(obj["spec"].get("selector"))),
+        wide("Selector", lambda obj: selector_cell(obj["spec"].get("selector"))),
     ]

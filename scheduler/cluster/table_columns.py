@@ -10,15 +10,18 @@ from scheduler.cluster.table_cells import (
     Cell,
     Column,
     age_column,
+    at,
     column,
     human_duration,
     joined,
     labels_text,
     name_column,
+    name_of,
     since,
     template_columns,
     wide,
 )
+from scheduler.cluster.table_plain import PLAIN_COLUMNS
 from scheduler.cluster.table_pods import POD_COLUMNS
 
 Json = dict[str, Any]
@@ -26,20 +29,8 @@ Json = dict[str, Any]
 _ROLE_PREFIX = "node-role.kubernetes.io/"
 
 
-def _at(*path: str, default: Cell = "") -> Callable[[Json], Cell]:
-    """The value at a path; ``default`` where there is none."""
-
-    def cell(obj: Json) -> Cell:
-        found: Any = obj
-        for key in path:
-            found = found.get(key) if isinstance(found, dict) else None
-        return default if found is None else found
-
-    return cell
-
-
 def _count(*path: str) -> Callable[[Json], Cell]:
-    return _at(*path, default=0)
+    return at(*path, default=0)
 
 
 def _node_status(node: Json) -> str:
@@ -109,12 +100,10 @@ def _job_status(job: Json) -> str:
         for found in (job.get("status") or {}).get("conditions") or ()
         if found.get("status") == "True"
     }
-    for kind, word in (("Complete", "Complete"), ("Failed", "Failed"), ("Suspended", "Suspended")):
-        if kind in conditions:
-            return word
-    if job["metadata"].get("deletionTimestamp"):
+    if job["metadata"].get("deletionTimestamp") and not conditions & {"Complete", "Failed"}:
         return "Terminating"
-    return "Running"
+    known = ("Complete", "Failed", "Suspended", "FailureTarget", "SuccessCriteriaMet")
+    return next((kind for kind in known if kind in conditions), "Running")
 
 
 def _job_completions(job: Json) -> str:
@@ -138,10 +127,25 @@ def _ready_of_desired(obj: Json) -> str:
     return f"{(obj.get('status') or {}).get('readyReplicas', 0)}/{obj['spec'].get('replicas', 0)}"
 
 
+def _service_port(port: Json) -> str:
+    node_port = f":{port['nodePort']}" if port.get("nodePort") else ""
+    return f"{port['port']}{node_port}/{port.get('protocol')}"
+
+
 def _service_ports(service: Json) -> str:
-    return joined(
-        [f"{port['port']}/{port.get('protocol')}" for port in service["spec"].get("ports") or ()]
-    )
+    return joined([_service_port(port) for port in service["spec"].get("ports") or ()])
+
+
+def _external_addresses(service: Json) -> str:
+    spec = service["spec"]
+    if spec.get("type") == "ExternalName":
+        return str(spec.get("externalName") or NONE)
+    given: list[str] = list(spec.get("externalIPs") or [])
+    if spec.get("type") != "LoadBalancer":
+        return joined(given)
+    balancer = (service.get("status") or {}).get("loadBalancer") or {}
+    found = [each.get("ip") or each.get("hostname") or "" for each in balancer.get("ingress") or ()]
+    return ",".join([*found, *given]) or "<pending>"
 
 
 def _claim_reference(volume: Json) -> str:
@@ -149,6 +153,10 @@ def _claim_reference(volume: Json) -> str:
     return f"{claim.get('namespace')}/{claim.get('name')}" if claim else ""
 
 
+_IS_DEFAULT = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
 _ACCESS_MODES = {
     "ReadWriteOnce": "RWO",
     "ReadOnlyMany": "ROX",
@@ -157,13 +165,32 @@ _ACCESS_MODES = {
 }
 
 
-def _access_modes(obj: Json) -> str:
-    modes = obj["spec"].get("accessModes") or ()
-    return ",".join(_ACCESS_MODES.get(mode, mode) for mode in modes)
+def _access_modes(modes: Sequence[str]) -> str:
+    known = [short for mode, short in _ACCESS_MODES.items() if mode in modes]
+    return ",".join(known)
+
+
+def _claim_access_modes(claim: Json) -> str:
+    is_bound = claim["spec"].get("volumeName")
+    return _access_modes((claim.get("status") or {}).get("accessModes") or ()) if is_bound else ""
 
 
 def _claim_capacity(claim: Json) -> Cell:
+    if not claim["spec"].get("volumeName"):
+        return ""
     return str(((claim.get("status") or {}).get("capacity") or {}).get("storage", ""))
+
+
+def _phase(obj: Json) -> Cell:
+    if obj["metadata"].get("deletionTimestamp"):
+        return "Terminating"
+    return str((obj.get("status") or {}).get("phase") or "")
+
+
+def _class_name(storage_class: Json, _now: float) -> str:
+    annotations = storage_class["metadata"].get("annotations") or {}
+    is_default = any(annotations.get(key) == "true" for key in _IS_DEFAULT)
+    return f"{name_of(storage_class)} (default)" if is_default else name_of(storage_class)
 
 
 def _budget_bound(key: str) -> Callable[[Json], Cell]:
@@ -197,7 +224,7 @@ _BINDING_COLUMNS = (
     wide("ServiceAccounts", _subjects("ServiceAccount")),
 )
 _ATTRIBUTES_CLASS = column(
-    "VolumeAttributesClass", _at("spec", "volumeAttributesClassName", default="<unset>")
+    "VolumeAttributesClass", at("spec", "volumeAttributesClassName", default="<unset>")
 )
 _REPLICATED = (
     column("Desired", _count("spec", "replicas"), "integer"),
@@ -214,56 +241,55 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
         column("Status", _node_status),
         column("Roles", _node_roles),
         age_column(),
-        column("Version", _at("status", "nodeInfo", "kubeletVersion")),
+        column("Version", at("status", "nodeInfo", "kubeletVersion")),
         wide("Internal-IP", _node_address("InternalIP")),
         wide("External-IP", _node_address("ExternalIP")),
-        wide("OS-Image", _at("status", "nodeInfo", "osImage", default=UNKNOWN)),
-        wide("Kernel-Version", _at("status", "nodeInfo", "kernelVersion", default=UNKNOWN)),
+        wide("OS-Image", at("status", "nodeInfo", "osImage", default=UNKNOWN)),
+        wide("Kernel-Version", at("status", "nodeInfo", "kernelVersion", default=UNKNOWN)),
         wide(
             "Container-Runtime",
-            _at("status", "nodeInfo", "containerRuntimeVersion", default=UNKNOWN),
+            at("status", "nodeInfo", "containerRuntimeVersion", default=UNKNOWN),
         ),
     ),
-    "namespaces": (name_column(), column("Status", _at("status", "phase")), age_column()),
+    "namespaces": (name_column(), column("Status", at("status", "phase")), age_column()),
     "configmaps": (
         name_column(),
         column(
             "Data",
             lambda obj: len(obj.get("data") or {}) + len(obj.get("binaryData") or {}),
-            "integer",
         ),
         age_column(),
     ),
     "secrets": (
         name_column(),
-        column("Type", _at("type")),
-        column("Data", lambda obj: len(obj.get("data") or {}), "integer"),
+        column("Type", at("type")),
+        column("Data", lambda obj: len(obj.get("data") or {})),
         age_column(),
     ),
     "serviceaccounts": (
         name_column(),
-        column("Secrets", lambda obj: len(obj.get("secrets") or ()), "integer"),
+        column("Secrets", lambda obj: len(obj.get("secrets") or ())),
         age_column(),
     ),
     "services": (
         name_column(),
-        column("Type", _at("spec", "type")),
-        column("Cluster-IP", _at("spec", "clusterIP", default=NONE)),
-        column("External-IP", lambda obj: joined(obj["spec"].get("externalIPs") or [])),
+        column("Type", at("spec", "type")),
+        column("Cluster-IP", at("spec", "clusterIP", default=NONE)),
+        column("External-IP", _external_addresses),
         column("Port(s)", _service_ports),
         age_column(),
         wide("Selector", lambda obj: labels_text(obj["spec"].get("selector"))),
     ),
     "events": (
         Column("Last Seen", _last_seen),
-        column("Type", _at("type")),
-        column("Reason", _at("reason")),
+        column("Type", at("type")),
+        column("Reason", at("reason")),
         column("Object", _event_object),
-        wide("Subobject", _at("involvedObject", "fieldPath")),
+        wide("Subobject", at("involvedObject", "fieldPath")),
         wide("Source", _event_source),
         column("Message", lambda obj: (obj.get("message") or "").strip()),
         Column("First Seen", _first_seen, priority=1),
-        wide("Count", _event_count, "integer"),
+        wide("Count", _event_count),
         Column("Name", lambda obj, _now: obj["metadata"]["name"], format="name", priority=1),
     ),
     "replicationcontrollers": (name_column(), *_REPLICATED),
@@ -271,8 +297,8 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
     "deployments.apps": (
         name_column(),
         column("Ready", _ready_of_desired),
-        column("Up-to-date", _count("status", "updatedReplicas"), "integer"),
-        column("Available", _count("status", "availableReplicas"), "integer"),
+        column("Up-to-date", _count("status", "updatedReplicas")),
+        column("Available", _count("status", "availableReplicas")),
         age_column(),
         *template_columns(),
     ),
@@ -306,7 +332,7 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
     ),
     "leases.coordination.k8s.io": (
         name_column(),
-        column("Holder", _at("spec", "holderIdentity")),
+        column("Holder", at("spec", "holderIdentity")),
         age_column(),
     ),
     "priorityclasses.scheduling.k8s.io": (
@@ -314,7 +340,7 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
         column("Value", _count("value"), "integer"),
         column("Global-Default", lambda obj: bool(obj.get("globalDefault")), "boolean"),
         age_column(),
-        column("PreemptionPolicy", _at("preemptionPolicy")),
+        column("PreemptionPolicy", at("preemptionPolicy")),
     ),
     "poddisruptionbudgets.policy": (
         name_column(),
@@ -325,38 +351,34 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
     ),
     "persistentvolumes": (
         name_column(),
-        column("Capacity", _at("spec", "capacity", "storage")),
-        column("Access Modes", _access_modes),
-        column("Reclaim Policy", _at("spec", "persistentVolumeReclaimPolicy")),
-        column("Status", _at("status", "phase")),
+        column("Capacity", at("spec", "capacity", "storage")),
+        column("Access Modes", lambda obj: _access_modes(obj["spec"].get("accessModes") or ())),
+        column("Reclaim Policy", at("spec", "persistentVolumeReclaimPolicy")),
+        column("Status", _phase),
         column("Claim", _claim_reference),
-        column("StorageClass", _at("spec", "storageClassName")),
-        column(
-            "VolumeAttributesClass", _at("spec", "volumeAttributesClassName", default="<unset>")
-        ),
-        column("Reason", _at("status", "reason")),
+        column("StorageClass", at("spec", "storageClassName")),
+        _ATTRIBUTES_CLASS,
+        column("Reason", at("status", "reason")),
         age_column(),
-        wide("VolumeMode", _at("spec", "volumeMode", default="<unset>")),
+        wide("VolumeMode", at("spec", "volumeMode", default="<unset>")),
     ),
     "persistentvolumeclaims": (
         name_column(),
-        column("Status", _at("status", "phase")),
-        column("Volume", _at("spec", "volumeName")),
+        column("Status", _phase),
+        column("Volume", at("spec", "volumeName")),
         column("Capacity", _claim_capacity),
-        column("Access Modes", _access_modes),
-        column("StorageClass", _at("spec", "storageClassName")),
-        column(
-            "VolumeAttributesClass", _at("spec", "volumeAttributesClassName", default="<unset>")
-        ),
+        column("Access Modes", _claim_access_modes),
+        column("StorageClass", at("spec", "storageClassName")),
+        _ATTRIBUTES_CLASS,
         age_column(),
-        wide("VolumeMode", _at("spec", "volumeMode", default="<unset>")),
+        wide("VolumeMode", at("spec", "volumeMode", default="<unset>")),
     ),
     "storageclasses.storage.k8s.io": (
-        name_column(),
-        column("Provisioner", _at("provisioner")),
-        column("ReclaimPolicy", _at("reclaimPolicy", default="Delete")),
-        column("VolumeBindingMode", _at("volumeBindingMode", default="Immediate")),
-        column("AllowVolumeExpansion", _at("allowVolumeExpansion", default=False)),
+        Column("Name", _class_name, format="name"),
+        column("Provisioner", at("provisioner")),
+        column("ReclaimPolicy", at("reclaimPolicy", default="Delete")),
+        column("VolumeBindingMode", at("volumeBindingMode", default="Immediate")),
+        column("AllowVolumeExpansion", at("allowVolumeExpansion", default=False)),
         age_column(),
     ),
     "csinodes.storage.k8s.io": (
@@ -364,6 +386,7 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
         column("Drivers", lambda obj: len((obj.get("spec") or {}).get("drivers") or ()), "integer"),
         age_column(),
     ),
+    **PLAIN_COLUMNS,
     "rolebindings.rbac.authorization.k8s.io": _BINDING_COLUMNS,
     "clusterrolebindings.rbac.authorization.k8s.io": _BINDING_COLUMNS,
 }

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 AUTHENTICATED = "system:authenticated"
+UNAUTHENTICATED = "system:unauthenticated"
 MASTERS = "system:masters"
 
 
@@ -17,7 +18,7 @@ class User(NamedTuple):
 
 
 ADMINISTRATOR = User("stowage-admin", (MASTERS, AUTHENTICATED))
-ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
+ANONYMOUS = User("system:anonymous", (UNAUTHENTICATED,))
 
 
 def service_account_user(namespace: str, name: str) -> User:

@@ -7,7 +7,8 @@ server does, and its client starts over.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Any, Protocol
 
 from scheduler.cluster.errors import ApiError
@@ -20,7 +21,8 @@ Json = dict[str, Any]
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 BOOKMARK_INTERVAL_S = 60.0
-FRAMES_PER_CHUNK = 1_000
+FRAMES_PER_CHUNK = 500
+_LARGE_CHUNK_BYTES = 65_536
 
 
 class ByteSink(Protocol):
@@ -29,6 +31,10 @@ class ByteSink(Protocol):
     async def write(self, data: bytes) -> None:
         """Send bytes; returns when the transport can take more."""
         ...
+
+
+def _do_nothing() -> None:
+    """Where nobody wants to know."""
 
 
 def frame(type_: str, body: bytes) -> bytes:
@@ -44,16 +50,22 @@ class Watcher:
         format_: how objects are written.
         max_pending: frames that may wait before the watcher is closed as too slow.
         after_revision: changes up to this one are not sent.
+
+    Attributes:
+        is_closed: the stream is to end.
+        on_overflow: called when the watcher is closed as too slow.
     """
 
     def __init__(
         self, selection: Selection, format_: Format, max_pending: int, after_revision: int = 0
     ) -> None:
         self.is_closed = False
+        self.on_overflow: Callable[[], None] = _do_nothing
         self._selection = selection
         self._format = format_
         self._max_pending = max_pending
         self._after_revision = after_revision
+        self._backlog: Iterator[bytes] | None = None
         self._pending: deque[bytes] = deque()
         self._wake = asyncio.Event()
 
@@ -66,9 +78,9 @@ class Watcher:
             return
         if len(self._pending) >= self._max_pending:
             self.close()
+            self.on_overflow()
             return
-        type_, stored = seen
-        self._pending.append(self._encoded(change, type_, stored))
+        self._pending.append(self._encoded(change, *seen))
         self._wake.set()
 
     def _encoded(self, change: Change, type_: str, stored: Stored) -> bytes:
@@ -80,10 +92,18 @@ class Watcher:
             found = change.frames[key] = frame(type_, self._format.one(stored))
         return found
 
-    def send_initial(self, items: Sequence[Stored]) -> None:
-        """Queue an ADDED frame for each object, whatever their number."""
-        self._pending.extend(frame("ADDED", self._format.one(stored)) for stored in items)
-        self._wake.set()
+    def send_initial(self, items: Iterable[Stored]) -> None:
+        """Send an ADDED frame for each selected object before anything else.
+
+        They are encoded as they are sent, whatever their number; ``items`` must not change.
+        """
+        format_, matches = self._format, self._selection.matches
+        self._backlog = (frame("ADDED", format_.one(each)) for each in items if matches(each))
+
+    def send_missed(self, changes: Iterable[Change]) -> None:
+        """Send what happened before the watch was opened before anything else."""
+        seen = ((change, self._selection.view(change)) for change in changes)
+        self._backlog = (self._encoded(change, *view) for change, view in seen if view is not None)
 
     def send_frame(self, data: bytes) -> None:
         """Queue a ready frame."""
@@ -97,11 +117,16 @@ class Watcher:
     def close(self) -> None:
         """End the stream after what is queued is dropped."""
         self.is_closed = True
+        self._backlog = None
         self._pending.clear()
         self._wake.set()
 
     def take(self) -> bytes:
-        """What is queued, up to a limit, as one chunk; empty if nothing is."""
+        """What is to be sent, up to a limit, as one chunk; empty if nothing is."""
+        if self._backlog is not None:
+            if chunk := b"".join(islice(self._backlog, FRAMES_PER_CHUNK)):
+                return chunk
+            self._backlog = None
         if len(self._pending) > FRAMES_PER_CHUNK:
             return b"".join([self._pending.popleft() for _ in range(FRAMES_PER_CHUNK)])
         chunk = b"".join(self._pending)
@@ -147,6 +172,8 @@ class WatchStream:
         while not self._watcher.is_closed:
             if chunk := self._watcher.take():
                 await sink.write(chunk)
+                if len(chunk) > _LARGE_CHUNK_BYTES:
+                    await asyncio.sleep(0)  # a sink that takes everything would never yield
                 continue
             now = loop.time()
             if now >= bookmark_at:

@@ -1,11 +1,9 @@
-"""Defaults and validation of workloads: what makes pods from a template."""
+"""Defaults of workloads: what makes pods from a template."""
 
 from typing import Any
 
-from scheduler.cluster.errors import FieldError, invalid_value, required
 from scheduler.cluster.object_meta import new_uid
 from scheduler.cluster.pod_defaults import set_pod_spec_defaults
-from scheduler.cluster.pod_rules import validate_pod_spec
 from scheduler.cluster.store import Store
 
 Json = dict[str, Any]
@@ -46,17 +44,29 @@ def set_controller_defaults(controller: Json) -> None:
     set_replicated_defaults(controller)
     spec = controller["spec"]
     labels = spec["template"]["metadata"].get("labels")
-    if labels and not spec.get("selector"):
-        spec["selector"] = dict(labels)
+    if labels:
+        spec.setdefault("selector", dict(labels))
+        controller["metadata"].setdefault("labels", dict(labels))
 
 
 def set_stateful_set_defaults(workload: Json) -> None:
     """A StatefulSet: in order, rolling."""
+    workload.setdefault("status", {"replicas": 0, "availableReplicas": 0})
     set_replicated_defaults(workload)
     spec = workload["spec"]
     spec.setdefault("podManagementPolicy", "OrderedReady")
     spec.setdefault("revisionHistoryLimit", 10)
-    spec.setdefault("updateStrategy", {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}})
+    update = spec.setdefault("updateStrategy", {})
+    if update.setdefault("type", "RollingUpdate") == "RollingUpdate":
+        update.setdefault("rollingUpdate", {}).setdefault("partition", 0)
+    retention = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
+    retention.setdefault("whenDeleted", "Retain")
+    retention.setdefault("whenScaled", "Retain")
+    for claim in spec.get("volumeClaimTemplates") or ():
+        claim.setdefault("apiVersion", "v1")
+        claim.setdefault("kind", "PersistentVolumeClaim")
+        claim.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
+        claim.setdefault("status", {}).setdefault("phase", "Pending")
 
 
 def set_daemon_set_defaults(workload: Json) -> None:
@@ -64,8 +74,11 @@ def set_daemon_set_defaults(workload: Json) -> None:
     spec = workload.setdefault("spec", {})
     _set_template_defaults(spec)
     spec.setdefault("revisionHistoryLimit", 10)
-    rolling = {"maxUnavailable": 1, "maxSurge": 0}
-    spec.setdefault("updateStrategy", {"type": "RollingUpdate", "rollingUpdate": rolling})
+    update = spec.setdefault("updateStrategy", {})
+    if update.setdefault("type", "RollingUpdate") == "RollingUpdate":
+        rolling = update.setdefault("rollingUpdate", {})
+        rolling.setdefault("maxUnavailable", 1)
+        rolling.setdefault("maxSurge", 0)
     counts = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled")
     workload.setdefault("status", {**dict.fromkeys(counts, 0), "numberReady": 0})
 
@@ -79,7 +92,8 @@ def set_job_defaults(job: Json) -> None:
     spec.setdefault("backoffLimit", 6)
     spec.setdefault("completionMode", "NonIndexed")
     spec.setdefault("suspend", False)
-    spec.setdefault("podReplacementPolicy", "TerminatingOrFailed")
+    replacement = "Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed"
+    spec.setdefault("podReplacementPolicy", replacement)
     _set_template_defaults(spec)
     job.setdefault("status", {})
 
@@ -88,51 +102,11 @@ def admit_job(_store: Store, job: Json) -> None:
     """Give the job's pods labels of their own and select by them."""
     if job["spec"].get("manualSelector"):
         return
-    uid, name = job["metadata"].get("uid") or new_uid(), job["metadata"]["name"]
+    uid, name = job["metadata"].get("uid") or new_uid(), job["metadata"].get("name", "")
     labels = job["spec"]["template"]["metadata"].setdefault("labels", {})
     for prefix in ("", "batch.kubernetes.io/"):
         labels[f"{prefix}controller-uid"] = uid
         labels[f"{prefix}job-name"] = name
     job["spec"]["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}
-
-
-def validate_workload(workload: Json) -> list[FieldError]:
-    """Errors of a workload's selector and pod template."""
-    spec = workload["spec"]
-    template = spec["template"]
-    errors: list[FieldError] = []
-    if not spec.get("selector"):
-        errors.append(required("spec.selector"))
-    elif any(
-        (template["metadata"].get("labels") or {}).get(key) != value
-        for key, value in (spec["selector"].get("matchLabels") or {}).items()
-    ):
-        labels = template["metadata"].get("labels") or {}
-        errors.append(
-            invalid_value(
-                "spec.template.metadata.labels",
-                labels,
-                "`selector` does not match template `labels`",
-            )
-        )
-    return errors + validate_pod_spec(template["spec"], "spec.template.spec")
-
-
-def validate_workload_update(new: Json, old: Json) -> list[FieldError]:
-    """Errors of a changed workload; its selector stays as it is."""
-    errors = validate_workload(new)
-    if new["spec"].get("selector") != old["spec"].get("selector"):
-        selector = new["spec"].get("selector")
-        errors.append(invalid_value("spec.selector", selector, "field is immutable"))
-    return errors
-
-
-def validate_job(job: Json) -> list[FieldError]:
-    """Errors of a Job's pod template."""
-    template = job["spec"]["template"]["spec"]
-    errors = validate_pod_spec(template, "spec.template.spec")
-    if template.get("restartPolicy") == "Always":
-        message = 'Unsupported value: "Always": supported values: "OnFailure", "Never"'
-        field = "spec.template.spec.restartPolicy"
-        errors.append(FieldError(field, "FieldValueNotSupported", message))
-    return errors
+    if not job["metadata"].get("labels"):
+        job["metadata"]["labels"] = dict(labels)

@@ -3,8 +3,9 @@
 import asyncio
 import json
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
 import aiohttp
@@ -16,6 +17,7 @@ CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 NODES = "/api/v1/nodes"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+_JSON = "application/json"
 STRATEGIC = "application/strategic-merge-patch+json"
 MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
@@ -26,7 +28,7 @@ class Reply(NamedTuple):
 
     status: int
     body: Json
-    headers: dict[str, str]
+    headers: Mapping[str, str]
     text: str
 
 
@@ -89,17 +91,18 @@ class ApiClient:
         body: object = None,
         content_type: str = "application/json",
         accept: str = "application/json",
+        headers: Mapping[str, str] = MappingProxyType({}),
     ) -> Reply:
-        """Send a request and read its answer."""
-        headers = {"Accept": accept}
+        """Send a request and read its answer; a body of bytes goes as it is."""
+        headers = {"Accept": accept, **headers}
         data = None
         if body is not None:
             headers["Content-Type"] = content_type
-            data = json.dumps(body).encode()
+            data = body if isinstance(body, bytes) else json.dumps(body).encode()
         async with self._session.request(method, path, data=data, headers=headers) as response:
             text = await response.text()
-            decoded = json.loads(text) if text.startswith(("{", "[")) else {}
-            return Reply(response.status, decoded, dict(response.headers), text)
+            decoded = json.loads(text) if text and response.content_type == _JSON else {}
+            return Reply(response.status, decoded, response.headers, text)
 
     async def get(self, path: str, accept: str = "application/json") -> Reply:
         """GET."""

@@ -57,7 +57,8 @@ def _free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def _insecure_tls() -> ssl.SSLContext:
+def insecure_tls() -> ssl.SSLContext:
+    """TLS that trusts any certificate."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -132,7 +133,7 @@ def _is_answered(url: str, token: str) -> bool:
     request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"})
     # An answer other than 200 is an OSError, too.
     with contextlib.suppress(OSError, http.client.HTTPException):
-        urllib.request.urlopen(request, context=_insecure_tls(), timeout=2).close()
+        urllib.request.urlopen(request, context=insecure_tls(), timeout=2).close()
         return True
     return False
 
@@ -174,7 +175,7 @@ def real_api_server(assets: Path, folder: Path) -> Iterator[ApiServerUnderTest]:
     written: Json = yaml.safe_load(kubeconfig.read_text())
     written["clusters"][0]["cluster"]["insecure-skip-tls-verify"] = True
     kubeconfig.write_text(yaml.safe_dump(written))
-    server = ApiServerUnderTest(url, kubeconfig, token, is_embedded=False, tls=_insecure_tls())
+    server = ApiServerUnderTest(url, kubeconfig, token, is_embedded=False, tls=insecure_tls())
     logs = folder / "etcd.log", folder / "kube-apiserver.log"
     with _running(etcd, logs[0]) as store:
         _await_answers([f"{etcd_url}/health"], token, [store], logs[:1])
@@ -190,7 +191,7 @@ def existing_api_server(path: Path) -> ApiServerUnderTest:
     cluster = _named(config["clusters"], context["cluster"])["cluster"]
     user = _named(config["users"], context["user"]).get("user") or {}
     url = cluster["server"]
-    tls = _insecure_tls() if url.startswith("https") else None
+    tls = insecure_tls() if url.startswith("https") else None
     return ApiServerUnderTest(url, path, user.get("token", ""), is_embedded=False, tls=tls)
 
 

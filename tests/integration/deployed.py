@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from scheduler.cli import composition
 from scheduler.cli.launch import free_port
 from scheduler.cli.main import app
-from scheduler.cluster.resources import BY_KIND
+from scheduler.cluster.catalog import BY_KIND
 from scheduler.operator import RunOptions, run
 from tests.integration.api_client import ApiClient
 

@@ -2,6 +2,7 @@
 
 ``workloads`` holds the shapes; ``drain`` measures the whole product: pods are created first, then
 a scheduler is started, and the bindings a watch sees are counted. ``report`` prints a result.
+``core`` measures the engine alone, ``cluster`` the embedded API server alone.
 """
 
 from scheduler.cli.bench.command import app

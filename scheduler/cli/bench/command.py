@@ -82,3 +82,21 @@ def core(
             print_storms(console, storms)
     failed = any(each.unscheduled for each in results) or not all(each.valid for each in storms)
     raise typer.Exit(int(failed))
+
+
+@app.command()
+def cluster(
+    nodes: Annotated[int, typer.Option(min=1, help="Nodes: 4 CPUs, 32Gi, 10 zones.")] = 5000,
+    pods: Annotated[int, typer.Option(min=1, help="Pods that run.")] = 100_000,
+    requests: Annotated[int, typer.Option(min=100, help="Requests of each kind.")] = 5000,
+    json: AsJson = False,
+) -> None:
+    """Measure the embedded cluster itself: requests, watch events, memory.
+
+    The cluster runs as a process of its own, without kubelet and controllers, and starts from a
+    file with all of it; CPU time and memory are the server's alone.
+    """
+    from scheduler.cli.bench.cluster import ClusterOptions, run_cluster_bench  # noqa: PLC0415
+
+    options = ClusterOptions(nodes, pods, requests)
+    raise typer.Exit(run_cluster_bench(options, Console(highlight=False), json))

@@ -23,7 +23,16 @@ def peak_memory_mib(pid: int) -> float:
     Raises:
         OSError: there is no such process.
     """
-    return sum(map(_peak_memory_mib_alone, _family(pid)))
+    return sum(_status_mib("VmHWM", each) for each in _family(pid))
+
+
+def memory_mib(pid: int) -> float:
+    """Resident memory of a process and its children now (VmRSS), added up.
+
+    Raises:
+        OSError: there is no such process.
+    """
+    return sum(_status_mib("VmRSS", each) for each in _family(pid))
 
 
 def _family(pid: int) -> Iterator[int]:
@@ -42,8 +51,8 @@ def _cpu_seconds_alone(pid: int) -> float:
     return (user_ticks + system_ticks) / os.sysconf("SC_CLK_TCK")
 
 
-def _peak_memory_mib_alone(pid: int) -> float:
+def _status_mib(name: str, pid: int) -> float:
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
+        if line.startswith(f"{name}:"):
             return int(line.split()[1]) / 1024
-    raise OSError(f"/proc/{pid}/status has no VmHWM: the process is ending")
+    raise OSError(f"/proc/{pid}/status has no {name}: the process is ending")

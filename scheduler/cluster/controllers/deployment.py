@@ -1,185 +1,286 @@
 """Deployments: one ReplicaSet per pod template, and the move from one to the next."""
 
 import copy
-import hashlib
 from typing import Any
 
-import msgspec
-
+from scheduler.cluster.controllers.adoption import Claims, is_selected
+from scheduler.cluster.controllers.deployment_status import (
+    TIMED_OUT,
+    counted,
+    deployment_status,
+    is_complete,
+    progress_left_s,
+    progressing_of,
+)
 from scheduler.cluster.controllers.ownership import (
-    OwnedObjects,
+    controller_reference,
     owner_reference,
-    set_condition,
 )
 from scheduler.cluster.controllers.reconciler import Key, Reconciler, key_of
-from scheduler.cluster.controllers.rollout import SetSize, plan_rollout, scaled_value
+from scheduler.cluster.controllers.rollout import (
+    SetSize,
+    max_replicas,
+    plan_rollout,
+    plan_scaling,
+)
+from scheduler.cluster.controllers.selector_index import SelectorIndex
+from scheduler.cluster.controllers.template_revision import (
+    DESIRED_REPLICAS,
+    HASH_LABEL,
+    MAX_REPLICAS,
+    REVISION,
+    content_hash,
+    revision_of,
+    same_template,
+    set_annotations,
+)
 from scheduler.cluster.deletion import DeleteOptions
 from scheduler.cluster.registry import editable
 from scheduler.cluster.resources import DEPLOYMENTS, REPLICA_SETS
-from scheduler.cluster.store import Stored
+from scheduler.cluster.store import Change, Stored
 
 Json = dict[str, Any]
 
-HASH_LABEL = "pod-template-hash"
-REVISION = "deployment.kubernetes.io/revision"
+_SOURCE = "deployment-controller"
 
 
 class DeploymentController(Reconciler):
-    """Makes, scales and retires the ReplicaSets of Deployments."""
+    """Makes, scales and retires the ReplicaSets of Deployments.
+
+    A Deployment whose status counts pods but that has no ReplicaSet when the controller starts was
+    loaded without them; it is left alone until its spec changes.
+    """
 
     def follow(self) -> None:
-        """Follow Deployments and the ReplicaSets they own."""
-        self._sets = OwnedObjects(self.store, REPLICA_SETS, self._on_set)
-        self.subscribe(REPLICA_SETS, self._sets.see)
-        self.subscribe(DEPLOYMENTS, lambda change: self.enqueue(key_of(change)))
+        """Follow Deployments, the ReplicaSets they own, and those they might adopt."""
+        self._sets = self.shared.owned(REPLICA_SETS)
+        self._sets.on_change(
+            DEPLOYMENTS.kind,
+            lambda namespace, owner: self.enqueue(Key(namespace, owner["name"])),
+        )
+        self.shared.pods.on_change(REPLICA_SETS.kind, self._on_pod)
+        self._claims = Claims(self.registry, DEPLOYMENTS, REPLICA_SETS)
+        self._selectors = SelectorIndex()
+        self._left_alone: dict[str, int] = {}
+        for stored in self.store.collection(DEPLOYMENTS.stored_in):
+            self._selectors.put(stored.namespace, stored.name, stored.obj["spec"].get("selector"))
+            if stored.obj["status"].get("replicas") and not self._sets.of(stored):
+                uid = stored.obj["metadata"]["uid"]
+                self._left_alone[uid] = stored.obj["metadata"].get("generation", 1)
+        self.subscribe(REPLICA_SETS, self._on_set)
+        self.subscribe(DEPLOYMENTS, self._on_deployment)
         self.enqueue_all(DEPLOYMENTS)
 
-    def _on_set(self, namespace: str, owner: Json) -> None:
-        if owner["kind"] == DEPLOYMENTS.kind:
-            self.enqueue(Key(namespace, owner["name"]))
+    def _on_deployment(self, change: Change) -> None:
+        key = key_of(change)
+        if change.type == "DELETED":
+            self._selectors.discard(*key)
+            self.forget_timer(key)
+        elif change.type == "ADDED":
+            self._selectors.put(*key, change.current.obj["spec"].get("selector"))
+        self.enqueue(key)
+
+    def _on_set(self, change: Change) -> None:
+        stored = change.current
+        if change.type == "DELETED" or controller_reference(stored.obj) is not None:
+            return
+        labels = stored.obj["metadata"].get("labels") or {}
+        for name in self._selectors.selecting(stored.namespace, labels):
+            self.enqueue(Key(stored.namespace, name))
+
+    def _on_pod(self, change: Change, owner: Json) -> None:
+        """A Deployment that recreates goes on when the last old pod is gone."""
+        if change.type != "DELETED":
+            return
+        namespace = change.current.namespace
+        owning_set = self.store.get(REPLICA_SETS.stored_in, namespace, owner["name"])
+        reference = controller_reference(owning_set.obj) if owning_set is not None else None
+        if reference is None or reference["kind"] != DEPLOYMENTS.kind:
+            return
+        deployment = self.store.get(DEPLOYMENTS.stored_in, namespace, reference["name"])
+        if deployment is not None and deployment.obj["spec"]["strategy"]["type"] == "Recreate":
+            self.enqueue(Key(namespace, deployment.name))
 
     def reconcile(self, key: Key) -> None:
         """One step of the rollout, then report."""
         deployment = self.store.get(DEPLOYMENTS.stored_in, *key)
         if deployment is None or deployment.obj["metadata"].get("deletionTimestamp"):
             return
+        uid = deployment.obj["metadata"]["uid"]
+        if self._left_alone.get(uid) == deployment.obj["metadata"].get("generation", 1):
+            return
+        self._adopt_sets(deployment)
         current, older = self._split(deployment)
-        if not deployment.obj["spec"].get("paused"):
+        if self._is_being_scaled(deployment, current, older):
+            self._scale(deployment, current, older)
+        elif not deployment.obj["spec"].get("paused"):
             if current is None:
                 current = self._create_set(deployment, older)
             self._step(deployment, current, older)
             self._forget_oldest(deployment, older)
-        self._report(deployment)
+        self._report(key)
+
+    def _adopt_sets(self, deployment: Stored) -> None:
+        """Take in ReplicaSets without a controller; only a Deployment without sets looks."""
+        if self._sets.of(deployment):
+            return
+        selector = deployment.obj["spec"].get("selector")
+        for stored in self.store.collection(REPLICA_SETS.stored_in).items(deployment.namespace):
+            if controller_reference(stored.obj) is None and is_selected(selector, stored):
+                self._claims.adopt(deployment, stored)
 
     def _split(self, deployment: Stored) -> tuple[Stored | None, list[Stored]]:
         """The ReplicaSet of the current template, and the others, oldest first."""
-        wanted = template_hash(deployment.obj["spec"]["template"])
+        template = deployment.obj["spec"]["template"]
         current, older = None, []
-        for stored in self._sets.of(deployment):
-            if (stored.obj["metadata"].get("labels") or {}).get(HASH_LABEL) == wanted:
+        for stored in sorted(self._sets.of(deployment), key=revision_of):
+            if current is None and same_template(stored.obj["spec"]["template"], template):
                 current = stored
             else:
                 older.append(stored)
-        return current, sorted(older, key=_revision)
+        return current, older
 
     def _create_set(self, deployment: Stored, older: list[Stored]) -> Stored:
         spec = deployment.obj["spec"]
-        digest = template_hash(spec["template"])
+        digest = self._free_hash(deployment)
         template, selector = copy.deepcopy(spec["template"]), copy.deepcopy(spec["selector"])
         template["metadata"].setdefault("labels", {})[HASH_LABEL] = digest
         selector.setdefault("matchLabels", {})[HASH_LABEL] = digest
-        revision = str(max(map(_revision, older), default=0) + 1)
-        replica_set = {
+        revision = max(map(revision_of, older), default=0) + 1
+        sizes = (spec["replicas"], max_replicas(spec))
+        replica_set: Json = {
             "metadata": {
                 "name": f"{deployment.name}-{digest}",
                 "labels": dict(template["metadata"]["labels"]),
-                "annotations": {REVISION: revision},
+                "annotations": set_annotations({}, deployment, revision, sizes),
                 "ownerReferences": [owner_reference(DEPLOYMENTS, deployment)],
             },
             "spec": {"replicas": 0, "selector": selector, "template": template},
         }
+        if spec.get("minReadySeconds"):
+            replica_set["spec"]["minReadySeconds"] = spec["minReadySeconds"]
         return self.registry.create(REPLICA_SETS, deployment.namespace, replica_set)
 
+    def _free_hash(self, deployment: Stored) -> str:
+        """A hash of the template under which no ReplicaSet exists yet."""
+        salt = 0
+        while True:
+            digest = content_hash(deployment.obj["spec"]["template"], salt)
+            name = f"{deployment.name}-{digest}"
+            if self.store.get(REPLICA_SETS.stored_in, deployment.namespace, name) is None:
+                return digest
+            salt += 1
+
+    def _is_being_scaled(
+        self, deployment: Stored, current: Stored | None, older: list[Stored]
+    ) -> bool:
+        """An active set was sized for another number of replicas, or the rollout is paused."""
+        spec = deployment.obj["spec"]
+        sets = [*older, current] if current is not None else older
+        active = [found for found in sets if found.obj["spec"]["replicas"]]
+        if spec.get("paused"):
+            return bool(active)
+        wanted = str(spec["replicas"])
+        noted = (_annotation(found, DESIRED_REPLICAS) for found in active)
+        return any(found is not None and found != wanted for found in noted)
+
+    def _scale(self, deployment: Stored, current: Stored | None, older: list[Stored]) -> None:
+        """Bring sizes in line with the Deployment's without going on with the rollout."""
+        spec = deployment.obj["spec"]
+        sets = [*older, current] if current is not None else older
+        active = [found for found in sets if found.obj["spec"]["replicas"]]
+        if len(active) <= 1:
+            chosen = active or ([current] if current is not None else sets[-1:])
+            for stored in chosen:
+                self._resize(deployment, stored, spec["replicas"])
+            return
+        if spec["strategy"]["type"] == "Recreate":
+            return
+        active.sort(key=lambda found: -found.obj["spec"]["replicas"])
+        sizes = [found.obj["spec"]["replicas"] for found in active]
+        noted = next((_annotation(found, MAX_REPLICAS) for found in active), None)
+        before = int(noted) if noted else sum(sizes)
+        for stored, replicas in zip(active, plan_scaling(spec, sizes, before), strict=True):
+            self._resize(deployment, stored, replicas)
+
+    def _resize(self, deployment: Stored, stored: Stored, replicas: int) -> None:
+        spec = deployment.obj["spec"]
+        obj = editable(stored)
+        annotations = obj["metadata"].setdefault("annotations", {})
+        annotations[DESIRED_REPLICAS] = str(spec["replicas"])
+        annotations[MAX_REPLICAS] = str(max_replicas(spec))
+        before = obj["spec"]["replicas"]
+        obj["spec"]["replicas"] = replicas
+        self.registry.replace(REPLICA_SETS, stored, obj)
+        if before != replicas:
+            way = "up" if replicas > before else "down"
+            why = f"Scaled {way} replica set {stored.name} from {before} to {replicas}"
+            about = self.shared.recorder
+            about.normal(_SOURCE, DEPLOYMENTS, deployment, "ScalingReplicaSet", why)
+
     def _step(self, deployment: Stored, current: Stored, older: list[Stored]) -> None:
-        plan = plan_rollout(deployment.obj["spec"], _size(current), [_size(old) for old in older])
+        spec = deployment.obj["spec"]
+        running = sum(len(self.shared.pods.of(old).members) for old in older)
+        plan = plan_rollout(spec, _size(current), [_size(old) for old in older])
+        if spec["strategy"]["type"] == "Recreate" and running:
+            plan = plan._replace(current=current.obj["spec"]["replicas"])
         for stored, replicas in zip([current, *older], [plan.current, *plan.older], strict=True):
             if stored.obj["spec"]["replicas"] != replicas:
-                obj = editable(stored)
-                obj["spec"]["replicas"] = replicas
-                self.registry.replace(REPLICA_SETS, stored, obj)
+                self._resize(deployment, stored, replicas)
         self._note_revision(deployment, current, older)
 
     def _note_revision(self, deployment: Stored, current: Stored, older: list[Stored]) -> None:
         """A template that came back is the newest revision again."""
-        revision = max(_revision(current), max(map(_revision, older), default=0) + 1)
-        for resource, stored in ((REPLICA_SETS, current), (DEPLOYMENTS, deployment)):
-            fresh = self.store.get(resource.stored_in, stored.namespace, stored.name)
-            if fresh is not None and _revision(fresh) != revision:
+        spec = deployment.obj["spec"]
+        revision = max(revision_of(current), max(map(revision_of, older), default=0) + 1)
+        fresh = self.store.get(REPLICA_SETS.stored_in, current.namespace, current.name)
+        if fresh is not None:
+            before = fresh.obj["metadata"].get("annotations") or {}
+            sizes = (spec["replicas"], max_replicas(spec))
+            annotations = set_annotations(before, deployment, revision, sizes)
+            if annotations != before:
                 obj = editable(fresh)
-                obj["metadata"].setdefault("annotations", {})[REVISION] = str(revision)
-                self.registry.replace(resource, fresh, obj)
+                obj["metadata"]["annotations"] = annotations
+                self.registry.replace(REPLICA_SETS, fresh, obj)
+        newest = self.store.get(DEPLOYMENTS.stored_in, deployment.namespace, deployment.name)
+        if newest is not None and _annotation(newest, REVISION) != str(revision):
+            obj = editable(newest)
+            obj["metadata"].setdefault("annotations", {})[REVISION] = str(revision)
+            self.registry.replace(DEPLOYMENTS, newest, obj)
 
     def _forget_oldest(self, deployment: Stored, older: list[Stored]) -> None:
+        """Keep no more old ReplicaSets than the history allows, once the rollout is complete."""
+        if not is_complete(deployment.obj["spec"], deployment.obj["status"]):
+            return
         empty = [
-            old
-            for old in older
-            if not old.obj["spec"]["replicas"] and not old.obj["status"].get("replicas")
+            old for old in older if not old.obj["spec"]["replicas"] and not counted(old, "replicas")
         ]
         limit = deployment.obj["spec"]["revisionHistoryLimit"]
-        for old in empty[: max(0, len(empty) - limit)]:
+        for old in empty[: max(0, len(older) - limit)]:
             options = DeleteOptions(propagation_policy="Background")
             self.registry.delete(REPLICA_SETS, old.namespace, old.name, options)
 
-    def _report(self, deployment: Stored) -> None:
+    def _report(self, key: Key) -> None:
+        deployment = self.store.get(DEPLOYMENTS.stored_in, *key)
+        if deployment is None:
+            return
         current, older = self._split(deployment)
-        sets = [*older, current] if current is not None else older
-        counts = {
-            "replicas": sum(_counted(found, "replicas") for found in sets),
-            "updatedReplicas": _counted(current, "replicas") if current is not None else 0,
-            "readyReplicas": sum(_counted(found, "readyReplicas") for found in sets),
-            "availableReplicas": sum(_counted(found, "availableReplicas") for found in sets),
-        }
-        desired = deployment.obj["spec"]["replicas"]
-        counts["unavailableReplicas"] = max(0, desired - counts["availableReplicas"])
-        status: Json = {name: count for name, count in counts.items() if count}
-        status["observedGeneration"] = deployment.obj["metadata"].get("generation", 1)
-        status["conditions"] = self._conditions(deployment, counts)
-        self.registry.change_status(
-            DEPLOYMENTS, deployment.namespace, deployment.name, lambda _obj: status
-        )
-
-    def _conditions(self, deployment: Stored, counts: dict[str, int]) -> list[Json]:
-        spec, now = deployment.obj["spec"], self.registry.clock.now()
-        desired = spec["replicas"]
-        fresh = self.store.get(DEPLOYMENTS.stored_in, deployment.namespace, deployment.name)
-        conditions = (fresh or deployment).obj["status"].get("conditions") or []
-        is_available = counts["availableReplicas"] >= desired - plan_slack(spec)
-        is_done = counts["updatedReplicas"] == counts["availableReplicas"] == desired
-        is_done = is_done and counts["replicas"] == desired
-        times = {"lastUpdateTime": now, "lastTransitionTime": now}
-        available = {
-            "type": "Available",
-            "status": "True" if is_available else "False",
-            "reason": "MinimumReplicasAvailable" if is_available else "MinimumReplicasUnavailable",
-            "message": f"Deployment {'has' if is_available else 'does not have'} minimum "
-            "availability.",
-            **times,
-        }
-        progressing = {
-            "type": "Progressing",
-            "status": "True",
-            "reason": "NewReplicaSetAvailable" if is_done else "ReplicaSetUpdated",
-            "message": "the ReplicaSet has successfully progressed."
-            if is_done
-            else "the ReplicaSet is progressing.",
-            **times,
-        }
-        return set_condition(set_condition(conditions, available), progressing)
+        clock = self.registry.clock
+        status = deployment_status(deployment, current, older, clock)
+        self.registry.change_status(DEPLOYMENTS, *key, lambda _obj: status)
+        reported = self.store.get(DEPLOYMENTS.stored_in, *key)
+        if reported is None or is_complete(reported.obj["spec"], status):
+            self.forget_timer(key)
+            return
+        progressing = progressing_of(reported)
+        if progressing is not None and progressing["reason"] != TIMED_OUT:
+            self.enqueue_after(key, max(1.0, progress_left_s(reported, clock)))
 
 
-def plan_slack(spec: Json) -> int:
-    """How many replicas a Deployment may lack and still count as available."""
-    if spec["strategy"]["type"] == "Recreate":
-        return 0
-    bound = (spec["strategy"].get("rollingUpdate") or {}).get("maxUnavailable", "25%")
-    return min(scaled_value(bound, spec["replicas"], round_up=False), int(spec["replicas"]))
-
-
-def template_hash(template: Json) -> str:
-    """Ten characters that change with the pod template."""
-    digest = hashlib.blake2b(
-        msgspec.json.encode(template, order="sorted"), digest_size=5
-    ).hexdigest()
-    return digest.translate(str.maketrans("0123456789aeiou", "bcdfghjklmnpqrs"))
-
-
-def _revision(stored: Stored) -> int:
-    return int((stored.obj["metadata"].get("annotations") or {}).get(REVISION, "0"))
-
-
-def _counted(stored: Stored, key: str) -> int:
-    return int(stored.obj["status"].get(key, 0))
+def _annotation(stored: Stored, name: str) -> str | None:
+    found: str | None = (stored.obj["metadata"].get("annotations") or {}).get(name)
+    return found
 
 
 def _size(stored: Stored) -> SetSize:
-    return SetSize(stored.obj["spec"]["replicas"], _counted(stored, "availableReplicas"))
+    return SetSize(stored.obj["spec"]["replicas"], counted(stored, "availableReplicas"))

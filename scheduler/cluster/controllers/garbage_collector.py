@@ -3,10 +3,13 @@
 from functools import partial
 from typing import Any, NamedTuple
 
+import msgspec
+
 from scheduler.cluster.controllers.reconciler import Key, Reconciler
+from scheduler.cluster.controllers.shared import Shared
 from scheduler.cluster.deletion import DeleteOptions
-from scheduler.cluster.registry import Registry, editable
-from scheduler.cluster.resources import RESOURCES, Resource
+from scheduler.cluster.registry import editable
+from scheduler.cluster.resources import Resource
 from scheduler.cluster.store import Change, Stored
 
 Json = dict[str, Any]
@@ -21,28 +24,57 @@ class _Dependent(NamedTuple):
     name: str
 
 
+class _Owner(msgspec.Struct):
+    uid: str
+
+
+class _Metadata(msgspec.Struct):
+    uid: str = ""
+    ownerReferences: list[_Owner] | None = None  # noqa: N815 - as the API writes it
+    deletionTimestamp: str | None = None  # noqa: N815
+
+
+class _Brief(msgspec.Struct):
+    """What ownership needs of an object: decoding that is much cheaper than decoding all."""
+
+    metadata: _Metadata
+
+
+_decode_brief = msgspec.json.Decoder(_Brief).decode
+
+
 class GarbageCollector(Reconciler):
     """Deletes or orphans dependents when their owner goes.
 
     Its keys are owners' uids (as names, without a namespace): a uid is enqueued when its owner is
     deleted or waits for one of the two finalizers, or when a dependent of an unknown owner appears.
+    What exists at the start keeps owners that are unknown: they were not loaded with it.
     """
 
-    def __init__(self, registry: Registry) -> None:
-        super().__init__(registry)
+    def __init__(self, shared: Shared) -> None:
+        super().__init__(shared)
         self._dependents: dict[str, dict[_Dependent, None]] = {}
         self._living: dict[str, _Dependent] = {}
 
     def follow(self) -> None:
         """Follow every kind but Events, which own nothing and are owned by nothing."""
-        followed = [resource for resource in RESOURCES if resource.stored_in != "events"]
+        catalog = self.registry.catalog
+        followed = [found for found in catalog.collections() if found.stored_in != "events"]
         for resource in followed:
             for stored in self.store.collection(resource.stored_in):
-                self._add(resource, stored)
+                metadata = _decode_brief(stored.body).metadata
+                owners = [reference.uid for reference in metadata.ownerReferences or ()]
+                self._file(
+                    _Dependent(resource, stored.namespace, stored.name), metadata.uid, owners
+                )
+                if metadata.deletionTimestamp:
+                    self.enqueue(Key("", metadata.uid))
         for resource in followed:
-            self.subscribe(resource, partial(self._see, resource))
-        for uid in self._dependents:
-            self._enqueue_if_due(uid)
+            self._include(resource)
+        catalog.follow_collections(self._include)
+
+    def _include(self, resource: Resource) -> None:
+        self.subscribe(resource, partial(self._see, resource))
 
     def _see(self, resource: Resource, change: Change) -> None:
         metadata = change.current.obj["metadata"]
@@ -70,10 +102,14 @@ class GarbageCollector(Reconciler):
 
     def _add(self, resource: Resource, stored: Stored) -> None:
         metadata = stored.obj["metadata"]
+        owners = [reference["uid"] for reference in metadata.get("ownerReferences") or ()]
         me = _Dependent(resource, stored.namespace, stored.name)
-        self._living[metadata["uid"]] = me
-        for reference in metadata.get("ownerReferences") or ():
-            self._dependents.setdefault(reference["uid"], {})[me] = None
+        self._file(me, metadata["uid"], owners)
+
+    def _file(self, me: _Dependent, uid: str, owner_uids: list[str]) -> None:
+        self._living[uid] = me
+        for owner_uid in owner_uids:
+            self._dependents.setdefault(owner_uid, {})[me] = None
 
     def _discard(self, resource: Resource, stored: Stored) -> None:
         metadata = stored.obj["metadata"]
@@ -109,8 +145,16 @@ class GarbageCollector(Reconciler):
     def _delete_foreground(self, place: _Dependent, owner: Stored, uid: str) -> None:
         for dependent in list(self._dependents.get(uid, ())):
             self._collect(dependent, "Foreground")
-        if uid not in self._dependents:
+        if not any(self._blocks(dependent, uid) for dependent in self._dependents.get(uid, ())):
             self._drop_finalizer(place, owner, FOREGROUND)
+
+    def _blocks(self, dependent: _Dependent, owner_uid: str) -> bool:
+        """Whether an owner that is deleted in the foreground waits for this dependent."""
+        stored = self.store.get(dependent.resource.stored_in, dependent.namespace, dependent.name)
+        references = stored.obj["metadata"].get("ownerReferences") or () if stored else ()
+        return any(
+            found["uid"] == owner_uid and found.get("blockOwnerDeletion") for found in references
+        )
 
     def _collect(self, dependent: _Dependent, policy: str) -> None:
         """Delete a dependent none of whose other owners lives on."""
@@ -119,7 +163,10 @@ class GarbageCollector(Reconciler):
         if stored is None or stored.obj["metadata"].get("deletionTimestamp"):
             return
         references = stored.obj["metadata"].get("ownerReferences") or ()
-        if any(self._lives_on(reference["uid"]) for reference in references):
+        living = [found for found in references if self._lives_on(found["uid"])]
+        if living:
+            if policy == "Background":
+                self._set_owners(dependent, stored, living)
             return
         uid = stored.obj["metadata"]["uid"]
         options = DeleteOptions(propagation_policy=policy, uid=uid)
@@ -135,14 +182,17 @@ class GarbageCollector(Reconciler):
     def _release(self, dependent: _Dependent, owner_uid: str) -> None:
         resource, namespace, name = dependent
         stored = self.store.get(resource.stored_in, namespace, name)
-        if stored is None:
-            return
+        if stored is not None:
+            references = stored.obj["metadata"].get("ownerReferences") or ()
+            kept = [reference for reference in references if reference["uid"] != owner_uid]
+            self._set_owners(dependent, stored, kept)
+
+    def _set_owners(self, dependent: _Dependent, stored: Stored, owners: list[Json]) -> None:
         obj = editable(stored)
-        references = obj["metadata"].pop("ownerReferences", [])
-        kept = [reference for reference in references if reference["uid"] != owner_uid]
-        if kept:
-            obj["metadata"]["ownerReferences"] = kept
-        self.registry.replace(resource, stored, obj)
+        obj["metadata"]["ownerReferences"] = owners
+        if not owners:
+            del obj["metadata"]["ownerReferences"]
+        self.registry.replace(dependent.resource, stored, obj)
 
     def _drop_finalizer(self, place: _Dependent, owner: Stored, finalizer: str) -> None:
         obj = editable(owner)

@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 
 import structlog
 
+from scheduler.cluster.controllers.shared import Shared
 from scheduler.cluster.errors import ApiError
 from scheduler.cluster.registry import Registry
 from scheduler.cluster.resources import Resource
 from scheduler.cluster.store import Change, Store
+from scheduler.cluster.timers import Timer
 
 Json = dict[str, Any]
 
@@ -33,6 +35,11 @@ def key_of(change: Change) -> Key:
     return Key(change.current.namespace, change.current.name)
 
 
+class _Due(NamedTuple):
+    at: float
+    timer: Timer
+
+
 class Reconciler(ABC):
     """Looks at the objects whose keys were enqueued; a key enqueued twice is looked at once.
 
@@ -40,21 +47,26 @@ class Reconciler(ABC):
     which compares what is with what should be and never waits.
 
     Args:
-        registry: where everything lives.
+        shared: the registry, the indexes over it, and the timers, which all controllers share.
     """
 
-    def __init__(self, registry: Registry) -> None:
-        self.registry = registry
+    def __init__(self, shared: Shared) -> None:
+        self.shared = shared
         self._queue: dict[Key, None] = {}
         self._wake = asyncio.Event()
-        self._timers: dict[Key, asyncio.TimerHandle] = {}
+        self._timers: dict[Key, _Due] = {}
         self._unsubscribe: list[Callable[[], None]] = []
         self._task: asyncio.Task[None] | None = None
 
     @property
+    def registry(self) -> Registry:
+        """Where objects are written."""
+        return self.shared.registry
+
+    @property
     def store(self) -> Store:
         """Where objects are read."""
-        return self.registry.store
+        return self.shared.registry.store
 
     @abstractmethod
     def follow(self) -> None:
@@ -74,10 +86,21 @@ class Reconciler(ABC):
         self._wake.set()
 
     def enqueue_after(self, key: Key, seconds: float) -> None:
-        """Have a key looked at later."""
-        if key not in self._timers:
-            loop = asyncio.get_running_loop()
-            self._timers[key] = loop.call_later(seconds, self._fire, key)
+        """Have a key looked at later; of two times for one key the earlier counts."""
+        at = self.registry.clock.time_s() + seconds
+        due = self._timers.get(key)
+        if due is not None:
+            if due.at <= at:
+                return
+            due.timer.cancel()
+        timer = self.shared.timers.after(seconds, lambda: self._fire(key))
+        self._timers[key] = _Due(at, timer)
+
+    def forget_timer(self, key: Key) -> None:
+        """Do not look at a key later after all."""
+        due = self._timers.pop(key, None)
+        if due is not None:
+            due.timer.cancel()
 
     def _fire(self, key: Key) -> None:
         self._timers.pop(key, None)
@@ -97,8 +120,8 @@ class Reconciler(ABC):
         """Stop following and looking."""
         for unsubscribe in self._unsubscribe:
             unsubscribe()
-        for timer in self._timers.values():
-            timer.cancel()
+        for due in self._timers.values():
+            due.timer.cancel()
         self._timers.clear()
         if self._task is not None:
             self._task.cancel()
@@ -110,15 +133,17 @@ class Reconciler(ABC):
         while True:
             await self._wake.wait()
             self._wake.clear()
-            while self._queue:
-                key = next(iter(self._queue))
-                del self._queue[key]
-                self._look_at(key)
+            while self.look_at_next():
                 looked_at += 1
                 if looked_at % _YIELD_AFTER == 0:
                     await asyncio.sleep(0)
 
-    def _look_at(self, key: Key) -> None:
+    def look_at_next(self) -> bool:
+        """Look at one enqueued key; False if there is none."""
+        if not self._queue:
+            return False
+        key = next(iter(self._queue))
+        del self._queue[key]
         try:
             self.reconcile(key)
         except ApiError as error:
@@ -126,3 +151,4 @@ class Reconciler(ABC):
             self.enqueue_after(key, RETRY_S)
         except Exception:
             log.exception("controller failed", controller=type(self).__name__, key=key)
+        return True

@@ -37,6 +37,47 @@ def plan_rollout(spec: Json, current: SetSize, older: list[SetSize]) -> RolloutP
     return RolloutPlan(next_current, _shrunk(older, current, desired - unavailable, next_current))
 
 
+def plan_scaling(spec: Json, sizes: list[int], previous_total: int) -> list[int]:
+    """New sizes of active ReplicaSets when a Deployment is scaled in the middle of a rollout.
+
+    Each keeps its share of the total, as kube-controller-manager's proportional scaling; what
+    rounding leaves over goes to the first.
+
+    Args:
+        spec: of the Deployment.
+        sizes: the sets' sizes, the largest first.
+        previous_total: replicas and surge that were allowed before.
+    """
+    desired = int(spec["replicas"])
+    allowed = desired + (_bounds(spec, desired)[0] if desired else 0)
+    left = allowed - sum(sizes)
+    planned = []
+    for size in sizes:
+        share = round(size * allowed / previous_total) - size if previous_total else 0
+        share = min(share, left) if left > 0 else max(share, left)
+        if (share > 0) != (left > 0):
+            share = 0
+        left -= share
+        planned.append(size + share)
+    if planned and left:
+        planned[0] = max(0, planned[0] + left)
+    return planned
+
+
+def max_replicas(spec: Json) -> int:
+    """How many pods a Deployment may have in all."""
+    desired = int(spec["replicas"])
+    if spec["strategy"]["type"] == "Recreate" or not desired:
+        return desired
+    return desired + _bounds(spec, desired)[0]
+
+
+def max_unavailable(spec: Json) -> int:
+    """How many replicas a Deployment may lack and still count as available."""
+    desired = int(spec["replicas"])
+    return 0 if spec["strategy"]["type"] == "Recreate" else _bounds(spec, desired)[1]
+
+
 def _bounds(spec: Json, desired: int) -> tuple[int, int]:
     rolling = spec["strategy"].get("rollingUpdate") or {}
     surge = scaled_value(rolling.get("maxSurge", "25%"), desired, round_up=True)

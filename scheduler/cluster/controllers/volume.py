@@ -1,209 +1,257 @@
-"""Volumes: claims get the volume that was chosen for them, that fits them, or a new one."""
+"""PersistentVolumes and their claims: bound to each other, released, reclaimed."""
 
 from typing import Any
 
-from scheduler.api import quantity_value
 from scheduler.cluster.controllers.reconciler import Key, Reconciler, key_of
-from scheduler.cluster.deletion import DeleteOptions
-from scheduler.cluster.nodes import HOSTNAME, ZONE
+from scheduler.cluster.controllers.volume_fit import (
+    BETA_STORAGE_PROVISIONER,
+    BIND_COMPLETED,
+    BOUND_BY_CONTROLLER,
+    NO_PROVISIONER,
+    PROVISIONED_BY,
+    SELECTED_NODE,
+    STORAGE_PROVISIONER,
+    annotation,
+    best_volume,
+    claim_reference,
+    class_of,
+    fits,
+    is_claimed_by,
+    mode_of,
+)
+from scheduler.cluster.controllers.volume_index import VolumeIndex
 from scheduler.cluster.registry import editable
 from scheduler.cluster.resources import (
-    NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
     STORAGE_CLASSES,
 )
-from scheduler.cluster.selectors import match_label_selector
 from scheduler.cluster.store import Change, Stored
 
 Json = dict[str, Any]
 
-SELECTED_NODE = "volume.kubernetes.io/selected-node"
-BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
-PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
-NO_PROVISIONER = "kubernetes.io/no-provisioner"
-_CLAIM_KIND = PERSISTENT_VOLUME_CLAIMS.kind
+_SOURCE = "persistentvolume-controller"
 
 
 class VolumeController(Reconciler):
-    """Binds claims and volumes to each other; provisions where the class has a provisioner.
+    """Binds claims and volumes to each other, and asks provisioners for volumes.
 
     A claim of a WaitForFirstConsumer class waits until a scheduler has given it a volume
-    (``claimRef``) or a node (the selected-node annotation).
+    (``claimRef``) or a node (the selected-node annotation). Keys without a namespace are volumes.
     """
 
     def follow(self) -> None:
-        """Follow claims and volumes."""
+        """Follow claims, volumes and classes."""
+        self._index = VolumeIndex(self.store)
         self.subscribe(PERSISTENT_VOLUME_CLAIMS, self._on_claim)
         self.subscribe(PERSISTENT_VOLUMES, self._on_volume)
+        self.subscribe(STORAGE_CLASSES, self._on_class)
         self.enqueue_all(PERSISTENT_VOLUMES)
         self.enqueue_all(PERSISTENT_VOLUME_CLAIMS)
 
     def _on_claim(self, change: Change) -> None:
+        self._index.see_claim(change)
         self.enqueue(key_of(change))
         volume_name = change.current.obj["spec"].get("volumeName")
         if volume_name:
             self.enqueue(Key("", volume_name))
 
     def _on_volume(self, change: Change) -> None:
+        self._index.see_volume(change)
+        volume = change.current
         self.enqueue(key_of(change))
-        claim = change.current.obj["spec"].get("claimRef")
+        claim = volume.obj["spec"].get("claimRef")
         if claim:
-            self.enqueue(Key(claim["namespace"], claim["name"]))
-            return
-        for stored in self.store.collection(PERSISTENT_VOLUME_CLAIMS.stored_in):
-            if stored.obj["status"].get("phase") == "Pending":
-                self.enqueue(Key(stored.namespace, stored.name))
+            self.enqueue(Key(claim.get("namespace", ""), claim.get("name", "")))
+        elif change.type != "DELETED":
+            class_name = class_of(volume.obj)
+            for key in self._index.naming(volume.name) + self._index.pending_claims(class_name):
+                self.enqueue(Key(*key))
+
+    def _on_class(self, change: Change) -> None:
+        for key in self._index.pending_claims(change.current.name):
+            self.enqueue(Key(*key))
 
     def reconcile(self, key: Key) -> None:
         """Look at a claim, or, where the key has no namespace, at a volume."""
         if not key.namespace:
-            self._reconcile_volume(key.name)
+            volume = self.store.get(PERSISTENT_VOLUMES.stored_in, "", key.name)
+            if volume is not None:
+                self._look_at_volume(volume)
             return
         claim = self.store.get(PERSISTENT_VOLUME_CLAIMS.stored_in, *key)
-        if claim is None or claim.obj["metadata"].get("deletionTimestamp"):
+        if claim is None:
             return
-        volume = self._volume_for(claim)
+        if annotation(claim.obj, BIND_COMPLETED):
+            self._look_at_bound(claim)
+        elif claim.obj["spec"].get("volumeName"):
+            self._look_at_named(claim)
+        else:
+            self._look_at_unbound(claim)
+
+    def _look_at_bound(self, claim: Stored) -> None:
+        """A claim that was bound stays so, or it is lost."""
+        name = claim.obj["spec"].get("volumeName") or ""
+        volume = self.store.get(PERSISTENT_VOLUMES.stored_in, "", name) if name else None
+        if volume is None:
+            self._lose(
+                claim,
+                "ClaimLost",
+                "Bound claim has lost its PersistentVolume. Data on the volume is lost!",
+            )
+        elif not volume.obj["spec"].get("claimRef") or is_claimed_by(volume, claim):
+            self._bind(claim, volume)
+        else:
+            self._lose(
+                claim,
+                "ClaimMisbound",
+                "Two claims are bound to the same volume, this one is bound incorrectly",
+            )
+
+    def _lose(self, claim: Stored, reason: str, why: str) -> None:
+        if claim.obj["status"].get("phase") == "Lost":
+            return
+        self._set_claim_status(claim, {"phase": "Lost"})
+        self.shared.recorder.warning(_SOURCE, PERSISTENT_VOLUME_CLAIMS, claim, reason, why)
+
+    def _look_at_named(self, claim: Stored) -> None:
+        """A claim that names its volume gets that one or waits for it."""
+        name = claim.obj["spec"]["volumeName"]
+        volume = self.store.get(PERSISTENT_VOLUMES.stored_in, "", name)
+        if volume is not None and (
+            not volume.obj["spec"].get("claimRef") or is_claimed_by(volume, claim)
+        ):
+            self._bind(claim, volume)
+        else:
+            self._set_claim_status(claim, {"phase": "Pending"})
+
+    def _look_at_unbound(self, claim: Stored) -> None:
+        """Give a claim the volume reserved for it, the best free one, or a new one."""
+        if claim.obj["metadata"].get("deletionTimestamp"):
+            return
+        volume = self._reserved_volume(claim)
+        storage_class = self.store.get(STORAGE_CLASSES.stored_in, "", class_of(claim.obj))
+        waits = _waits(claim, storage_class)
+        if volume is None and not waits:
+            volume = best_volume(self._index.free_volumes(class_of(claim.obj)), claim)
         if volume is not None:
             self._bind(claim, volume)
-
-    def _reconcile_volume(self, name: str) -> None:
-        volume = self.store.get(PERSISTENT_VOLUMES.stored_in, "", name)
-        if volume is None:
             return
+        self._set_claim_status(claim, {"phase": "Pending"})
+        recorder, kind = self.shared.recorder, PERSISTENT_VOLUME_CLAIMS
+        if waits and not annotation(claim.obj, SELECTED_NODE):
+            why = "waiting for first consumer to be created before binding"
+            recorder.normal(_SOURCE, kind, claim, "WaitForFirstConsumer", why)
+        elif not class_of(claim.obj):
+            why = "no persistent volumes available for this claim and no storage class is set"
+            recorder.normal(_SOURCE, kind, claim, "FailedBinding", why)
+        elif storage_class is None:
+            why = f'storageclass.storage.k8s.io "{class_of(claim.obj)}" not found'
+            recorder.warning(_SOURCE, kind, claim, "ProvisioningFailed", why)
+        else:
+            self._ask_for_volume(claim, storage_class)
+
+    def _reserved_volume(self, claim: Stored) -> Stored | None:
+        """The volume whose ``claimRef`` names the claim; one that does not fit is no use."""
+        for name in self._index.reserved_for(claim.namespace, claim.name):
+            volume = self.store.get(PERSISTENT_VOLUMES.stored_in, "", name)
+            if volume is None or not is_claimed_by(volume, claim):
+                continue
+            same_class = class_of(volume.obj) == class_of(claim.obj)
+            if same_class and mode_of(volume.obj) == mode_of(claim.obj) and fits(volume, claim):
+                return volume
+        return None
+
+    def _ask_for_volume(self, claim: Stored, storage_class: Stored) -> None:
+        """Leave the claim to its class's provisioner."""
+        provisioner = storage_class.obj["provisioner"]
+        recorder, kind = self.shared.recorder, PERSISTENT_VOLUME_CLAIMS
+        if provisioner == NO_PROVISIONER:
+            why = "no persistent volumes available for this claim and no provisioner is set"
+            recorder.normal(_SOURCE, kind, claim, "FailedBinding", why)
+            return
+        if annotation(claim.obj, STORAGE_PROVISIONER) == provisioner:
+            return
+        obj = editable(claim)
+        annotations = obj["metadata"].setdefault("annotations", {})
+        annotations[STORAGE_PROVISIONER] = annotations[BETA_STORAGE_PROVISIONER] = provisioner
+        self.registry.replace(PERSISTENT_VOLUME_CLAIMS, claim, obj)
+        why = (
+            "Waiting for a volume to be created either by the external provisioner "
+            f"'{provisioner}' or manually by the system administrator. If volume creation is "
+            "delayed, please verify that the provisioner is running and correctly registered."
+        )
+        recorder.normal(_SOURCE, kind, claim, "ExternalProvisioning", why)
+
+    def _bind(self, claim: Stored, volume: Stored) -> None:
+        """Have volume and claim name each other, and say so in both statuses."""
+        reference = volume.obj["spec"].get("claimRef") or {}
+        if not reference.get("uid"):
+            obj = editable(volume)
+            obj["spec"]["claimRef"] = claim_reference(claim)
+            if not reference:
+                obj["metadata"].setdefault("annotations", {})[BOUND_BY_CONTROLLER] = "yes"
+            volume = self.registry.replace(PERSISTENT_VOLUMES, volume, obj)
+        self._set_volume_phase(volume, "Bound")
+        obj = editable(claim)
+        annotations = obj["metadata"].setdefault("annotations", {})
+        if not obj["spec"].get("volumeName"):
+            annotations[BOUND_BY_CONTROLLER] = "yes"
+            obj["spec"]["volumeName"] = volume.name
+        annotations.setdefault(BIND_COMPLETED, "yes")
+        claim = self.registry.replace(PERSISTENT_VOLUME_CLAIMS, claim, obj)
+        self._set_claim_status(
+            claim,
+            {
+                "phase": "Bound",
+                "accessModes": volume.obj["spec"].get("accessModes") or [],
+                "capacity": volume.obj["spec"].get("capacity") or {},
+            },
+        )
+
+    def _set_claim_status(self, claim: Stored, fresh: Json) -> None:
+        self.registry.change_status(
+            PERSISTENT_VOLUME_CLAIMS,
+            claim.namespace,
+            claim.name,
+            lambda obj: {**obj["status"], **fresh},
+        )
+
+    def _look_at_volume(self, volume: Stored) -> None:
         reference = volume.obj["spec"].get("claimRef")
-        if reference is None:
+        if not reference or not reference.get("uid"):
             self._set_volume_phase(volume, "Available")
             return
         claim = self.store.get(
             PERSISTENT_VOLUME_CLAIMS.stored_in, reference["namespace"], reference["name"]
         )
-        uid = reference.get("uid")
-        if not uid or (claim is not None and claim.obj["metadata"]["uid"] == uid):
+        if claim is not None and claim.obj["metadata"]["uid"] == reference["uid"]:
             return
-        if volume.obj["spec"]["persistentVolumeReclaimPolicy"] == "Delete":
-            self.registry.delete(PERSISTENT_VOLUMES, "", name, DeleteOptions())
-        else:
+        if volume.obj["status"].get("phase") != "Failed":
             self._set_volume_phase(volume, "Released")
+        if annotation(volume.obj, PROVISIONED_BY) or "csi" in volume.obj["spec"]:
+            return
+        if volume.obj["spec"].get("persistentVolumeReclaimPolicy") == "Delete":
+            why = f'error getting deleter volume plugin for volume "{volume.name}": no volume '
+            why += "plugin matched"
+            self._set_volume_phase(volume, "Failed")
+            self.shared.recorder.warning(
+                _SOURCE, PERSISTENT_VOLUMES, volume, "VolumeFailedDelete", why
+            )
 
     def _set_volume_phase(self, volume: Stored, phase: str) -> None:
-        self.registry.change_status(
-            PERSISTENT_VOLUMES, "", volume.name, lambda obj: {**obj["status"], "phase": phase}
-        )
+        now = self.registry.clock.now()
 
-    def _volume_for(self, claim: Stored) -> Stored | None:
-        """The volume a claim has, was given, finds, or gets provisioned."""
-        volumes = self.store.collection(PERSISTENT_VOLUMES.stored_in)
-        spec = claim.obj["spec"]
-        if spec.get("volumeName"):
-            return volumes.get("", spec["volumeName"])
-        given = next((volume for volume in volumes if _is_given(volume, claim)), None)
-        if given is not None:
-            return given
-        storage_class = self.store.get(
-            STORAGE_CLASSES.stored_in, "", spec.get("storageClassName") or ""
-        )
-        node_name = (claim.obj["metadata"].get("annotations") or {}).get(SELECTED_NODE, "")
-        waits = (
-            storage_class is not None
-            and storage_class.obj["volumeBindingMode"] == "WaitForFirstConsumer"
-        )
-        if waits and not node_name:
-            return None
-        fitting = [volume for volume in volumes if _fits(volume, claim)]
-        if fitting and not waits:
-            return min(fitting, key=lambda volume: (_capacity(volume), volume.name))
-        if storage_class is None or storage_class.obj["provisioner"] == NO_PROVISIONER:
-            return None
-        return self._provision(claim, storage_class, node_name)
+        def with_phase(obj: Json) -> Json:
+            before = obj["status"]
+            if before.get("phase") == phase:
+                return dict(before)
+            return {**before, "phase": phase, "lastPhaseTransitionTime": now}
 
-    def _provision(self, claim: Stored, storage_class: Stored, node_name: str) -> Stored:
-        uid, spec = claim.obj["metadata"]["uid"], claim.obj["spec"]
-        provisioner = storage_class.obj["provisioner"]
-        volume: Json = {
-            "metadata": {"name": f"pvc-{uid}", "annotations": {PROVISIONED_BY: provisioner}},
-            "spec": {
-                "capacity": {"storage": _request(claim)},
-                "accessModes": list(spec.get("accessModes") or ["ReadWriteOnce"]),
-                "storageClassName": storage_class.name,
-                "persistentVolumeReclaimPolicy": storage_class.obj["reclaimPolicy"],
-                "csi": {"driver": provisioner, "volumeHandle": f"pvc-{uid}"},
-                "claimRef": _reference(claim),
-            },
-        }
-        term = self._topology_term(node_name)
-        if term is not None:
-            volume["spec"]["nodeAffinity"] = {"required": {"nodeSelectorTerms": [term]}}
-        return self.registry.create(PERSISTENT_VOLUMES, "", volume)
-
-    def _topology_term(self, node_name: str) -> Json | None:
-        """A provisioned volume stays in its node's zone, or on the node where there are none."""
-        node = self.store.get(NODES.stored_in, "", node_name)
-        labels = (node.obj["metadata"].get("labels") or {}) if node is not None else {}
-        key = next((label for label in (ZONE, HOSTNAME) if label in labels), None)
-        if key is None:
-            return None
-        return {"matchExpressions": [{"key": key, "operator": "In", "values": [labels[key]]}]}
-
-    def _bind(self, claim: Stored, volume: Stored) -> None:
-        reference = volume.obj["spec"].get("claimRef")
-        if reference and not _is_given(volume, claim):
-            return
-        if not (reference or {}).get("uid"):
-            obj = editable(volume)
-            obj["spec"]["claimRef"] = _reference(claim)
-            volume = self.registry.replace(PERSISTENT_VOLUMES, volume, obj)
-        self._set_volume_phase(volume, "Bound")
-        obj = editable(claim)
-        obj["metadata"].setdefault("annotations", {})[BIND_COMPLETED] = "yes"
-        obj["spec"]["volumeName"] = volume.name
-        self.registry.replace(PERSISTENT_VOLUME_CLAIMS, claim, obj)
-        status = {
-            "phase": "Bound",
-            "accessModes": volume.obj["spec"].get("accessModes") or [],
-            "capacity": volume.obj["spec"].get("capacity") or {},
-        }
-        self.registry.change_status(
-            PERSISTENT_VOLUME_CLAIMS, claim.namespace, claim.name, lambda _obj: status
-        )
+        self.registry.change_status(PERSISTENT_VOLUMES, "", volume.name, with_phase)
 
 
-def _reference(claim: Stored) -> Json:
-    return {
-        "kind": _CLAIM_KIND,
-        "apiVersion": PERSISTENT_VOLUME_CLAIMS.api_version,
-        "namespace": claim.namespace,
-        "name": claim.name,
-        "uid": claim.obj["metadata"]["uid"],
-    }
-
-
-def _is_given(volume: Stored, claim: Stored) -> bool:
-    """The volume's claimRef names the claim."""
-    reference = volume.obj["spec"].get("claimRef") or {}
-    named = (reference.get("namespace"), reference.get("name"))
-    uid = claim.obj["metadata"]["uid"]
-    return named == (claim.namespace, claim.name) and reference.get("uid") in {None, "", uid}
-
-
-def _request(claim: Stored) -> str:
-    requests = (claim.obj["spec"].get("resources") or {}).get("requests") or {}
-    return str(requests.get("storage", "0"))
-
-
-def _capacity(volume: Stored) -> int:
-    return quantity_value((volume.obj["spec"].get("capacity") or {}).get("storage", "0"))
-
-
-def _fits(volume: Stored, claim: Stored) -> bool:
-    """Whether a free volume has the class, modes, size and labels a claim asks for."""
-    has, wants = volume.obj["spec"], claim.obj["spec"]
-    if has.get("claimRef") or volume.obj["metadata"].get("deletionTimestamp"):
-        return False
-    same_class = (has.get("storageClassName") or "") == (wants.get("storageClassName") or "")
-    same_mode = has["volumeMode"] == wants["volumeMode"]
-    has_modes = set(wants.get("accessModes") or ()) <= set(has.get("accessModes") or ())
-    labels = volume.obj["metadata"].get("labels") or {}
-    selected = "selector" not in wants or match_label_selector(wants["selector"], labels)
-    is_large = _capacity(volume) >= quantity_value(_request(claim))
-    return same_class and same_mode and has_modes and selected and is_large
+def _waits(claim: Stored, storage_class: Stored | None) -> bool:
+    """Whether a claim is bound only when a pod that uses it is placed."""
+    mode = storage_class.obj.get("volumeBindingMode") if storage_class is not None else ""
+    return mode == "WaitForFirstConsumer" and not claim.obj["spec"].get("volumeName")

@@ -31,7 +31,7 @@ def guarded(*, rbac: bool = True) -> Access:
     registry = Registry(Store(), Clock(lambda: 0.0))
     make_bootstrap_roles(registry)
     options = AccessOptions(token="secret", users={"robot-token": ROBOT}, rbac=rbac)
-    return Access(options, registry.store)
+    return Access(options, registry.store, registry.clock)
 
 
 def refusal(method: str, path: str) -> ApiError:
@@ -55,7 +55,7 @@ def test_without_a_token_one_is_anonymous_where_roles_count() -> None:
 
 
 def test_an_open_server_lets_everyone_in_as_administrator() -> None:
-    access = Access(AccessOptions(), Store())
+    access = Access(AccessOptions(), Store(), Clock())
     assert access.authenticate("") == access.authenticate("Bearer any") == ADMINISTRATOR
 
 
@@ -108,7 +108,8 @@ def test_every_user_may_look_around() -> None:
 
 
 def asked(plural: str, spec: Json, user: User = ADMINISTRATOR, *, rbac: bool = True) -> Json:
-    answer = review(Review("g", "v1", plural, ""), {"spec": spec}, user, guarded(rbac=rbac))
+    review_of = Review("g", "v1", plural, "")
+    answer = review(review_of, {"spec": spec}, user, guarded(rbac=rbac), "now")
     assert answer["spec"] == spec
     status: Json = answer["status"]
     return status

@@ -7,6 +7,7 @@ import pytest
 
 from scheduler.cluster.errors import ApiError
 from scheduler.cluster.merge_patch import json_merge, json_patch
+from scheduler.cluster.schema import struct_of
 from scheduler.cluster.strategic_merge import strategic_merge
 
 Json = dict[str, Any]
@@ -43,9 +44,9 @@ def test_json_patch_operations(operation: Json, result: Json) -> None:
     ("operations", "code"),
     [
         ({"op": "add"}, 400),
-        ([{"path": "/a"}], 400),
-        ([{"op": "shift", "path": "/a"}], 400),
-        ([{"op": "add", "path": "a", "value": 1}], 400),
+        ([{"path": "/a"}], 422),
+        ([{"op": "shift", "path": "/a"}], 422),
+        ([{"op": "add", "path": "a", "value": 1}], 422),
         ([{"op": "remove", "path": "/missing"}], 422),
         ([{"op": "replace", "path": "/missing", "value": 1}], 422),
         ([{"op": "test", "path": "/a", "value": 2}], 422),
@@ -58,13 +59,17 @@ def test_json_patches_that_do_not_apply(operations: Any, code: int) -> None:
     assert caught.value.code == code
 
 
+def merge_into(target: Json, patch: Json, kind: str = "Pod") -> Json:
+    return strategic_merge(target, patch, struct_of(kind))
+
+
 def containers(*names: str) -> Json:
     return {"spec": {"containers": [{"name": name, "image": "old"} for name in names]}}
 
 
 def test_containers_merge_by_name_and_new_ones_are_appended() -> None:
     patch = {"spec": {"containers": [{"name": "b", "image": "new"}, {"name": "d"}]}}
-    merged = strategic_merge(containers("a", "b", "c"), patch)["spec"]["containers"]
+    merged = merge_into(containers("a", "b", "c"), patch)["spec"]["containers"]
     assert [(c["name"], c.get("image")) for c in merged] == [
         ("a", "old"),
         ("b", "new"),
@@ -75,17 +80,17 @@ def test_containers_merge_by_name_and_new_ones_are_appended() -> None:
 
 def test_patch_delete_removes_an_element() -> None:
     patch = {"spec": {"containers": [{"name": "a", "$patch": "delete"}]}}
-    merged = strategic_merge(containers("a", "b"), patch)
+    merged = merge_into(containers("a", "b"), patch)
     assert [c["name"] for c in merged["spec"]["containers"]] == ["b"]
 
 
 def test_patch_replace_replaces_a_list_or_a_map() -> None:
     patch = {"spec": {"containers": [{"$patch": "replace"}, {"name": "z"}]}}
-    merged = strategic_merge(containers("a"), patch)
+    merged = merge_into(containers("a"), patch)
     assert merged["spec"]["containers"] == [{"name": "z"}]
     labels = {"metadata": {"labels": {"a": "b"}}}
     replacement = {"metadata": {"labels": {"$patch": "replace", "c": "d"}}}
-    replaced = strategic_merge(labels, replacement)
+    replaced = merge_into(labels, replacement)
     assert replaced["metadata"]["labels"] == {"c": "d"}
 
 
@@ -96,56 +101,58 @@ def test_set_element_order_orders_and_keeps_the_servers_own_in_place() -> None:
             "containers": [{"name": "a", "image": "new"}],
         }
     }
-    merged = strategic_merge(containers("a", "b", "c"), patch)["spec"]["containers"]
+    merged = merge_into(containers("a", "b", "c"), patch)["spec"]["containers"]
     assert [c["name"] for c in merged] == ["b", "c", "a"]
 
 
 def test_ports_merge_by_container_port_in_pods_and_by_port_in_services() -> None:
     pod = {"spec": {"containers": [{"name": "a", "ports": [{"containerPort": 80}]}]}}
     patch = {"spec": {"containers": [{"name": "a", "ports": [{"containerPort": 80, "name": "w"}]}]}}
-    merged = strategic_merge(pod, patch)["spec"]["containers"][0]["ports"]
+    merged = merge_into(pod, patch)["spec"]["containers"][0]["ports"]
     assert merged == [{"containerPort": 80, "name": "w"}]
     service = {"spec": {"ports": [{"port": 80}, {"port": 81}]}}
-    merged = strategic_merge(service, {"spec": {"ports": [{"port": 81, "$patch": "delete"}]}})
+    removal = {"spec": {"ports": [{"port": 81, "$patch": "delete"}]}}
+    merged = merge_into(service, removal, "Service")
     assert merged["spec"]["ports"] == [{"port": 80}]
 
 
 def test_tolerations_and_taints_are_replaced_whole() -> None:
     pod = {"spec": {"tolerations": [{"key": "a"}], "taints": [{"key": "a"}]}}
-    merged = strategic_merge(pod, {"spec": {"tolerations": [{"key": "b"}], "taints": []}})
+    merged = merge_into(pod, {"spec": {"tolerations": [{"key": "b"}], "taints": []}})
     assert merged["spec"] == {"tolerations": [{"key": "b"}], "taints": []}
 
 
 def test_finalizers_are_a_set() -> None:
     obj = {"metadata": {"finalizers": ["a", "b"]}}
-    merged = strategic_merge(obj, {"metadata": {"finalizers": ["b", "c"]}})
+    merged = merge_into(obj, {"metadata": {"finalizers": ["b", "c"]}})
     assert merged["metadata"]["finalizers"] == ["a", "b", "c"]
     removal = {"metadata": {"$deleteFromPrimitiveList/finalizers": ["a"]}}
-    assert strategic_merge(obj, removal)["metadata"]["finalizers"] == ["b"]
+    assert merge_into(obj, removal)["metadata"]["finalizers"] == ["b"]
 
 
 def test_owner_references_merge_by_uid() -> None:
     obj = {"metadata": {"ownerReferences": [{"uid": "1", "name": "a"}]}}
     patch = {"metadata": {"ownerReferences": [{"uid": "1", "$patch": "delete"}, {"uid": "2"}]}}
-    assert strategic_merge(obj, patch)["metadata"]["ownerReferences"] == [{"uid": "2"}]
+    assert merge_into(obj, patch)["metadata"]["ownerReferences"] == [{"uid": "2"}]
 
 
 def test_retain_keys_drops_the_others() -> None:
     obj = {"spec": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}}}
     patch = {"spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}}
-    assert strategic_merge(obj, patch)["spec"]["strategy"] == {"type": "Recreate"}
+    assert merge_into(obj, patch, "Deployment")["spec"]["strategy"] == {"type": "Recreate"}
 
 
 def test_an_element_without_its_key_is_refused() -> None:
     with pytest.raises(ApiError) as caught:
-        strategic_merge(containers("a"), {"spec": {"containers": [{"image": "new"}]}})
-    assert caught.value.code == 422
-    with pytest.raises(ApiError, match="unknown patch directive 'explode'"):
-        strategic_merge({"a": {}}, {"a": {"$patch": "explode"}})
+        merge_into(containers("a"), {"spec": {"containers": [{"image": "new"}]}})
+    assert caught.value.code == 500
+    assert "does not contain declared merge key: name" in caught.value.message
+    with pytest.raises(ApiError, match="unknown patch type found: explode"):
+        merge_into({"a": {}}, {"a": {"$patch": "explode"}})
 
 
 def test_the_target_is_never_changed() -> None:
     target = containers("a", "b")
     before = copy.deepcopy(target)
-    strategic_merge(target, {"spec": {"containers": [{"name": "a", "image": "new"}]}})
+    merge_into(target, {"spec": {"containers": [{"name": "a", "image": "new"}]}})
     assert target == before

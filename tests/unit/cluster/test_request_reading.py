@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from scheduler.cluster.catalog import Catalog
 from scheduler.cluster.errors import ApiError
-from scheduler.cluster.listing import parse_list_options
+from scheduler.cluster.list_options import parse_list_options
 from scheduler.cluster.negotiation import negotiate
 from scheduler.cluster.paths import Review, Target, parse_path
 from scheduler.cluster.protobuf import decode_protobuf
@@ -28,15 +29,16 @@ from scheduler.cluster.protobuf import decode_protobuf
 def test_paths_of_resources(
     path: str, plural: str, namespace: str | None, name: str, subresource: str
 ) -> None:
-    target = parse_path(path)
+    target = parse_path(path, Catalog())
     assert isinstance(target, Target)
     assert (target.resource.plural, *target[1:]) == (plural, namespace, name, subresource)
 
 
 def test_paths_of_reviews() -> None:
-    binding = parse_path("/api/v1/namespaces/ns/bindings")
+    binding = parse_path("/api/v1/namespaces/ns/bindings", Catalog())
     assert binding == Review("", "v1", "bindings", "ns")
-    assert isinstance(parse_path("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"), Review)
+    review = parse_path("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", Catalog())
+    assert isinstance(review, Review)
 
 
 @pytest.mark.parametrize(
@@ -44,6 +46,8 @@ def test_paths_of_reviews() -> None:
     [
         "/api/v1",
         "/api/v1/nosuches",
+        "//api/v1/pods",
+        "/api/v1//pods",
         "/api/v2/pods",
         "/api/v1/pods/a",
         "/api/v1/namespaces/ns/nodes",
@@ -53,7 +57,7 @@ def test_paths_of_reviews() -> None:
     ],
 )
 def test_other_paths_address_nothing(path: str) -> None:
-    assert parse_path(path) is None
+    assert parse_path(path, Catalog()) is None
 
 
 @pytest.mark.parametrize(
@@ -82,7 +86,7 @@ def test_list_options_are_read_and_checked() -> None:
     options = parse_list_options({"watch": "true", "limit": "5", "timeoutSeconds": "7"})
     assert (options.watch, options.limit, options.timeout_s) == (True, 5, 7)
     assert not parse_list_options({"watch": "0"}).watch
-    with pytest.raises(ApiError, match="limit: 'x' is no integer"):
+    with pytest.raises(ApiError, match='parsing "x": invalid syntax'):
         parse_list_options({"limit": "x"})
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from scheduler.cluster.errors import ApiError
-from scheduler.cluster.resources import EVENTS_V1, NODES, PODS
+from scheduler.cluster.resources import CONFIG_MAPS, EVENTS_V1, JOBS, NODES, PODS
 from scheduler.cluster.selection import Selection
 from scheduler.cluster.selectors import match_label_selector
 from scheduler.cluster.store import Change, Store, Stored
@@ -76,15 +76,24 @@ def test_a_field_that_is_not_indexed_is_refused(field: str) -> None:
         Selection(PODS, field_selector=f"{field}=x")
 
 
+def test_kinds_without_fields_of_their_own_refuse_in_other_words() -> None:
+    known = 'only "metadata.name", "metadata.namespace"'
+    with pytest.raises(ApiError, match=f'"spec.x" is not a known field selector: {known}'):
+        Selection(CONFIG_MAPS, field_selector="spec.x=1")
+    with pytest.raises(ApiError, match=r'field label "spec\.x" not supported'):
+        Selection(JOBS, field_selector="spec.x=1")
+
+
 def test_events_are_selected_by_what_they_are_about_in_either_name() -> None:
-    event = {"metadata": {"name": "e"}, "involvedObject": {"name": "a"}, "reason": "Scheduled"}
+    obj = {"metadata": {"name": "e"}, "involvedObject": {"name": "a"}, "reason": "Scheduled"}
+    event = Store().put("events", obj)
     for field in ("involvedObject.name", "regarding.name"):
         assert Selection(EVENTS_V1, field_selector=f"{field}=a,reason=Scheduled").matches(event)
     assert not Selection(EVENTS_V1, field_selector="regarding.name=b").matches(event)
 
 
 def test_a_schedulable_node_counts_as_not_unschedulable() -> None:
-    node = {"metadata": {"name": "n"}, "spec": {}}
+    node = Store().put("nodes", {"metadata": {"name": "n"}, "spec": {}})
     assert Selection(NODES, field_selector="spec.unschedulable=false").matches(node)
     assert not Selection(NODES, field_selector="spec.unschedulable=true").matches(node)
 

@@ -111,3 +111,83 @@ def test_history_can_be_forgotten_at_once() -> None:
     with pytest.raises(HistoryLostError):
         store.collection("things").changes_since(before)
     assert store.collection("things").changes_since(store.revision) == []
+
+
+def test_items_are_ordered_as_the_servers_keys_are() -> None:
+    store = Store()
+    for namespace in ("a", "a-b", "b"):
+        store.put("things", {"metadata": {"name": "x", "namespace": namespace}})
+    items = store.collection("things").items()
+    assert [stored.namespace for stored in items] == ["a-b", "a", "b"]
+    assert len(store.collection("things").items("a")) == 1
+
+
+def test_an_object_that_comes_back_is_listed_once() -> None:
+    store = Store()
+    things = store.collection("things")
+    first = store.put("things", thing("a"))
+    assert names(things.items()) == ["a"]
+    store.remove("things", first)
+    store.remove("things", store.put("things", thing("b")))
+    store.put("things", thing("a"))
+    assert names(things.items()) == ["a"]
+    assert len(things) == 1
+
+
+def test_a_range_starts_at_a_key_and_counts_what_it_holds() -> None:
+    store = Store()
+    for name in "abc":
+        store.put("things", thing(name))
+    then = store.revision
+    c = store.get("things", "ns", "c")
+    assert c is not None
+    store.remove("things", c)
+    store.put("things", thing("d"))
+    found = store.collection("things").range_at(then, "ns", "ns/b")
+    assert (names(list(found)), len(found)) == (["b", "c"], 2)
+
+
+def test_a_tree_is_read_again_from_the_bytes_when_it_was_given_up() -> None:
+    store = Store()
+    stored = store.put("things", thing("a", labels=[1, {"b": None}]))
+    before = stored.obj
+    stored.drop_tree()
+    assert stored.obj == before
+    assert stored.obj is stored.obj
+    own = stored.copy_of_obj()
+    own["labels"].clear()
+    assert stored.obj == before
+
+
+def test_equal_labels_are_kept_once() -> None:
+    store = Store()
+    first, second = (
+        store.put("things", {"metadata": {"name": name, "labels": {"app": "x"}}}) for name in "ab"
+    )
+    assert first.labels is second.labels
+
+
+def test_an_object_from_elsewhere_keeps_its_revision_and_is_no_change() -> None:
+    store = Store()
+    things = store.collection("things")
+    seen: list[Change] = []
+    store.subscribe("things", seen.append)
+    old = thing("a")
+    old["metadata"]["resourceVersion"] = "700"
+    store.load("things", old)
+    store.load("things", thing("b"))
+    store.forget_history()
+    assert [stored.revision for stored in things.items()] == [700, 701]
+    assert (store.revision, seen) == (701, [])
+    with pytest.raises(HistoryLostError):
+        things.changes_since(700)
+
+
+def test_labels_that_are_none_stop_nothing() -> None:
+    store = Store()
+    faulty: list[Any] = [["a"], {"a": ["b"]}, "a", None]
+    found: list[Any] = [
+        store.put("things", {"metadata": {"name": str(number), "labels": labels}}).labels
+        for number, labels in enumerate(faulty)
+    ]
+    assert found == [{}, {"a": ["b"]}, {}, {}]

@@ -13,11 +13,12 @@ from scheduler.cluster.resources import (
     JOBS,
     NODES,
     PODS,
+    ROLES,
     Resource,
 )
 from scheduler.cluster.store import Stored
 from scheduler.cluster.table import TableFormat
-from scheduler.cluster.table_cells import human_duration, selector_text
+from scheduler.cluster.table_cells import human_duration, selector_cell
 
 Json = dict[str, Any]
 
@@ -135,7 +136,11 @@ def test_events_tell_when_how_often_and_about_what() -> None:
 
 
 def test_a_kind_without_columns_shows_name_and_creation() -> None:
-    assert row(CSI_DRIVERS, {}) == {"Name": "x", "Created At": CREATED}
+    assert row(ROLES, {}) == {"Name": "x", "Created At": CREATED}
+
+
+def test_an_object_that_lacks_what_its_kind_has_is_shown_all_the_same() -> None:
+    assert row(CSI_DRIVERS, {})["TokenRequests"] == "<unknown>"
 
 
 def test_rows_carry_what_was_asked_for() -> None:
@@ -163,5 +168,6 @@ def test_selectors_are_shown_in_their_short_form() -> None:
             {"key": "canary", "operator": "DoesNotExist"},
         ],
     }
-    assert selector_text(selector) == "!canary,app=web,tier in (a,b)"
-    assert selector_text(None) == "<none>"
+    assert selector_cell(selector) == "app=web,!canary,tier in (a,b)"
+    assert selector_cell(None) == "<none>"
+    assert selector_cell({}) == "<none>"

@@ -1,0 +1,214 @@
+"""Fields of an object as a set of paths, and the ``fieldsV1`` that stores such a set.
+
+A path is a tuple of elements as ``fieldsV1`` writes them: ``f:spec``, ``k:{"name":"c"}``,
+``v:"example.com/x"``.
+"""
+
+import json
+from typing import Any
+
+from scheduler.cluster.schema import ListType, MapType, Struct, Type
+
+Json = dict[str, Any]
+Path = tuple[str, ...]
+FieldSet = set[Path]
+
+_KEY_DEFAULTS = {"protocol": "TCP"}
+_ALWAYS_THERE = frozenset(
+    [
+        "f:metadata",
+        "f:spec",
+        "f:status",
+        "f:template",
+        "f:strategy",
+        "f:updateStrategy",
+        "f:containers",
+        "f:involvedObject",
+        "f:regarding",
+        "f:source",
+        "f:deprecatedSource",
+        "f:roleRef",
+        "f:rules",
+        "f:loadBalancer",
+    ]
+)
+"""What an object that was just made has already, so that nobody comes to own it."""
+_STRIPPED = frozenset(
+    (
+        ("f:apiVersion",),
+        ("f:kind",),
+        ("f:metadata",),
+        *tuple(
+            ("f:metadata", f"f:{field}")
+            for field in (
+                "name",
+                "namespace",
+                "creationTimestamp",
+                "selfLink",
+                "uid",
+                "generation",
+                "managedFields",
+                "resourceVersion",
+            )
+        ),
+    )
+)
+
+
+class MissingKeyError(ValueError):
+    """An item of a list that merges by keys has not all of them.
+
+    Args:
+        path: of the list.
+        position: of the item.
+        key: the missing one.
+    """
+
+    def __init__(self, path: Path, position: int, key: str) -> None:
+        super().__init__(
+            f"{path_text(path)}: element {position}: associative list with keys has an element "
+            f'that omits key field "{key}" (and doesn\'t have default value)'
+        )
+
+
+def without_system_fields(fields: FieldSet) -> FieldSet:
+    """Without what no manager owns: name, uid and the like."""
+    return fields - _STRIPPED
+
+
+def keyed_items(items: list[Json], type_: ListType, path: Path) -> dict[str, Json]:
+    """Items of a list that merges by keys, by their path elements.
+
+    Raises:
+        MissingKeyError: an item lacks a key.
+    """
+    found = {}
+    for position, item in enumerate(items):
+        keys = {}
+        for key in sorted(type_.merge.apply_keys):
+            value = item.get(key, _KEY_DEFAULTS.get(key))
+            if value is None:
+                raise MissingKeyError(path, position, key)
+            keys[key] = value
+        found["k:" + json.dumps(keys, separators=(",", ":"))] = item
+    return found
+
+
+def _set_items(items: list[Any]) -> dict[str, Any]:
+    return {"v:" + json.dumps(item): item for item in items}
+
+
+def is_granular(type_: Type | None, value: object) -> bool:
+    """Whether a value is owned in parts rather than as a whole."""
+    if isinstance(type_, Struct | MapType):
+        return isinstance(value, dict) and not type_.is_atomic
+    if isinstance(type_, ListType):
+        merge = type_.merge
+        return isinstance(value, list) and bool(merge.apply_keys or merge.is_apply_set)
+    return False
+
+
+def parts(value: Any, type_: Type | None, path: Path) -> dict[str, tuple[Any, Type | None]]:
+    """The parts of a granular value by their path elements, each with its type."""
+    if isinstance(type_, Struct):
+        return {f"f:{key}": (inner, type_.fields.get(key)) for key, inner in value.items()}
+    if isinstance(type_, MapType):
+        return {f"f:{key}": (inner, type_.value) for key, inner in value.items()}
+    if isinstance(type_, ListType):
+        by_element = (
+            keyed_items(value, type_, path) if type_.merge.apply_keys else _set_items(value)
+        )
+        return {element: (item, type_.item) for element, item in by_element.items()}
+    return {}
+
+
+def applied_fields(value: Any, type_: Type | None, path: Path = ()) -> FieldSet:
+    """The fields that an applied configuration names."""
+    if not is_granular(type_, value) or not value:
+        return {path} if path else set()
+    found: FieldSet = {path} if path and path[-1].startswith("k:") else set()
+    for element, (inner, inner_type) in parts(value, type_, path).items():
+        found |= applied_fields(inner, inner_type, (*path, element))
+    return found
+
+
+def all_fields(value: Any, type_: Type | None, path: Path = ()) -> FieldSet:
+    """Every field, lists and objects themselves included but for what is always there."""
+    is_skeleton = path[-1:] and path[-1] in _ALWAYS_THERE and not _is_in_list(path)
+    found: FieldSet = {path} if path and not is_skeleton else set()
+    if not is_granular(type_, value) or not value:
+        return {path} if path else set()
+    for element, (inner, inner_type) in parts(value, type_, path).items():
+        found |= all_fields(inner, inner_type, (*path, element))
+    return found
+
+
+def _is_in_list(path: Path) -> bool:
+    return any(element.startswith("k:") for element in path)
+
+
+def compare(old: Any, new: Any, type_: Type | None, path: Path = ()) -> tuple[FieldSet, FieldSet]:
+    """Fields that were added or changed from ``old`` to ``new``, and those that were removed."""
+    if old == new:
+        return set(), set()
+    if not (is_granular(type_, old) and is_granular(type_, new)):
+        return {path}, set()
+    changed: FieldSet = set()
+    removed: FieldSet = set()
+    before, after = parts(old, type_, path), parts(new, type_, path)
+    for element, (inner, inner_type) in after.items():
+        place = (*path, element)
+        if element not in before:
+            changed |= all_fields(inner, inner_type, place)
+        else:
+            one, other = compare(before[element][0], inner, inner_type, place)
+            changed |= one
+            removed |= other
+    for element, (inner, inner_type) in before.items():
+        if element not in after:
+            removed |= all_fields(inner, inner_type, (*path, element)) | {(*path, element)}
+    return changed, removed
+
+
+def to_fields_v1(fields: FieldSet) -> Json:
+    """A set as ``fieldsV1``; ``.`` marks an object that is owned besides its parts."""
+    root: Json = {}
+    for path in sorted(fields):
+        node = root
+        for element in path:
+            node = node.setdefault(element, {})
+        node["."] = {}
+    _drop_lone_marks(root)
+    return root
+
+
+def _drop_lone_marks(node: Json) -> None:
+    if set(node) == {"."}:
+        node.clear()
+    for inner in node.values():
+        _drop_lone_marks(inner)
+
+
+def from_fields_v1(node: Json, path: Path = ()) -> FieldSet:
+    """The set that a ``fieldsV1`` stores."""
+    if not node:
+        return {path} if path else set()
+    found: FieldSet = set()
+    for element, inner in node.items():
+        found |= {path} if element == "." else from_fields_v1(inner, (*path, element))
+    return found
+
+
+def path_text(path: Path) -> str:
+    """A path as conflicts tell it: ``.spec.containers[name="c"].image``."""
+    text = ""
+    for element in path:
+        kind, rest = element[:2], element[2:]
+        if kind == "f:":
+            text += f".{rest}"
+        elif kind == "v:":
+            text += f"[={rest}]"
+        else:
+            keys = json.loads(rest)
+            text += "[" + ",".join(f"{key}={json.dumps(keys[key])}" for key in sorted(keys)) + "]"
+    return text

@@ -1,0 +1,57 @@
+"""``/healthz``, ``/livez`` and ``/readyz``: in one word, or check by check."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+_CHECKS = (
+    "ping",
+    "log",
+    "etcd",
+    "poststarthook/start-apiserver-admission-initializer",
+    "poststarthook/generic-apiserver-start-informers",
+    "poststarthook/crd-informer-synced",
+    "poststarthook/rbac/bootstrap-roles",
+    "poststarthook/scheduling/bootstrap-system-priority-classes",
+    "poststarthook/apiservice-openapiv3-controller",
+)
+_READY_ONLY = ("etcd-readiness", "informer-sync", "shutdown")
+_ENDPOINTS: Mapping[str, tuple[str, ...]] = {
+    "healthz": _CHECKS,
+    "livez": _CHECKS,
+    "readyz": (*_CHECKS[:3], *_READY_ONLY[:2], *_CHECKS[3:], _READY_ONLY[2]),
+}
+
+
+class HealthReport(NamedTuple):
+    """Status and text of an answer."""
+
+    status: int
+    text: str
+
+
+def is_health_path(path: str) -> bool:
+    """Whether a path asks for health."""
+    return path[1:].partition("/")[0] in _ENDPOINTS
+
+
+def health_report(path: str, query: Mapping[str, str], excluded: Sequence[str]) -> HealthReport:
+    """Answer a health request; whoever can answer at all is healthy.
+
+    Args:
+        path: ``/readyz``, or ``/readyz/<check>`` for one check alone.
+        query: ``verbose`` lists every check.
+        excluded: the values of ``exclude``.
+    """
+    endpoint, _, check = path[1:].partition("/")
+    checks = _ENDPOINTS[endpoint]
+    if check:
+        known = check in checks
+        return HealthReport(200, "ok") if known else HealthReport(404, "404 page not found\n")
+    if "verbose" not in query:
+        return HealthReport(200, "ok")
+    lines = [f"[+]{name} excluded: ok" if name in excluded else f"[+]{name} ok" for name in checks]
+    unknown = [name for name in excluded if name not in checks]
+    if unknown:
+        quoted = ", ".join(f'"{name}"' for name in unknown)
+        lines.append(f"warn: some health checks cannot be excluded: no matches for {quoted}")
+    return HealthReport(200, "\n".join((*lines, f"{endpoint} check passed", "")))

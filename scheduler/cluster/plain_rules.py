@@ -1,0 +1,66 @@
+"""Defaults of kinds that are kept but not acted on."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from scheduler.cluster.pod_defaults import canonical_quantities
+
+Json = dict[str, Any]
+
+
+def _filled(defaults: Mapping[str, Any]) -> Callable[[Json], None]:
+    def set_defaults(obj: Json) -> None:
+        spec = obj.setdefault("spec", {})
+        for key, value in defaults.items():
+            spec.setdefault(key, value)
+
+    return set_defaults
+
+
+def _set_quota_defaults(quota: Json) -> None:
+    canonical_quantities(quota.get("spec"), "hard")
+    quota.setdefault("status", {})
+
+
+def _set_autoscaler_defaults(autoscaler: Json) -> None:
+    spec = autoscaler.setdefault("spec", {})
+    spec.setdefault("minReplicas", 1)
+    target = {"type": "Utilization", "averageUtilization": 80}
+    by_cpu = {"type": "Resource", "resource": {"name": "cpu", "target": target}}
+    spec.setdefault("metrics", [by_cpu])
+    status = {"desiredReplicas": 0, "currentMetrics": None}
+    autoscaler.setdefault("status", status)
+
+
+def _set_policy_defaults(policy: Json) -> None:
+    spec = policy.setdefault("spec", {})
+    kinds = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
+    spec.setdefault("policyTypes", kinds)
+
+
+def _set_slice_defaults(endpoint_slice: Json) -> None:
+    for port in endpoint_slice.get("ports") or ():
+        port.setdefault("name", "")
+        port.setdefault("protocol", "TCP")
+
+
+def _set_ingress_defaults(ingress: Json) -> None:
+    ingress.setdefault("spec", {})
+    ingress.setdefault("status", {"loadBalancer": {}})
+
+
+PLAIN_DEFAULTS: Mapping[str, Callable[[Json], None]] = {
+    "resourcequotas": _set_quota_defaults,
+    "horizontalpodautoscalers.autoscaling": _set_autoscaler_defaults,
+    "cronjobs.batch": _filled(
+        {
+            "concurrencyPolicy": "Allow",
+            "suspend": False,
+            "successfulJobsHistoryLimit": 3,
+            "failedJobsHistoryLimit": 1,
+        }
+    ),
+    "networkpolicies.networking.k8s.io": _set_policy_defaults,
+    "endpointslices.discovery.k8s.io": _set_slice_defaults,
+    "ingresses.networking.k8s.io": _set_ingress_defaults,
+}

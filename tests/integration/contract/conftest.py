@@ -1,0 +1,103 @@
+"""One API server for each module of contract tests: they leave no more behind than they must."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from scheduler.cluster import ClusterOptions, EmbeddedCluster
+from tests.integration.api_client import ApiClient
+from tests.integration.api_servers import (
+    ApiServerUnderTest,
+    insecure_tls,
+    self_signed_certificate,
+)
+from tests.integration.emptying import empty
+
+TOKEN = "contract-test-token"
+START_TIMEOUT_S = 20.0
+
+
+async def _serve(
+    options: ClusterOptions, ready: "Future[EmbeddedCluster]", end: asyncio.Event
+) -> None:
+    async with EmbeddedCluster(options=options) as cluster:
+        ready.set_result(cluster)
+        await end.wait()
+
+
+@contextmanager
+def running(options: ClusterOptions, folder: Path) -> Iterator[ApiServerUnderTest]:
+    """An embedded cluster in a thread of its own."""
+    ready: Future[EmbeddedCluster] = Future()
+    loop, end = asyncio.new_event_loop(), asyncio.Event()
+    serving = threading.Thread(target=lambda: loop.run_until_complete(_serve(options, ready, end)))
+    serving.start()
+    try:
+        cluster = ready.result(START_TIMEOUT_S)
+        path = cluster.write_kubeconfig(folder / "kubeconfig")
+        tls = insecure_tls() if options.cert_file else None
+        yield ApiServerUnderTest(
+            cluster.url, path, TOKEN, is_embedded=True, tls=tls, cluster=cluster
+        )
+    finally:
+        loop.call_soon_threadsafe(end.set)
+        serving.join()
+        loop.close()
+
+
+OPTIONS = ClusterOptions(token=TOKEN, rbac=True, with_kubelet=False, with_controllers=False)
+
+
+@pytest.fixture(scope="module")
+def shared_server(
+    foreign_api_server: ApiServerUnderTest | None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ApiServerUnderTest]:
+    """An API server with roles, without controllers and kubelet."""
+    if foreign_api_server is not None:
+        asyncio.run(_emptied(foreign_api_server))
+        yield foreign_api_server
+        return
+    with running(OPTIONS, tmp_path_factory.mktemp("server")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def secure_server(
+    foreign_api_server: ApiServerUnderTest | None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ApiServerUnderTest]:
+    """The same over TLS, without which kubectl sends no token."""
+    if foreign_api_server is not None:
+        asyncio.run(_emptied(foreign_api_server))
+        yield foreign_api_server
+        return
+    folder = tmp_path_factory.mktemp("server")
+    certificate, key = self_signed_certificate(folder)
+    options = replace(OPTIONS, cert_file=certificate, key_file=key)
+    with running(options, folder) as server:
+        yield server
+
+
+async def _emptied(server: ApiServerUnderTest) -> None:
+    async with ApiClient(server.url, server.token, server.tls) as client:
+        await empty(client)
+
+
+@pytest.fixture
+async def http(shared_server: ApiServerUnderTest) -> AsyncIterator[ApiClient]:
+    """A plain HTTP client of the administrator."""
+    server = shared_server
+    async with ApiClient(server.url, server.token, server.tls) as client:
+        yield client
+
+
+@pytest.fixture
+async def stranger(shared_server: ApiServerUnderTest) -> AsyncIterator[ApiClient]:
+    """A plain HTTP client without credentials."""
+    async with ApiClient(shared_server.url, "", shared_server.tls) as client:
+        yield client

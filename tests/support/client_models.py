@@ -1,0 +1,210 @@
+"""The types of the API as the kubernetes client's models tell them: source of the served schema.
+
+``python -m tests.support.client_models > scheduler/cluster/schema/types.json`` writes the file
+anew; a test holds the two equal.
+"""
+
+import re
+import sys
+from functools import cache
+from typing import Any
+
+import msgspec
+from kubernetes import client
+
+ROOTS = [
+    "V1Pod",
+    "V1Node",
+    "V1Namespace",
+    "V1ConfigMap",
+    "V1Secret",
+    "V1ServiceAccount",
+    "V1Service",
+    "V1ReplicationController",
+    "V1PersistentVolume",
+    "V1PersistentVolumeClaim",
+    "CoreV1Event",
+    "EventsV1Event",
+    "V1Deployment",
+    "V1ReplicaSet",
+    "V1StatefulSet",
+    "V1DaemonSet",
+    "V1ControllerRevision",
+    "V1Job",
+    "V1CronJob",
+    "V1Lease",
+    "V1PriorityClass",
+    "V1PodDisruptionBudget",
+    "V1Eviction",
+    "V1StorageClass",
+    "V1CSINode",
+    "V1CSIDriver",
+    "V1CSIStorageCapacity",
+    "V1VolumeAttachment",
+    "V1Role",
+    "V1RoleBinding",
+    "V1ClusterRole",
+    "V1ClusterRoleBinding",
+    "V1Binding",
+    "V1DeleteOptions",
+    "V1Scale",
+    "V1ResourceQuota",
+    "V1LimitRange",
+    "V1Endpoints",
+    "V1EndpointSlice",
+    "V1RuntimeClass",
+    "V1Ingress",
+    "V1IngressClass",
+    "V1VolumeAttributesClass",
+    "V1NetworkPolicy",
+    "V2HorizontalPodAutoscaler",
+    "V1PodTemplate",
+    "V1TokenReview",
+    "V1SelfSubjectReview",
+    "V1SubjectAccessReview",
+    "V1SelfSubjectAccessReview",
+    "V1LocalSubjectAccessReview",
+    "V1SelfSubjectRulesReview",
+    "AuthenticationV1TokenRequest",
+]
+_RENAMED = {
+    "EventsV1Event": "events.Event",
+    "EventsV1EventSeries": "events.EventSeries",
+    "StorageV1TokenRequest": "storage.TokenRequest",
+    "DiscoveryV1EndpointPort": "discovery.EndpointPort",
+    "FlowcontrolV1Subject": "flowcontrol.Subject",
+}
+_PREFIX = re.compile(
+    r"(?:Core|Events|Rbac|Authentication|Storage|Discovery|Flowcontrol)?V\d(?:(?:alpha|beta)\d)?"
+)
+_LATER = frozenset(("PodSpec.evictionResponders", "HTTPGetAction.protocol"))
+"""What the client knows and v1.36 does not."""
+_SCALARS = {"str": "string", "int": "int", "bool": "bool", "float": "float", "object": "any"}
+_QUANTITIES = {
+    "AccessCapacity.requests": "Quantity",
+    "CSIStorageCapacity.capacity": "Quantity",
+    "CSIStorageCapacity.maximumVolumeSize": "Quantity",
+    "EmptyDirVolumeSource.sizeLimit": "Quantity",
+    "ResourceFieldSelector.divisor": "Quantity",
+    "MetricTarget.averageValue": "Quantity",
+    "MetricTarget.value": "Quantity",
+    "MetricValueStatus.averageValue": "Quantity",
+    "MetricValueStatus.value": "Quantity",
+}
+_QUANTITY_MAPS = frozenset(
+    [
+        "limits",
+        "requests",
+        "capacity",
+        "allocatable",
+        "overhead",
+        "hard",
+        "used",
+        "allocatedResources",
+        "default",
+        "defaultRequest",
+        "max",
+        "min",
+        "maxLimitRequestRatio",
+        "podFixed",
+    ]
+)
+_BYTES = frozenset(("Secret.data", "ConfigMap.binaryData"))
+_INT_OR_STRING = frozenset(
+    ("port", "targetPort", "maxUnavailable", "maxSurge", "minAvailable", "maxUnavailable")
+)
+_MICRO_TIMES = frozenset(("eventTime", "acquireTime", "renewTime", "lastObservedTime"))
+_INT64 = frozenset(
+    [
+        "generation",
+        "observedGeneration",
+        "deletionGracePeriodSeconds",
+        "terminationGracePeriodSeconds",
+        "activeDeadlineSeconds",
+        "tolerationSeconds",
+        "runAsUser",
+        "runAsGroup",
+        "fsGroup",
+        "supplementalGroups",
+        "expirationSeconds",
+        "sizeBytes",
+        "seconds",
+        "gracePeriodSeconds",
+        "uid",
+        "gid",
+        "revision",
+        "startingDeadlineSeconds",
+    ]
+)
+
+
+def type_name(model: str) -> str:
+    """``PodSpec`` for ``V1PodSpec``."""
+    return _RENAMED.get(model) or _PREFIX.sub("", model, count=1)
+
+
+@cache
+def types() -> dict[str, dict[str, str]]:
+    """Every type reachable from the roots: its fields, each with its type; ``!`` if required."""
+    found: dict[str, dict[str, str]] = {}
+    pending = list(ROOTS)
+    while pending:
+        model = pending.pop()
+        if type_name(model) in found:
+            continue
+        cls = getattr(client, model)
+        fields = found[type_name(model)] = {}
+        infos = {info.serialization_alias or name: info for name, info in cls.model_fields.items()}
+        for attribute, declared in cls.openapi_types.items():
+            field = cls.attribute_map[attribute]
+            if f"{type_name(model)}.{field}" in _LATER:
+                continue
+            text = _described(type_name(model), field, declared, pending)
+            fields[field] = text + ("!" if infos[field].is_required() else "")
+    return {name: dict(sorted(found[name].items())) for name in sorted(found)}
+
+
+def _described(owner: str, field: str, declared: str, pending: list[str]) -> str:
+    inner = re.fullmatch(r"(?:list|List)\[(.*)\]", declared)
+    if inner:
+        return "[]" + _described(owner, field, inner[1], pending)
+    inner = re.fullmatch(r"dict\((?:str, )?(.*)\)|Dict\[str, (.*)\]", declared)
+    if inner:
+        return "{}" + _map_value(owner, field, inner[1] or inner[2], pending)
+    return _scalar(owner, field, declared, pending)
+
+
+def _map_value(owner: str, field: str, declared: str, pending: list[str]) -> str:
+    if declared == "str" and field in _QUANTITY_MAPS:
+        return "Quantity"
+    if f"{owner}.{field}" in _BYTES:
+        return "bytes"
+    return _described(owner, field, declared, pending)
+
+
+def _scalar(owner: str, field: str, declared: str, pending: list[str]) -> str:
+    if f"{owner}.{field}" in _QUANTITIES:
+        return "Quantity"
+    if declared == "object" and field in _INT_OR_STRING:
+        return "IntOrString"
+    if declared == "datetime":
+        return "MicroTime" if field in _MICRO_TIMES else "Time"
+    if declared == "int":
+        return "int64" if field in _INT64 else "int32"
+    if declared in _SCALARS or declared == "bytes":
+        return _SCALARS.get(declared, declared)
+    pending.append(declared)
+    return type_name(declared)
+
+
+def encoded(found: Any) -> bytes:
+    """One type a line."""
+    lines = [
+        f" {msgspec.json.encode(name).decode()}: {msgspec.json.encode(fields).decode()}"
+        for name, fields in found.items()
+    ]
+    return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+
+
+if __name__ == "__main__":
+    sys.stdout.buffer.write(encoded(types()))
