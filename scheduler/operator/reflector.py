@@ -282,7 +282,7 @@ class Reflector(Generic[T]):
     def _take_invalid(self, line: bytes, invalid: InvalidObject, events: list[Event]) -> None:
         try:
             header = _HEADER_DECODER.decode(line)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             events.append(object_invalid(invalid))
             return
         metadata = header.object.metadata
