@@ -56,7 +56,7 @@ from scheduler.operator.pre_binder import PreBinder
 from scheduler.operator.rate_limit import TokenBucket
 from scheduler.operator.reflected import ALL_REFLECTED, ASSIGNED_PODS, NODES, Reflected
 from scheduler.operator.reflector import Reflector
-from scheduler.operator.replica_metrics import ReplicaMetrics
+from scheduler.operator.replica_metrics import ReflectorMetrics, ReplicaMetrics
 from scheduler.operator.resource_metrics import ResourceMetrics
 from scheduler.operator.serving import Content, Server, ServingOptions
 from scheduler.operator.view import View
@@ -229,6 +229,7 @@ class Process:
         self._metrics.registry.register(
             ReplicaMetrics(self._elector, lambda: self._dispatcher.num_unfinished_bindings)
         )
+        self._metrics.registry.register(ReflectorMetrics(self._reflectors))
         self._comparer = CacheComparer(self._client, self._engine)
         self._loop = SchedulingLoop(
             self._engine,
