@@ -11,12 +11,12 @@ from pathlib import Path
 import aiohttp
 
 from scheduler.cluster import ClusterOptions, EmbeddedCluster, make_node
-from scheduler.cluster.resources import EVENTS, PODS
+from scheduler.cluster.resources import PODS
 from tests.support.troubled_cluster import CAPACITY, small_pod
 
 CANARY = "canary-of-the-kubeconfig"
 CALLER = "canary-of-a-caller"
-SECRET = "canary-of-a-pod"  # noqa: S105 - it is to be looked for
+SECRET = "canary-of-a-pod"
 PATIENCE_S = 60.0
 PATHS = ("/metrics", "/metrics/resources", "/configz", "/debug/queue", "/debug/cache", "/version")
 
@@ -27,9 +27,14 @@ def _free_port() -> int:
         return int(listening.getsockname()[1])
 
 
+def _says(log: Path, words: tuple[str, ...]) -> bool:
+    said = log.read_text(encoding="utf-8")
+    return all(word in said for word in words)
+
+
 async def _until_said(log: Path, *words: str) -> None:
     async with asyncio.timeout(PATIENCE_S):
-        while not all(word in log.read_text(encoding="utf-8") for word in words):  # noqa: ASYNC110
+        while not _says(log, words):  # noqa: ASYNC110 - the process tells nobody else
             await asyncio.sleep(0.05)
 
 
@@ -65,14 +70,15 @@ async def test_no_secret_is_in_logs_events_or_dumps(tmp_path: Path) -> None:
             )
         try:
             await _until_said(log, '"scheduled"', '"unschedulable"')
-            answers = [await _ask(port, path, token) for path in PATHS for token in (CALLER, CANARY)]
-            # A server that has gone makes for the longest of errors.
+            answers = [
+                await _ask(port, path, token) for path in PATHS for token in (CALLER, CANARY)
+            ]
             process.send_signal(signal.SIGUSR2)
             await _until_said(log, "cache compared")
         finally:
             process.terminate()
             await asyncio.wait_for(process.wait(), PATIENCE_S)
-        events = [item.obj for item in cluster.registry.store.items(EVENTS)]
+        events = [each.obj for each in cluster.registry.store.collection("events").items()]
     said = [log.read_text(encoding="utf-8"), *answers, str(events)]
     assert any(answer.startswith("200") for answer in answers)
     assert "FailedScheduling" in said[-1]
