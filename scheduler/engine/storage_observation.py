@@ -32,11 +32,15 @@ _KINDS = {kind.__name__: kind for kind in RESOURCES}
 
 def storage_seen(machine: Machine, event: StorageSeen, now: float) -> None:
     """Take in an object of storage, go on with pods that wait for it, wake pods it may help."""
+    metadata = event.object.metadata
+    if not metadata.name:
+        machine.problem(type(event.object).__name__, 'metadata.name: "" (expected a name)')
+        return
     change = machine.cache.storage_seen(event.object)
     if change.ignored:
         return
     resource = RESOURCES[type(event.object)]
-    storage_changed(machine, resource, event.object.metadata.namespaced_name, now)
+    storage_changed(machine, resource, metadata.namespaced_name, now)
     action = ActionType.ADD if change.old is None else ActionType.UPDATE
     machine.queue.move_on_event(ClusterEvent(resource, action), change.old, change.new, now)
 

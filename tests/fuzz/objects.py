@@ -143,6 +143,7 @@ _NODE: dict[str, Any] = {
     },
 }
 _SELECTED = {"selector": {"matchLabels": {"app": "web"}}}
+_CLUSTER_WIDE = {name: value for name, value in _METADATA.items() if name != "namespace"}
 SAMPLES: dict[str, dict[str, Any]] = {
     "Pod": _POD,
     "Node": _NODE,
@@ -151,6 +152,54 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "ReplicationController": {"metadata": _METADATA, "spec": {"selector": {"app": "web"}}},
     "ReplicaSet": {"metadata": _METADATA, "spec": _SELECTED},
     "StatefulSet": {"metadata": _METADATA, "spec": _SELECTED},
+    "PersistentVolume": {
+        "metadata": _CLUSTER_WIDE,
+        "spec": {
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "fast",
+            "claimRef": {"namespace": "default", "name": "data", "uid": "u"},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [_NODE_TERM]}},
+            "csi": {"driver": "disk.example.com", "volumeHandle": "h"},
+        },
+        "status": {"phase": "Available"},
+    },
+    "PersistentVolumeClaim": {
+        "metadata": {**_METADATA, "name": "data"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "fast",
+            "volumeName": "odd",
+            "resources": {"requests": {"storage": "1Gi"}},
+            "selector": {"matchLabels": {"app": "web"}},
+        },
+        "status": {"phase": "Bound"},
+    },
+    "StorageClass": {
+        "metadata": {**_CLUSTER_WIDE, "name": "fast"},
+        "provisioner": "disk.example.com",
+        "volumeBindingMode": "WaitForFirstConsumer",
+        "allowedTopologies": [{"matchLabelExpressions": [{"key": "zone", "values": ["a"]}]}],
+    },
+    "CSINode": {
+        "metadata": {**_CLUSTER_WIDE, "name": "n0"},
+        "spec": {
+            "drivers": [{"name": "disk.example.com", "nodeID": "n0", "allocatable": {"count": 4}}]
+        },
+    },
+    "VolumeAttachment": {
+        "metadata": _CLUSTER_WIDE,
+        "spec": {
+            "attacher": "disk.example.com",
+            "nodeName": "n0",
+            "source": {"persistentVolumeName": "odd"},
+        },
+    },
+    "PodDisruptionBudget": {
+        "metadata": _METADATA,
+        "spec": {"selector": {"matchLabels": {"app": "web"}}},
+        "status": {"disruptionsAllowed": 1, "disruptedPods": {"p": "2026-01-01T00:00:00Z"}},
+    },
 }
 _KINDS = (*SAMPLES, "Pod", "Pod", "Pod", "Pod", "Pod", "Node", "Node")
 _ODD_VALUES: tuple[Any, ...] = (
