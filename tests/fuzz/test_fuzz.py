@@ -119,9 +119,16 @@ def test_an_integer_of_more_than_64_bits_is_refused_by_field(
     assert refusal.value.field == field
 
 
-@pytest.mark.parametrize("kind", ["Pod", "Node"])
+@pytest.mark.parametrize("kind", ["Pod", "Node", "CSINode", "PersistentVolume", "VolumeAttachment"])
 def test_an_object_without_a_name_is_reported_and_left_out(kind: str) -> None:
     trial = EngineTrial()
     metadata = {**SAMPLES[kind]["metadata"], "name": ""}
     assert trial.try_object(kind, json.dumps({**SAMPLES[kind], "metadata": metadata}).encode())
+    trial.check()
+
+
+def test_an_attachment_to_no_node_is_reported_and_left_out() -> None:
+    trial = EngineTrial()
+    data = json.dumps({"metadata": {"name": "a"}, "spec": {"nodeName": ""}}).encode()
+    assert trial.try_object("VolumeAttachment", data)
     trial.check()
