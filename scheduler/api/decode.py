@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from scheduler.api.errors import InvalidObject
+from scheduler.api.errors import InvalidObject, shown
 from scheduler.api.meta import ApiStruct, ListMeta
 from scheduler.api.namespace import Namespace
 from scheduler.api.node import Node
@@ -65,6 +65,8 @@ KINDS: Mapping[str, type[ApiStruct]] = {
 
 _REFUSAL = re.compile(r"(?P<problem>.*?)(?: - at `(?:key in )?\$(?P<path>.*)`)?", re.DOTALL)
 _PATH_STEP = re.compile(r"\.([^.\[\]]+)|\[(\.\.\.|\d+)\]")
+#: What is raised for what is no JSON, or nested too deep.
+_UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 _TYPE_NAMES = {"null": "NoneType", "array": "list", "object": "dict"}
 
 
@@ -122,7 +124,7 @@ def decode_pod(data: bytes) -> Pod:
     """
     try:
         return _decode_pod(data)
-    except msgspec.DecodeError:
+    except _UNREADABLE:
         return _decode_leniently(Pod, data)
 
 
@@ -135,7 +137,7 @@ def decode_object(kind: type[ObjectT], data: bytes) -> ObjectT:
     try:
         decoded: ObjectT = _object_decoder(kind).decode(data)
         return decoded
-    except msgspec.DecodeError:
+    except _UNREADABLE:
         return _decode_leniently(kind, data)
 
 
@@ -151,12 +153,14 @@ def decode_watch_event(kind: type[ObjectT], line: bytes) -> WatchEvent[ObjectT] 
             return event
     except msgspec.ValidationError:
         pass  # the slow path below tells an error from an object with nulls from a bad object
-    except msgspec.DecodeError as error:
+    except _UNREADABLE as error:
         raise _not_json("WatchEvent", line, error) from error
     try:
         raw = _decode_raw_watch_event(line)
     except msgspec.ValidationError as error:
         raise _invalid("WatchEvent", msgspec.json.decode(line), error) from error
+    except RecursionError as error:
+        raise _not_json("WatchEvent", line, error) from error
     if raw.type == "ERROR":
         return msgspec.convert(
             _without_nulls(msgspec.json.decode(raw.object)), WatchError, strict=False
@@ -175,12 +179,14 @@ def decode_list(kind: type[ObjectT], data: bytes) -> ObjectList[ObjectT]:
         return ObjectList(page.metadata, page.items)
     except msgspec.ValidationError:
         pass  # the slow path below decodes the objects one by one
-    except msgspec.DecodeError as error:
+    except _UNREADABLE as error:
         raise _not_json(f"{kind.__name__}List", data, error) from error
     try:
         raw = _decode_raw_list(data)
     except msgspec.ValidationError as error:
         raise _invalid(f"{kind.__name__}List", msgspec.json.decode(data), error) from error
+    except RecursionError as error:
+        raise _not_json(f"{kind.__name__}List", data, error) from error
     result: ObjectList[ObjectT] = ObjectList(raw.metadata)
     for item in raw.items or ():
         try:
@@ -219,10 +225,9 @@ def _list_decoder(kind: type[ObjectT]) -> msgspec.json.Decoder[_ListPage[ObjectT
 
 def _decode_leniently(kind: type[ObjectT], data: bytes) -> ObjectT:
     try:
-        builtins = msgspec.json.decode(data)
-    except msgspec.DecodeError as error:
+        return _convert_leniently(kind, msgspec.json.decode(data))
+    except _UNREADABLE as error:
         raise _not_json(kind.__name__, data, error) from error
-    return _convert_leniently(kind, builtins)
 
 
 def _convert_leniently(kind: type[ObjectT], builtins: Any) -> ObjectT:
@@ -241,9 +246,8 @@ def _without_nulls(value: Any) -> Any:
     return value
 
 
-def _not_json(kind: str, data: bytes, error: msgspec.DecodeError) -> InvalidObject:
-    shown = data[:80].decode(errors="replace")
-    return InvalidObject(kind, "", "$", shown, f"JSON; {error}")
+def _not_json(kind: str, data: bytes, error: Exception) -> InvalidObject:
+    return InvalidObject(kind, "", "$", data[:80].decode(errors="replace"), f"JSON; {error}")
 
 
 def _invalid(kind: str, value: Any, error: msgspec.ValidationError) -> InvalidObject:
@@ -258,7 +262,7 @@ def _invalid(kind: str, value: Any, error: msgspec.ValidationError) -> InvalidOb
         (each for each in candidates if type(each[1]).__name__ == type_name), (path, got)
     )
     name, uid = _identity(value)
-    return InvalidObject(kind, name, field.lstrip(".") or "$", str(found), expected, uid)
+    return InvalidObject(kind, name, field.lstrip(".") or "$", shown(found), expected, uid)
 
 
 def _found(value: Any, steps: list[str], path: str) -> Iterator[tuple[str, Any]]:

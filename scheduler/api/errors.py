@@ -1,13 +1,43 @@
 """What is wrong with an object, said so that its author can put it right."""
 
+from itertools import islice
+
 QUANTITY_EXPECTATION = "a Kubernetes quantity such as 500m or 1Gi"
+MAX_SHOWN = 200
+"""Characters of a value that are shown: an object may hold a megabyte where a number should be."""
+
+
+def shown(value: object) -> str:
+    """The value as text, short enough for a log line and an Event."""
+    # A whole container would be written out only to be cut.
+    text = str(value) if isinstance(value, str | int | float | bool) else _shape(value)
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}... ({len(text)} characters)"
+
+
+def _shape(value: object) -> str:
+    if isinstance(value, dict | list | tuple) and _size(value) > MAX_SHOWN:
+        return f"{type(value).__name__} of {len(value)}"
+    return str(value)
+
+
+def _size(value: object) -> int:
+    """About how long the value is as text; counts no further than matters."""
+    total, left = 0, [value]
+    while left and total <= MAX_SHOWN:
+        each = left.pop()
+        total += len(each) + 2 if isinstance(each, str) else 2
+        if isinstance(each, dict):
+            left += [*islice(each.keys(), MAX_SHOWN), *islice(each.values(), MAX_SHOWN)]
+        elif isinstance(each, list | tuple):
+            left += islice(each, MAX_SHOWN)
+    return total
 
 
 class QuantityError(ValueError):
     """A text that is not a Kubernetes quantity."""
 
     def __init__(self, text: object) -> None:
-        super().__init__(f'"{text}" is not a quantity (expected {QUANTITY_EXPECTATION})')
+        super().__init__(f'"{shown(text)}" is not a quantity (expected {QUANTITY_EXPECTATION})')
         self.text = text
 
 
@@ -30,6 +60,7 @@ class InvalidObject(ValueError):  # noqa: N818 - it names the finding, as Object
     def __init__(
         self, kind: str, name: str, field: str, value: str, expectation: str, uid: str = ""
     ) -> None:
+        name, field, value = shown(name), shown(field), shown(value)
         super().__init__(kind, name, field, value, expectation, uid)
         self.kind = kind
         self.name = name
@@ -53,3 +84,14 @@ class InvalidObject(ValueError):  # noqa: N818 - it names the finding, as Object
             f"{self.kind} {self.name or '<unknown>'}: {self.field}: "
             f'"{self.value}" is not valid (expected {self.expectation})'
         )
+
+
+def require_identity(kind: str, namespaced_name: str, name: str, uid: str) -> None:
+    """Refuse an object that cannot be told from others.
+
+    Raises:
+        InvalidObject: Its name or its UID is missing; the API server sends no such object.
+    """
+    for field, value in (("metadata.name", name), ("metadata.uid", uid)):
+        if not value:
+            raise InvalidObject(kind, namespaced_name, field, value, "one that is not empty", uid)

@@ -1,8 +1,12 @@
 """What every API object has: its metadata, and the pieces several kinds share."""
 
+from typing import Annotated
+
 import msgspec
 
-Quantities = dict[str, str | int | float]
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""Any integer of the API; JSON can hold larger ones, arrays of them cannot."""
+Quantities = dict[str, str | Int64 | float]
 """Resource name -> quantity as sent; `scheduler.api.quantity` reads the values."""
 
 
@@ -31,7 +35,7 @@ class ObjectMeta(ApiStruct, frozen=True):
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
-    generation: int = 0
+    generation: Int64 = 0
     labels: dict[str, str] = msgspec.field(default_factory=dict)
     annotations: dict[str, str] = msgspec.field(default_factory=dict)
     creation_timestamp: str | None = None

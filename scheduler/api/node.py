@@ -2,7 +2,7 @@
 
 import msgspec
 
-from scheduler.api.meta import ApiStruct, Condition, ObjectMeta, Quantities
+from scheduler.api.meta import ApiStruct, Condition, Int64, ObjectMeta, Quantities
 
 
 class NodeSelectorRequirement(ApiStruct, frozen=True):
@@ -47,7 +47,7 @@ class ContainerImage(ApiStruct, frozen=True):
     """An image present on a node, by all its names."""
 
     names: tuple[str, ...] = ()
-    size_bytes: int = 0
+    size_bytes: Int64 = 0
 
 
 class NodeStatus(ApiStruct, frozen=True):

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from scheduler.api.meta import ApiStruct, Condition, LabelSelector, ObjectMeta, Quantities
+from scheduler.api.meta import ApiStruct, Condition, Int64, LabelSelector, ObjectMeta, Quantities
 from scheduler.api.node import NodeSelector, NodeSelectorTerm
 from scheduler.api.volume import Volume
 
@@ -25,8 +25,8 @@ class ResourceRequirements(ApiStruct, frozen=True):
 class ContainerPort(ApiStruct, frozen=True):
     """A port; only one with a ``host_port`` competes for the node."""
 
-    container_port: int = 0
-    host_port: int = 0
+    container_port: Int64 = 0
+    host_port: Int64 = 0
     host_ip: str = msgspec.field(default="", name="hostIP")
     protocol: str = ""
 
@@ -51,7 +51,7 @@ class Container(ApiStruct, frozen=True):
 class PreferredSchedulingTerm(ApiStruct, frozen=True):
     """A node selector term that adds ``weight`` (1..100) to the nodes it matches."""
 
-    weight: int = 0
+    weight: Int64 = 0
     preference: NodeSelectorTerm = NodeSelectorTerm()
 
 
@@ -78,7 +78,7 @@ class PodAffinityTerm(ApiStruct, frozen=True):
 class WeightedPodAffinityTerm(ApiStruct, frozen=True):
     """A pod affinity term that adds ``weight`` (1..100) per matching pod."""
 
-    weight: int = 0
+    weight: Int64 = 0
     pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
 
 
@@ -104,17 +104,17 @@ class Toleration(ApiStruct, frozen=True):
     operator: str = ""
     value: str = ""
     effect: str = ""
-    toleration_seconds: int | None = None
+    toleration_seconds: Int64 | None = None
 
 
 class TopologySpreadConstraint(ApiStruct, frozen=True):
     """How evenly matching pods spread over the values of ``topology_key``."""
 
-    max_skew: int = 0
+    max_skew: Int64 = 0
     topology_key: str = ""
     when_unsatisfiable: str = ""
     label_selector: LabelSelector | None = None
-    min_domains: int | None = None
+    min_domains: Int64 | None = None
     node_affinity_policy: str | None = None
     node_taints_policy: str | None = None
     match_label_keys: tuple[str, ...] = ()
@@ -147,7 +147,7 @@ class PodSpec(ApiStruct, frozen=True):
     init_containers: tuple[Container, ...] = ()
     node_name: str = ""
     scheduler_name: str = "default-scheduler"
-    priority: int | None = None
+    priority: Int64 | None = None
     priority_class_name: str = ""
     preemption_policy: str | None = None
     node_selector: dict[str, str] | None = None
@@ -162,7 +162,7 @@ class PodSpec(ApiStruct, frozen=True):
     scheduling_group: PodSchedulingGroup | None = None
     host_network: bool = False
     host_users: bool | None = None
-    termination_grace_period_seconds: int | None = None
+    termination_grace_period_seconds: Int64 | None = None
 
 
 class ContainerStatus(ApiStruct, frozen=True):
@@ -192,7 +192,7 @@ class PodStatus(ApiStruct, frozen=True):
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
     resources: ResourceRequirements | None = None
     allocated_resources: Quantities | None = None
-    observed_generation: int = 0
+    observed_generation: Int64 = 0
 
 
 class Pod(ApiStruct, frozen=True):

@@ -38,6 +38,8 @@ _NANO = -9
 _MILLI = -3
 _NARROW_DIGITS = 18
 """Longest number that upstream keeps in an int64 while parsing; longer ones become big decimals."""
+_MAX_LENGTH = 4_000
+"""Of a written quantity; Python neither reads nor prints integers of 4,300 digits and more."""
 _BEYOND_INT64 = 28
 """10**28 nano units are more than an int64 of whole units, whatever the mantissa."""
 
@@ -95,8 +97,10 @@ class Quantity:
         (``ScaledValue`` of v1.36); no object in a cluster holds such a quantity.
         """
         drop = exponent - self.exponent
+        if not self.mantissa:
+            return 0
         if drop <= 0:
-            if self.mantissa and -drop > _BEYOND_INT64:
+            if -drop > _BEYOND_INT64:
                 return None
             return _in_int64(self.mantissa * _power_of_ten(-drop))
         rounded = _in_int64(_divided_away_from_zero(self.mantissa, _power_of_ten(drop)))
@@ -156,16 +160,13 @@ def parse_quantity(text: str | int | float) -> Quantity:
         (100, 1)
     """
     written = text if isinstance(text, str) else repr(text)
-    match = _SYNTAX.fullmatch(written)
+    match = _SYNTAX.fullmatch(written) if len(written) <= _MAX_LENGTH else None
     if match is None or not written:
         raise QuantityError(text)
     sign, whole, fraction, suffix = match.groups(default="")
     number_format, power = _interpret_suffix(suffix, text)
     number = _Number(-1 if sign == "-" else 1, whole or "0", fraction, number_format, power)
-    try:
-        return _narrow_quantity(number, written) or _wide_quantity(number)
-    except ValueError as error:  # Python refuses to read integers of thousands of digits
-        raise QuantityError(text) from error
+    return _narrow_quantity(number, written) or _wide_quantity(number)
 
 
 @lru_cache(maxsize=65536)

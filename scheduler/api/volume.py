@@ -4,7 +4,14 @@ from typing import TypeAlias
 
 import msgspec
 
-from scheduler.api.meta import ApiStruct, LabelSelector, ObjectMeta, ObjectReference, Quantities
+from scheduler.api.meta import (
+    ApiStruct,
+    Int64,
+    LabelSelector,
+    ObjectMeta,
+    ObjectReference,
+    Quantities,
+)
 from scheduler.api.node import NodeSelector
 
 
@@ -23,7 +30,7 @@ class GCEPersistentDiskVolumeSource(ApiStruct, frozen=True):
     """A GCE disk, in a pod or a persistent volume."""
 
     pd_name: str = ""
-    partition: int = 0
+    partition: Int64 = 0
     read_only: bool = False
 
 
@@ -31,7 +38,7 @@ class AWSElasticBlockStoreVolumeSource(ApiStruct, frozen=True):
     """An EBS volume, in a pod or a persistent volume."""
 
     volume_id: str = msgspec.field(default="", name="volumeID")
-    partition: int = 0
+    partition: Int64 = 0
     read_only: bool = False
 
 
@@ -49,7 +56,7 @@ class ISCSIVolumeSource(ApiStruct, frozen=True):
 
     target_portal: str = ""
     iqn: str = ""
-    lun: int = 0
+    lun: Int64 = 0
     read_only: bool = False
 
 

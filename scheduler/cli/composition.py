@@ -237,6 +237,45 @@ def with_access(
     return replace(serving, access=access)
 
 
+def with_tls(
+    serving: ServingOptions | None,
+    min_version: str,
+    cipher_suites: str,
+    client_ca_file: Path | None,
+) -> ServingOptions | None:
+    """The same with the flags about TLS over it.
+
+    Raises:
+        InvalidConfiguration: a version or a cipher suite is not known.
+    """
+    if serving is None:
+        return None
+    suites = tuple(suite.strip() for suite in cipher_suites.split(",") if suite.strip())
+    for flag, given, value in (
+        ("--tls-min-version", {"min_version": min_version}, min_version),
+        ("--tls-cipher-suites", {"cipher_suites": suites}, cipher_suites),
+    ):
+        try:
+            serving = replace(serving, tls=replace(serving.tls, **given))
+        except ValueError as error:
+            raise InvalidConfiguration([ConfigError(flag, value, str(error))]) from error
+    return replace(serving, tls=replace(serving.tls, client_ca_file=client_ca_file))
+
+
+def with_reviewers(
+    serving: ServingOptions | None, authentication: Path | None, authorization: Path | None
+) -> ServingOptions | None:
+    """The same with the kubeconfigs to ask about tokens and users with."""
+    if serving is None:
+        return None
+    access = replace(
+        serving.access,
+        authentication_kubeconfig=str(authentication) if authentication else None,
+        authorization_kubeconfig=str(authorization) if authorization else None,
+    )
+    return replace(serving, access=access)
+
+
 def set_up_logging(verbosity: int, logging_format: LoggingFormat | None) -> None:
     """Send logs to stderr; without a format, as JSON unless that is a terminal."""
     is_json = None if logging_format is None else logging_format is LoggingFormat.JSON

@@ -57,7 +57,7 @@ def discover_plugins(
 def _load(entry_point: EntryPoint, handle: Handle) -> PluginFactory:
     try:
         made_by = entry_point.load()
-    except Exception as problem:
+    except (Exception, SystemExit) as problem:
         # Whatever a foreign module raises while it is imported, this process can go on without.
         raise PluginUnusable(f"{type(problem).__name__}: {problem}") from problem
     factory = plugin_factory(made_by, name=entry_point.name, handle=handle)

@@ -41,6 +41,11 @@ def run(
     tls_cert_file: run_flags.TlsCertFile = None,
     tls_private_key_file: run_flags.TlsPrivateKeyFile = None,
     cert_dir: serving_flags.CertDir = None,
+    tls_min_version: serving_flags.TlsMinVersion = "VersionTLS12",
+    tls_cipher_suites: serving_flags.TlsCipherSuites = "",
+    client_ca_file: serving_flags.ClientCaFile = None,
+    authentication_kubeconfig: serving_flags.AuthenticationKubeconfig = None,
+    authorization_kubeconfig: serving_flags.AuthorizationKubeconfig = None,
     authorization_always_allow_paths: serving_flags.AlwaysAllowPaths = "/healthz,/readyz,/livez",
     authentication_token_webhook_cache_ttl: serving_flags.TokenTtl = None,
     authorization_webhook_cache_authorized_ttl: serving_flags.AuthorizedTtl = None,
@@ -92,10 +97,13 @@ def run(
             authorization_webhook_cache_authorized_ttl,
             authorization_webhook_cache_unauthorized_ttl,
         )
+        serving = composition.with_tls(serving, tls_min_version, tls_cipher_suites, client_ca_file)
         options = composition.run_options(
             configuration,
             kubeconfig,
-            serving,
+            composition.with_reviewers(
+                serving, authentication_kubeconfig, authorization_kubeconfig
+            ),
             pod_max_in_unschedulable_pods_duration or _FIVE_MINUTES_S,
             live,
         )

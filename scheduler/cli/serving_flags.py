@@ -63,3 +63,58 @@ UnauthorizedTtl: TypeAlias = Annotated[
         rich_help_panel=_SERVING,
     ),
 ]
+TlsMinVersion: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--tls-min-version",
+        metavar="VERSION",
+        help="VersionTLS12 or VersionTLS13.",
+        rich_help_panel=_SERVING,
+    ),
+]
+TlsCipherSuites: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--tls-cipher-suites",
+        metavar="SUITES",
+        help="Suites of TLS 1.2, separated by commas, by the names Go has for them; those of "
+        "TLS 1.3 are always on.",
+        show_default="OpenSSL's",
+        rich_help_panel=_SERVING,
+    ),
+]
+ClientCaFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--client-ca-file",
+        exists=True,
+        dir_okay=False,
+        metavar="FILE",
+        help="Clients with a certificate of this authority are the user its common name says.",
+        rich_help_panel=_SERVING,
+    ),
+]
+AuthenticationKubeconfig: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--authentication-kubeconfig",
+        exists=True,
+        dir_okay=False,
+        metavar="FILE",
+        help="As whom to send TokenReviews.",
+        show_default="--kubeconfig",
+        rich_help_panel=_SERVING,
+    ),
+]
+AuthorizationKubeconfig: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--authorization-kubeconfig",
+        exists=True,
+        dir_okay=False,
+        metavar="FILE",
+        help="As whom to send SubjectAccessReviews.",
+        show_default="--kubeconfig",
+        rich_help_panel=_SERVING,
+    ),
+]

@@ -32,13 +32,27 @@ _KINDS = {kind.__name__: kind for kind in RESOURCES}
 
 def storage_seen(machine: Machine, event: StorageSeen, now: float) -> None:
     """Take in an object of storage, go on with pods that wait for it, wake pods it may help."""
+    metadata = event.object.metadata
+    if missing := _missing_name(event.object):
+        subject = f"{type(event.object).__name__} {metadata.name}"
+        machine.problem(subject, f'{missing}: "" (expected a name)')
+        return
     change = machine.cache.storage_seen(event.object)
     if change.ignored:
         return
     resource = RESOURCES[type(event.object)]
-    storage_changed(machine, resource, event.object.metadata.namespaced_name, now)
+    storage_changed(machine, resource, metadata.namespaced_name, now)
     action = ActionType.ADD if change.old is None else ActionType.UPDATE
     machine.queue.move_on_event(ClusterEvent(resource, action), change.old, change.new, now)
+
+
+def _missing_name(found: StorageObject) -> str:
+    """The field without which there is nothing to keep the object by; empty if it is there."""
+    if not found.metadata.name:
+        return "metadata.name"
+    if isinstance(found, VolumeAttachment) and not found.spec.node_name:
+        return "spec.nodeName"
+    return ""
 
 
 def storage_gone(machine: Machine, event: StorageGone, now: float) -> None:

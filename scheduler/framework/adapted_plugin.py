@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from scheduler.api.status import SUCCESS, Status
+from scheduler.framework.checked_answers import checked, checked_registrations, unsortable
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.extension_points import Plugin, Reads
 from scheduler.framework.handle import Handle
@@ -103,7 +104,7 @@ def plugin_factory(
         given = {"args": value, "handle": offered}
         try:
             authored = made_by(**{each: given[each] for each in parameters})
-        except Exception as problem:
+        except (Exception, SystemExit) as problem:
             text = f"its constructor raised {type(problem).__name__}: {problem}"
             raise PluginUnusable(text) from problem
         plugin = AdaptedPlugin(authored)
@@ -130,7 +131,22 @@ def _members(authored: Any) -> dict[str, Any]:
     for method, companion, default in _DEFAULTS:
         if method in found:
             found.setdefault(companion, default)
-    return found
+    return found | _guarded(found)
+
+
+def _guarded(members: Mapping[str, Any]) -> dict[str, Any]:
+    """The methods again, so that no answer of theirs can harm more than the pod it is about."""
+    guarded = {
+        name: checked(name, value)
+        for name, value in members.items()
+        if not isinstance(value, Reads)
+    }
+    if "sort_key" in members:
+        guarded["unsortable"] = partial(unsortable, members["sort_key"])
+    if "events_to_register" in members:
+        registered = checked_registrations(members["events_to_register"])
+        guarded["events_to_register"] = lambda: registered
+    return guarded
 
 
 def _check(members: dict[str, Any]) -> None:

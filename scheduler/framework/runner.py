@@ -83,6 +83,9 @@ class Framework:
         points = profile.plugins
         queue_sort = cast("QueueSortPlugin", points[ExtensionPoint.QUEUE_SORT][0])
         self.sort_key = queue_sort.sort_key
+        # A plugin of one's own may have no place for a pod, which then is last and ends here.
+        self._unsortable = getattr(queue_sort, "unsortable", None)
+        self._queue_sort_name = queue_sort.name
         self._pre_enqueue = cast("tuple[PreEnqueuePlugin, ...]", points[ExtensionPoint.PRE_ENQUEUE])
         self._pre_enqueue_again = tuple(
             each for each in self._pre_enqueue if not getattr(each, "pre_enqueue_per_class", False)
@@ -142,6 +145,10 @@ class Framework:
         self, state: CycleState, pod: PodInfo, snapshot: Snapshot
     ) -> PreFilterOutcome:
         """Look at the pod once; a rejection or error is in the outcome's status."""
+        if self._unsortable is not None and (problem := self._unsortable(pod, 0.0)) is not None:
+            name = self._queue_sort_name
+            failure = failed(f'running QueueSort plugin "{name}"', name, problem)
+            return PreFilterOutcome(failure.status)
         outcome = run_pre_filter_plugins(self._pre_filter, state, pod, snapshot)
         code, stopped_at = outcome.status.code, ""
         if code is not Code.SUCCESS and code is not Code.UNSCHEDULABLE:

@@ -25,7 +25,7 @@ from scheduler.operator.config_map_events import ConfigMapEvents
 from scheduler.operator.config_map_watch import ConfigMapWatch
 from scheduler.operator.configuration_metrics import ConfigurationMetrics
 from scheduler.operator.connection import DEFAULT_PATIENCE, Connection, connect
-from scheduler.operator.delegated_access import DelegatedAccess
+from scheduler.operator.delegated_access import AccessOptions, DelegatedAccess
 from scheduler.operator.dispatcher import Dispatcher, Writers
 from scheduler.operator.engine_protocol import EngineFactory, EngineParts
 from scheduler.operator.event_recorder import EventClock, EventRecorder
@@ -56,7 +56,7 @@ from scheduler.operator.pre_binder import PreBinder
 from scheduler.operator.rate_limit import TokenBucket
 from scheduler.operator.reflected import ALL_REFLECTED, ASSIGNED_PODS, NODES, Reflected
 from scheduler.operator.reflector import Reflector
-from scheduler.operator.replica_metrics import ReplicaMetrics
+from scheduler.operator.replica_metrics import ReflectorMetrics, ReplicaMetrics
 from scheduler.operator.resource_metrics import ResourceMetrics
 from scheduler.operator.serving import Content, Server, ServingOptions
 from scheduler.operator.view import View
@@ -229,6 +229,7 @@ class Process:
         self._metrics.registry.register(
             ReplicaMetrics(self._elector, lambda: self._dispatcher.num_unfinished_bindings)
         )
+        self._metrics.registry.register(ReflectorMetrics(self._reflectors))
         self._comparer = CacheComparer(self._client, self._engine)
         self._loop = SchedulingLoop(
             self._engine,
@@ -250,9 +251,7 @@ class Process:
         """Start, go on until told to end, and end in order; the exit code."""
         self._take_signals()
         if self._options.serving is not None:
-            access = DelegatedAccess(
-                self._client, self._options.serving.access, self._clock.monotonic
-            )
+            access = await self._make_access(self._options.serving.access, cleanup)
             server = Server(self._options.serving, self._content(), access)
             await server.start()
             cleanup.push_async_callback(server.stop)
@@ -262,6 +261,20 @@ class Process:
             cleanup.push_async_callback(self._elector.release)
         cleanup.push_async_callback(self._dispatcher.close, self._options.shutdown_grace_s)
         return await self._run_until_told(background)
+
+    async def _make_access(
+        self, options: AccessOptions, cleanup: AsyncExitStack
+    ) -> DelegatedAccess:
+        """Who may read, asked about as the users of these kubeconfigs, where they are given."""
+        clients = []
+        for kubeconfig in (options.authentication_kubeconfig, options.authorization_kubeconfig):
+            if kubeconfig in (None, self._options.kubeconfig):
+                clients.append(self._client)
+                continue
+            connection = await connect(kubeconfig, None, None, self._options.patience)
+            cleanup.push_async_callback(connection.close)
+            clients.append(ApiClient(connection, self._metrics.observe_request))
+        return DelegatedAccess(clients[0], options, self._clock.monotonic, clients[1])
 
     async def _run_until_told(self, background: Sequence[asyncio.Task[None]]) -> int:
         scheduling = asyncio.create_task(self._loop.run(), name="scheduling")

@@ -1,6 +1,7 @@
 """Who may read the endpoints: the API server is asked, as kube-scheduler asks it.
 
     always allowed path --------------------------------------------> served
+    client certificate ----------> user --SubjectAccessReview--> served, or 403
     bearer token --TokenReview--> user --SubjectAccessReview--> served, or 403
     neither ------> system:anonymous --SubjectAccessReview--> served, or 403
 
@@ -72,12 +73,16 @@ class AccessOptions:
         token_ttl_s: ``--authentication-token-webhook-cache-ttl``.
         authorized_ttl_s: ``--authorization-webhook-cache-authorized-ttl``.
         unauthorized_ttl_s: ``--authorization-webhook-cache-unauthorized-ttl``.
+        authentication_kubeconfig: As whom to ask about tokens; None as the scheduler.
+        authorization_kubeconfig: As whom to ask about users; None as the scheduler.
     """
 
     always_allow_paths: tuple[str, ...] = ("/healthz", "/readyz", "/livez")
     token_ttl_s: float = 10.0
     authorized_ttl_s: float = 10.0
     unauthorized_ttl_s: float = 10.0
+    authentication_kubeconfig: str | None = None
+    authorization_kubeconfig: str | None = None
 
     def __post_init__(self) -> None:
         for path in self.always_allow_paths:
@@ -91,15 +96,21 @@ class DelegatedAccess:
     """Authenticates and authorizes requests by asking the API server.
 
     Args:
-        client: Of the API server.
+        client: Of the API server; asked about tokens, and about users unless `reviewer` is.
         options: What needs no asking, and how long answers last.
         monotonic: The clock of the caches, seconds.
+        reviewer: Of the API server, as the user of ``--authorization-kubeconfig``.
     """
 
     def __init__(
-        self, client: ApiClient, options: AccessOptions, monotonic: Callable[[], float]
+        self,
+        client: ApiClient,
+        options: AccessOptions,
+        monotonic: Callable[[], float],
+        reviewer: ApiClient | None = None,
     ) -> None:
         self._client = client
+        self._reviewer = reviewer or client
         self._options = options
         self._users: TTLCache[bytes, User | None] = TTLCache(
             MAX_REMEMBERED, options.token_ttl_s, monotonic
@@ -116,7 +127,9 @@ class DelegatedAccess:
         path, verb = request.path, request.method.lower()
         if self._is_always_allowed(path):
             return None
-        user = await self._authenticate(request.headers.get("Authorization", ""))
+        user = _certified(request)
+        if user is None:
+            user = await self._authenticate(request.headers.get("Authorization", ""))
         if user is None:
             return status_response(HTTPStatus.UNAUTHORIZED, "Unauthorized")
         try:
@@ -183,10 +196,27 @@ class DelegatedAccess:
             },
         }
         body = msgspec.json.encode(review)
-        answer = await self._client.post(SUBJECT_ACCESS_REVIEWS, body, REVIEW_TIMEOUT)
+        answer = await self._reviewer.post(SUBJECT_ACCESS_REVIEWS, body, REVIEW_TIMEOUT)
         status = msgspec.json.decode(answer, type=_AccessReview).status
         (self._allowed if status.allowed else self._refused)[key] = status
         return status
+
+
+def _certified(request: web.Request) -> User | None:
+    """The user of a client certificate that the TLS layer has verified; None if there is none.
+
+    ``CommonNameUserConversion``: the common name is the user, each organization a group.
+    """
+    transport = request.transport
+    certificate = transport.get_extra_info("peercert") if transport is not None else None
+    if not certificate:
+        return None
+    parts = [part for group in certificate.get("subject", ()) for part in group]
+    names = [value for key, value in parts if key == "commonName"]
+    groups = [value for key, value in parts if key == "organizationName"]
+    if not names or not names[-1]:
+        return None
+    return User(names[-1], groups=(*groups, "system:authenticated"))
 
 
 def status_response(code: HTTPStatus, message: str, **fields: Any) -> web.Response:

@@ -232,3 +232,15 @@ UNFINISHED_BINDINGS = Definition(
     "stowage_unfinished_bindings",
     "Number of pods that have a node and are not known to be bound yet.",
 )
+REFLECTOR_LISTS = Definition(
+    Kind.COUNTER,
+    "stowage_reflector_lists_total",
+    "Number of complete lists read, by path; after the first one each closes a gap in the watch.",
+    ("path",),
+)
+REFLECTOR_FAILURES = Definition(
+    Kind.COUNTER,
+    "stowage_reflector_failures_total",
+    "Number of lists and watches that failed or ended without a word, by path.",
+    ("path",),
+)

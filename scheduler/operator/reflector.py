@@ -95,6 +95,8 @@ class Reflector(Generic[T]):
 
     Attributes:
         has_synced: Whether the first list is in the inbox.
+        num_lists: Lists that were read to the end; more than the first mean a gap in the watch.
+        num_failures: Lists and watches that failed, or that the server ended without a word.
     """
 
     def __init__(
@@ -107,6 +109,8 @@ class Reflector(Generic[T]):
         raw_reader: RawReader | None = None,
     ) -> None:
         self.has_synced = False
+        self.num_lists = 0
+        self.num_failures = 0
         self._reflected = reflected
         self._client = client
         self._inbox = inbox
@@ -126,6 +130,11 @@ class Reflector(Generic[T]):
     def kind(self) -> str:
         """What is reflected."""
         return self._reflected.kind
+
+    @property
+    def path(self) -> str:
+        """Where it is listed."""
+        return self._reflected.path
 
     @property
     def is_fresh(self) -> bool:
@@ -171,6 +180,7 @@ class Reflector(Generic[T]):
                 await self._wait(error)
 
     async def _wait(self, error: Exception | None) -> None:
+        self.num_failures += 1
         delay = self._backoff.next_delay(error)
         log.info("reflector waits", kind=self.kind, seconds=round(delay, 3), error=repr(error))
         await self._sleep(delay)
@@ -205,6 +215,7 @@ class Reflector(Generic[T]):
         self._inbox.put_all(self._events_of_vanished(listed))
         self._resource_version = page.metadata.resource_version
         self._num_refreshes_listed = num_refreshes
+        self.num_lists += 1
         self.has_synced = True
         # The loop may wait for nothing but this, and an empty list brings no event.
         self._inbox.wake()
@@ -282,7 +293,7 @@ class Reflector(Generic[T]):
     def _take_invalid(self, line: bytes, invalid: InvalidObject, events: list[Event]) -> None:
         try:
             header = _HEADER_DECODER.decode(line)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             events.append(object_invalid(invalid))
             return
         metadata = header.object.metadata

@@ -8,18 +8,23 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import structlog
 from aiohttp import web
 
+from scheduler.operator.connection_limits import ConnectionLimits, LimitedConnection
 from scheduler.operator.delegated_access import AccessOptions, DelegatedAccess
 from scheduler.operator.health import Checks, health_routes
 from scheduler.operator.serving_certificate import CertificateFiles, ServingCertificate
+from scheduler.operator.tls_options import TlsOptions
 
 METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 CERTIFICATE_CHECK_S = 10.0
+HANDSHAKE_LIMIT_S = 10.0
+LINGER_S = 2.0
+"""How long the body of a request is read that nobody wants."""
 
 log = structlog.get_logger("scheduler.operator.serving")
 
@@ -37,6 +42,7 @@ class ServingOptions:
         tls_private_key_file: PEM key; None if it is in `tls_cert_file`.
         cert_dir: Where a self-signed certificate is kept; None keeps it in memory.
         access: Whom to ask the API server about.
+        tls: What connections have to be like.
     """
 
     bind_address: str = "0.0.0.0"  # noqa: S104 - kubelet and Prometheus come from outside the pod
@@ -45,6 +51,7 @@ class ServingOptions:
     tls_private_key_file: str | None = None
     cert_dir: str | None = None
     access: AccessOptions = field(default_factory=AccessOptions)
+    tls: TlsOptions = field(default_factory=TlsOptions)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,7 +83,15 @@ class Server:
 
     certificate: ServingCertificate
 
-    def __init__(self, options: ServingOptions, content: Content, access: DelegatedAccess) -> None:
+    def __init__(
+        self,
+        options: ServingOptions,
+        content: Content,
+        access: DelegatedAccess,
+        limits: ConnectionLimits | None = None,
+    ) -> None:
+        self._limits = limits or ConnectionLimits()
+        self._listening: asyncio.Server | None = None
         self.port = options.port
         self._options = options
         self._content = content
@@ -94,7 +109,7 @@ class Server:
                 web.get("/version", _show_version),
             ]
         )
-        self._runner = web.AppRunner(app, access_log=None)
+        self._runner = web.AppRunner(app, access_log=None, lingering_time=LINGER_S)
 
     async def start(self) -> None:
         """Listen.
@@ -107,16 +122,17 @@ class Server:
             _given_files(options),
             Path(options.cert_dir) if options.cert_dir else None,
             options.bind_address,
+            options.tls,
         )
         await self._runner.setup()
-        site = web.TCPSite(
-            self._runner,
+        self._listening = await asyncio.get_running_loop().create_server(
+            self._connection,
             options.bind_address,
             options.port,
-            ssl_context=self.certificate.context,
+            ssl=self.certificate.context,
+            ssl_handshake_timeout=HANDSHAKE_LIMIT_S,
         )
-        await site.start()
-        self.port = self._runner.addresses[0][1]
+        self.port = self._listening.sockets[0].getsockname()[1]
         self._following = asyncio.create_task(self._follow_certificate(), name="certificate")
         log.info("serving", port=self.port)
 
@@ -124,7 +140,13 @@ class Server:
         """Stop listening."""
         if self._following is not None:
             self._following.cancel()
+        if self._listening is not None:
+            self._listening.close()
         await self._runner.cleanup()
+
+    def _connection(self) -> LimitedConnection:
+        server = cast("web.Server", self._runner.server)  # set up before anybody can connect
+        return LimitedConnection(server(), self._limits)
 
     async def _follow_certificate(self) -> None:
         while True:
@@ -133,8 +155,12 @@ class Server:
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        refusal = await self._access.refusal(request)
-        return await handler(request) if refusal is None else refusal
+        self._limits.begun(request.transport)
+        try:
+            refusal = await self._access.refusal(request)
+            return await handler(request) if refusal is None else refusal
+        finally:
+            self._limits.ended(request.transport)
 
     async def _show_metrics(self, _request: web.Request) -> web.Response:
         return _as_metrics(self._content.metrics())

@@ -21,7 +21,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from scheduler.operator.tls_options import TlsOptions
+
 PAIR_NAME = "stowage"
+DEFAULT_TLS = TlsOptions()
 VALID_FOR = timedelta(days=365)
 
 log = structlog.get_logger("scheduler.operator.serving_certificate")
@@ -42,13 +45,19 @@ class ServingCertificate:
         files: What to serve; None makes a self-signed certificate.
         cert_dir: Where that one is kept and found again; None keeps it in memory.
         host: What it is made out to, besides the host's own names.
+        tls: What connections have to be like.
     """
 
-    def __init__(self, files: CertificateFiles | None, cert_dir: Path | None, host: str) -> None:
+    def __init__(
+        self,
+        files: CertificateFiles | None,
+        cert_dir: Path | None,
+        host: str,
+        tls: TlsOptions = DEFAULT_TLS,
+    ) -> None:
         self._files = files
         self._seen: tuple[tuple[int, int], ...] = ()
-        self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
+        self.context = tls.context()
         if files is not None:
             self._load(files)
         elif cert_dir is not None:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from scheduler.api.errors import require_identity
 from scheduler.api.events import ActionType
 from scheduler.api.meta import LabelSelector
 from scheduler.api.namespace import Namespace
@@ -76,6 +77,8 @@ class ClusterCache:
         Raises:
             InvalidObject: A quantity cannot be read; what was known of the node still holds.
         """
+        if not node.metadata.name:
+            require_identity("Node", "", "", node.metadata.uid)
         columns = self._state.columns
         row = columns.row_of(node.metadata.name)
         old = None if row is None else columns.nodes[row]

@@ -8,6 +8,7 @@ from sys import intern
 import msgspec
 from msgspec.structs import astuple
 
+from scheduler.api.errors import require_identity
 from scheduler.api.instructions import PodReference
 from scheduler.api.meta import Condition
 from scheduler.api.pod import Pod, PodResourceClaimStatus, PodSpec
@@ -109,6 +110,8 @@ def make_pod_info(pod: Pod, classes: PodClasses) -> PodInfo:
         InvalidObject: A field that scheduling reads cannot be understood; it names the field.
     """
     metadata, spec, status = pod.metadata, pod.spec, pod.status
+    if not (metadata.uid and metadata.name):
+        require_identity("Pod", metadata.namespaced_name, metadata.name, metadata.uid)
     terminating = metadata.deletion_timestamp is not None
     pod_class = classes.class_of(pod)
     return PodInfo(

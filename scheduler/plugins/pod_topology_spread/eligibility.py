@@ -116,7 +116,9 @@ def _question(spec: PodSpec, constraints: Constraints, all_keys: bool) -> _Quest
 
 
 def _answered(question: _Question, spec: PodSpec, snapshot: Snapshot) -> _Answer:
-    masks = {scope: _judge(scope, question, spec, snapshot.all_nodes) for scope in question.scopes}
+    nodes = snapshot.all_nodes
+    keyed = _keyed(question, nodes)
+    masks = {scope: _judge(scope, question, spec, nodes, keyed) for scope in question.scopes}
     answer = _Answer(snapshot.node_changes, snapshot.node_changes.generation, masks)
     answer.domains = [
         _domains(scope, question, masks[scope], snapshot) for scope in question.scopes
@@ -130,19 +132,28 @@ def _renewed(answer: _Answer, question: _Question, spec: PodSpec, snapshot: Snap
     if rows is None or len(known) != snapshot.num_rows:
         return _answered(question, spec, snapshot)
     changed = snapshot.view(rows)
+    keyed = _keyed(question, changed)
     for scope, mask in answer.masks.items():
-        mask[rows] = _judge(scope, question, spec, changed)
+        mask[rows] = _judge(scope, question, spec, changed, keyed)
     answer.generation = snapshot.node_changes.generation
     answer.domains = _all_domains(question, answer.masks, snapshot)
     return answer
 
 
-def _judge(scope: Scope, question: _Question, spec: PodSpec, nodes: NodeView) -> BoolArray:
-    """``bool[nodes]``: nodes that count (``matchNodeInclusionPolicies`` of v1.36)."""
+def _keyed(question: _Question, nodes: NodeView) -> BoolArray:
+    """``bool[nodes]``: nodes with the labels that are asked for; the same for all scopes."""
     mask: BoolArray = np.array(nodes.exists)
     if question.all_keys:
         for each in question.scopes:
             mask &= nodes.label_codes(each.topology_key) >= 0
+    return mask
+
+
+def _judge(
+    scope: Scope, question: _Question, spec: PodSpec, nodes: NodeView, keyed: BoolArray
+) -> BoolArray:
+    """``bool[nodes]``: nodes that count (``matchNodeInclusionPolicies`` of v1.36)."""
+    mask = keyed.copy()
     if scope.honors_affinity and (question.node_selector or question.node_affinity):
         mask &= required_affinity_mask(nodes, required_node_affinity(spec))
     if scope.honors_taints:

@@ -140,3 +140,24 @@ async def test_shutting_down_cancels_what_runs() -> None:
     with pytest.raises(asyncio.CancelledError):
         await running
     assert stuck.ended
+
+
+async def test_a_plugin_that_ignores_its_end_is_left_behind_and_named() -> None:
+    free = asyncio.Event()
+
+    async def deaf() -> Status:
+        while not free.is_set():
+            try:
+                await free.wait()
+            except asyncio.CancelledError:
+                continue
+        return SUCCESS
+
+    def start(_uid: str, _plugin: str) -> Coroutine[Any, Any, Status]:
+        return deaf()
+
+    outcome = await PreBinder(start, 0.0, end_within_s=0.0).run(_instruction("A"))
+    text = 'running PreBind plugin "A": not done after 0 s'
+    assert outcome == PreBindFinished(POD.uid, Code.ERROR, (text,), "A")
+    free.set()
+    await asyncio.sleep(0)

@@ -1,0 +1,134 @@
+"""A few of the inputs of ``python -m tests.fuzz``, and every one that ever broke something."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler.api.decode import decode_list, decode_object, decode_watch_event
+from scheduler.api.errors import MAX_SHOWN, InvalidObject, QuantityError
+from scheduler.api.node import Node
+from scheduler.api.pod import Pod
+from scheduler.api.quantity import parse_quantity, quantity_value
+from tests.fuzz.__main__ import Tally, try_objects, try_texts
+from tests.fuzz.objects import SAMPLES
+from tests.fuzz.trials import (
+    MAX_MESSAGE,
+    EngineTrial,
+    try_field_selector,
+    try_label_selector,
+    try_quantity,
+)
+
+TOO_DEEP = b"[" * 100_000 + b"]" * 100_000
+
+
+def test_texts_that_nobody_means_to_send_are_taken_or_refused() -> None:
+    tally = Tally()
+    try_texts(tally, 3_000, seed=7)
+    assert tally.num_broken == 0
+    assert {outcome for _, outcome in tally.tried} == {"taken", "refused"}
+
+
+def test_objects_that_nobody_means_to_send_are_taken_or_refused() -> None:
+    tally = Tally()
+    try_objects(tally, 400, seed=7)
+    assert tally.num_broken == 0
+    assert {outcome for _, outcome in tally.tried} == {"taken", "refused"}
+
+
+def test_a_trial_that_breaks_something_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    tally = Tally()
+    tally.run("quantities", lambda: "'1'", lambda: bool(1 // 0))
+    assert tally.num_broken == 1
+    assert "ZeroDivisionError" in capsys.readouterr().out
+
+
+@given(st.text(max_size=60))
+@settings(max_examples=200)
+def test_any_text_is_a_quantity_or_a_selector_or_is_refused(text: str) -> None:
+    try_quantity(text)
+    try_label_selector(text)
+    try_field_selector(text)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda each: (
+        st.lists(each, max_size=3) | st.dictionaries(st.text(max_size=10), each, max_size=3)
+    ),
+    max_leaves=10,
+)
+
+
+@given(st.sampled_from(sorted(SAMPLES)), st.sampled_from(["metadata", "spec", "status"]), JSON)
+@settings(max_examples=100)
+def test_any_json_is_an_object_or_is_refused(kind: str, part: str, value: Any) -> None:
+    trial = EngineTrial()
+    trial.try_object(kind, json.dumps({**SAMPLES[kind], part: value}).encode())
+
+
+def test_zero_to_a_huge_power_is_zero_at_once() -> None:
+    assert quantity_value("0e2147483647") == 0
+    assert parse_quantity("0E9999999999").milli_value() == 0
+
+
+@pytest.mark.parametrize("text", ["9" * 20_000, "x" * 1_000_000])
+def test_a_text_of_many_characters_is_quoted_in_part(text: str) -> None:
+    with pytest.raises(QuantityError) as refusal:
+        parse_quantity(text)
+    assert len(str(refusal.value)) < MAX_SHOWN + 200
+
+
+@pytest.mark.parametrize("value", ["x" * 2**20, ["x"] * 2**18, {str(n): n for n in range(2**16)}])
+def test_a_value_of_a_megabyte_is_quoted_in_part(value: Any) -> None:
+    data = json.dumps({"metadata": {"name": "p"}, "spec": {"priority": value}}).encode()
+    with pytest.raises(InvalidObject) as refusal:
+        decode_object(Pod, data)
+    assert refusal.value.field == "spec.priority"
+    assert len(str(refusal.value)) < MAX_MESSAGE
+
+
+def test_an_object_that_nests_too_deep_is_refused_wherever_it_comes() -> None:
+    pod = b'{"metadata": {"annotations": {"a": ' + TOO_DEEP + b"}}}"
+    with pytest.raises(InvalidObject, match="expected JSON; maximum recursion depth"):
+        decode_object(Pod, pod)
+    with pytest.raises(InvalidObject, match="maximum recursion depth"):
+        decode_list(Pod, b'{"items": [' + pod + b"]}")
+    with pytest.raises(InvalidObject, match="maximum recursion depth"):
+        decode_watch_event(Pod, b'{"type": "ADDED", "object": ' + pod + b"}")
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "field"),
+    [
+        (Pod, {"spec": {"priority": 10**30}}, "spec.priority"),
+        (Pod, {"spec": {"overhead": {"cpu": -(2**63) - 1}}}, "spec.overhead[...]"),
+        (Node, {"status": {"images": [{"sizeBytes": 2**63}]}}, "status.images[0].sizeBytes"),
+    ],
+)
+def test_an_integer_of_more_than_64_bits_is_refused_by_field(
+    kind: type[Any], value: Any, field: str
+) -> None:
+    with pytest.raises(InvalidObject) as refusal:
+        decode_object(kind, json.dumps(value).encode())
+    assert refusal.value.field == field
+
+
+@pytest.mark.parametrize("kind", ["Pod", "Node", "CSINode", "PersistentVolume", "VolumeAttachment"])
+def test_an_object_without_a_name_is_reported_and_left_out(kind: str) -> None:
+    trial = EngineTrial()
+    metadata = {**SAMPLES[kind]["metadata"], "name": ""}
+    assert trial.try_object(kind, json.dumps({**SAMPLES[kind], "metadata": metadata}).encode())
+    trial.check()
+
+
+def test_an_attachment_to_no_node_is_reported_and_left_out() -> None:
+    trial = EngineTrial()
+    data = json.dumps({"metadata": {"name": "a"}, "spec": {"nodeName": ""}}).encode()
+    assert trial.try_object("VolumeAttachment", data)
+    trial.check()

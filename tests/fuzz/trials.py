@@ -1,0 +1,158 @@
+"""What must hold for any input: it is taken, or refused with a word about what is wrong with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from scheduler.api.decode import KINDS, decode_object
+from scheduler.api.errors import InvalidObject, QuantityError, SelectorError
+from scheduler.api.events import BindFailed, Event, PendingPodSeen
+from scheduler.api.instructions import BindPod, EmitEvent, PatchPodStatus, ReportProblem
+from scheduler.api.pod import Pod
+from scheduler.api.quantity import INT64_MAX, parse_quantity
+from scheduler.api.selector_syntax import parse_field_selector, parse_label_selector
+from scheduler.engine import Engine
+from scheduler.operator.reflected import ALL_REFLECTED
+from scheduler.operator.reflector import object_invalid
+from tests.support.builders import make_node, make_pod
+from tests.support.engines import default_engine, of_type
+
+MAX_MESSAGE = 2_000
+"""Characters in a finding about one object: it becomes a log line and the note of an Event."""
+
+_TOO_MUCH = 10**28
+
+_PLAIN = re.compile(
+    r"([+-]?)([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([numkMGTPE]?|[KMGTPE]i|[eE][+-]?[0-9]{1,3})"
+)
+_EXPONENT = re.compile(r"[eE]([+-]?[0-9]+)")
+_POWERS = {**{s: Fraction(10) ** e for e, s in zip(range(-9, 19, 3), "num kMGTPE", strict=True)}}
+_BINARY = {f"{s}i": Fraction(1024) ** e for e, s in enumerate("KMGTPE", 1)}
+_SEEN: dict[str, Callable[[Any], Event]] = {each.kind: each.seen for each in ALL_REFLECTED}
+
+
+def try_quantity(text: str) -> bool:
+    """Whether it is taken; what it amounts to is worked out again with fractions."""
+    plain = _PLAIN.fullmatch(text)
+    try:
+        quantity = parse_quantity(text)
+    except QuantityError as error:
+        return _is_refused(error, plain is None or len(text) > 4_000)
+    if plain is not None:
+        assert _clipped(quantity.nano_value()) == _clipped(_nano(*plain.groups())), text
+    assert -(2**63) <= quantity.value() < 2**63
+    assert -(2**63) <= quantity.milli_value() < 2**63
+    written = quantity.canonical()
+    if abs(quantity.nano_value()) < _TOO_MUCH:  # upstream has no suffix for more, and prints none
+        assert parse_quantity(written).nano_value() == quantity.nano_value(), text
+    return True
+
+
+def _nano(sign: str, number: str, suffix: str) -> int:
+    """Nano units, rounded away from zero; a binary one at most 2**63-1 units."""
+    written = _EXPONENT.fullmatch(suffix)
+    if written is not None:
+        power = Fraction(10) ** int(written[1])
+    else:
+        power = _BINARY.get(suffix) or _POWERS[suffix or " "]
+    amount = Fraction(number) * power * 10**9
+    nano = -(-amount.numerator // amount.denominator)
+    if suffix in _BINARY:
+        nano = min(nano, INT64_MAX * 10**9)
+    return -nano if sign == "-" else nano
+
+
+def _clipped(nano: int) -> int:
+    """More than an int64 of whole units is too much, however much it is."""
+    return max(-_TOO_MUCH, min(_TOO_MUCH, nano))
+
+
+def _is_refused(error: Exception, is_rightly: bool = True) -> bool:
+    """False, for a trial to return; what it says is for a log line and an Event."""
+    assert is_rightly, error
+    # Selectors come from people, in requests of limited size, and are told what they sent.
+    assert len(str(error)) <= MAX_MESSAGE or isinstance(error, SelectorError), str(error)[:200]
+    assert str(error)
+    return False
+
+
+def try_label_selector(text: str) -> bool:
+    """Whether it is taken; then its own text means the same."""
+    try:
+        selector = parse_label_selector(text)
+    except SelectorError as error:
+        return _is_refused(error)
+    selector.matches({"app": "web", "tier": "9"})
+    assert parse_label_selector(str(selector)) == selector or "," in text
+    return True
+
+
+def try_field_selector(text: str) -> bool:
+    """Whether it is taken."""
+    try:
+        selector = parse_field_selector(text)
+    except SelectorError as error:
+        return _is_refused(error)
+    selector.matches({"spec.nodeName": "n"})
+    return True
+
+
+class EngineTrial:
+    """An engine that is shown whatever decodes, between pods that are in order."""
+
+    def __init__(self) -> None:
+        self._now = 0.0
+        self._num_sane = 0
+        self._engine = self._fresh()
+
+    def try_object(self, kind: str, data: bytes) -> bool:
+        """Whether it decodes; either way the engine goes on and names what it cannot use."""
+        event, is_taken = _event_of(kind, data)
+        self._now += 1.0
+        said = [*self._engine.handle([event], self._now), *self._engine.schedule(self._now, 5)]
+        for problem in of_type(ReportProblem, said):
+            is_hint = "the queueing hint of plugin" in problem.text
+            assert problem.subject.partition(" ")[0] in KINDS or is_hint, problem
+            assert not problem.text.startswith(("scheduling cycle", "binding cycle")), problem
+            assert len(problem.text) <= MAX_MESSAGE, problem.text[:200]
+        for told in (*of_type(EmitEvent, said), *of_type(PatchPodStatus, said)):
+            assert len(getattr(told, "note", "") or getattr(told, "message", "")) <= 20_000
+        # Nothing stays under way: a pod that found a node goes back to the queue.
+        failed = [BindFailed(each.pod.uid, each.node_name, "no") for each in of_type(BindPod, said)]
+        self._engine.handle(failed, self._now)
+        return is_taken
+
+    def check(self) -> bool:
+        """All books are in order, and a pod in order still finds its node; begin anew."""
+        self._engine.validate()
+        name = f"sane-{self._num_sane}"
+        self._num_sane += 1
+        # Odd pods may have more priority and may have used the nodes up: this one brings its own.
+        own = make_node(name, cpu="1", labels={"sane": name})
+        pod = make_pod(name, cpu="1", node_selector={"sane": name}, priority=2**31 - 1)
+        events: list[Event] = [_SEEN["Node"](own), PendingPodSeen(pod)]
+        said = self._engine.handle(events, self._now) + self._engine.schedule(self._now, 10_000)
+        assert name in [each.pod.name for each in of_type(BindPod, said)]
+        self._engine.validate()
+        self._engine = self._fresh()
+        return True
+
+    def _fresh(self) -> Engine:
+        engine = default_engine()
+        nodes = [make_node(f"n{index}", zone="ab"[index % 2]) for index in range(4)]
+        engine.handle([_SEEN["Node"](node) for node in nodes], self._now)
+        return engine
+
+
+def _event_of(kind: str, data: bytes) -> tuple[Event, bool]:
+    try:
+        found: Any = decode_object(KINDS[kind], data)
+    except InvalidObject as invalid:
+        _is_refused(invalid, bool(invalid.field and invalid.expectation))
+        return object_invalid(invalid), False
+    if isinstance(found, Pod) and not found.spec.node_name:
+        return PendingPodSeen(found), True
+    return _SEEN[kind](found), True

@@ -1,0 +1,70 @@
+"""Objects nobody means to send, over HTTP to a cluster with a running scheduler."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+
+from scheduler.cluster.errors import ApiError
+from scheduler.cluster.resources import NODES, PODS
+from tests.fuzz.objects import odd_object
+from tests.support.auditor import node_of
+from tests.support.running_scheduler import running_scheduler
+from tests.support.troubled_cluster import TroubledCluster, small_pod, troubled_cluster
+
+NUM_OBJECTS = 300
+
+
+async def test_odd_objects_leave_other_pods_alone(tmp_path: Path) -> None:
+    """They go past the server's admission, as if an older or another server had let them in."""
+    async with (
+        troubled_cluster(tmp_path / "kubeconfig") as troubled,
+        running_scheduler(troubled.kubeconfig) as scheduler,
+    ):
+        rng = Random(11)
+        num_stored = sum(_store(troubled, rng, number) for number in range(NUM_OBJECTS))
+        assert num_stored > NUM_OBJECTS / 3
+        troubled.add_node(900, sane="yes")
+        uid = troubled.create(small_pod("sane", nodeSelector={"sane": "yes"}))
+        await troubled.auditor.until(
+            lambda: bool(node_of(troubled.auditor.pods[uid])), "the sane pod bound"
+        )
+        scheduler.engine.validate()
+
+
+async def test_a_pod_of_a_megabyte_is_bound_over_http(tmp_path: Path) -> None:
+    async with (
+        troubled_cluster(tmp_path / "kubeconfig", num_nodes=3) as troubled,
+        running_scheduler(troubled.kubeconfig),
+    ):
+        large = small_pod("large")
+        large["metadata"]["annotations"] = {"note": "x" * (200 * 1024)}
+        large["spec"]["containers"] *= 1
+        large["spec"]["containers"] += [
+            {"name": f"c{number}", "image": "i" * 100} for number in range(7_000)
+        ]
+        assert len(msgspec.json.encode(large)) > 2**20
+        uids = [troubled.create(large), troubled.create(small_pod("small"))]
+        await troubled.auditor.until(
+            lambda: all(node_of(troubled.auditor.pods[uid]) for uid in uids), "both bound"
+        )
+
+
+def _store(troubled: TroubledCluster, rng: Random, number: int) -> bool:
+    """Put an odd pod or node into the store, where it can be kept there at all."""
+    kind, data = odd_object(rng)
+    try:
+        odd: Any = msgspec.json.decode(data)
+        odd["metadata"] |= {"name": f"odd-{number}", "uid": f"odd-{number}"}
+        odd["spec"]["schedulerName"] = "stowage"
+        resource = {"Pod": PODS, "Node": NODES}[kind]
+        if kind == "Pod":
+            odd["metadata"]["namespace"] = "default"
+        odd |= {"apiVersion": "v1", "kind": kind}
+        troubled.cluster.registry.store.put(resource.stored_in, odd)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ApiError):
+        return False
+    return True

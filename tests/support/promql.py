@@ -1,0 +1,189 @@
+"""PromQL as far as our alerts use it: parsed by a library, evaluated here over a few scrapes.
+
+Series are told by name and labels; of a range the first and the last sample count, with counter
+resets made good and without Prometheus' extrapolation to the ends of the range, so increases are
+at most what Prometheus says. What is not known here raises, so that no alert passes unevaluated.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import inf, nan
+from typing import Any, TypeAlias
+
+import promql_parser
+from prometheus_client.parser import text_string_to_metric_families
+
+Series: TypeAlias = frozenset[tuple[str, str]]
+Vector: TypeAlias = dict[Series, float]
+
+_COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<": operator.lt,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+_AGGREGATES: Mapping[str, Callable[[Sequence[float]], float]] = {"sum": sum, "max": max, "min": min}
+
+
+@dataclass(frozen=True, slots=True)
+class Scrape:
+    """What /metrics said at a time, in seconds; every sample carries the target's job."""
+
+    at: float
+    samples: Mapping[str, Vector]
+
+    @classmethod
+    def of(cls, at: float, text: str, job: str = "stowage") -> Scrape:
+        """Parse an exposition."""
+        samples: dict[str, Vector] = {}
+        for family in text_string_to_metric_families(text):
+            for sample in family.samples:
+                labels = frozenset({**sample.labels, "job": job}.items())
+                samples.setdefault(sample.name, {})[labels] = float(sample.value)
+        return cls(at, samples)
+
+
+def fires(rule: Mapping[str, Any], scrapes: Sequence[Scrape]) -> bool:
+    """Whether the alert fires at the last scrape: it has held for as long as it wants to."""
+    expression = promql_parser.parse(rule["expr"])
+    since: float | None = None
+    for number, scrape in enumerate(scrapes, 1):
+        if not _evaluate(expression, scrapes[:number]):
+            since = None
+        elif since is None:
+            since = scrape.at
+    wait = rule.get("for")
+    wait_s = promql_parser.parse_duration(wait).total_seconds() if wait else 0.0
+    return since is not None and scrapes[-1].at - since >= wait_s
+
+
+def evaluate(expression: str, scrapes: Sequence[Scrape]) -> Vector:
+    """The instant vector an expression gives at the last scrape."""
+    return _evaluate(promql_parser.parse(expression), scrapes)
+
+
+def _evaluate(node: Any, scrapes: Sequence[Scrape]) -> Vector:
+    match node:
+        case promql_parser.ParenExpr():
+            return _evaluate(node.expr, scrapes)
+        case promql_parser.VectorSelector():
+            return _selected(node, scrapes[-1]) if scrapes else {}
+        case promql_parser.AggregateExpr():
+            return _aggregated(node, _evaluate(node.expr, scrapes))
+        case promql_parser.BinaryExpr():
+            return _combined(node, scrapes)
+        case promql_parser.Call():
+            return _called(node, scrapes)
+    raise NotImplementedError(f"{type(node).__name__}: {node}")
+
+
+def _selected(selector: Any, scrape: Scrape) -> Vector:
+    return {
+        series: value
+        for series, value in scrape.samples.get(selector.name, {}).items()
+        if all(_matches(matcher, dict(series)) for matcher in selector.matchers.matchers)
+    }
+
+
+def _matches(matcher: Any, labels: Mapping[str, str]) -> bool:
+    actual = labels.get(matcher.name, "")
+    match str(matcher.op):
+        case "MatchOp.Equal":
+            return bool(actual == matcher.value)
+        case "MatchOp.NotEqual":
+            return bool(actual != matcher.value)
+        case "MatchOp.Re":
+            return re.fullmatch(matcher.value, actual) is not None
+    raise NotImplementedError(str(matcher.op))
+
+
+def _aggregated(node: Any, values: Vector) -> Vector:
+    kept = set(node.modifier.labels) if node.modifier is not None else set()
+    if node.modifier is not None and "By" not in str(node.modifier.type):
+        raise NotImplementedError(str(node))
+    groups: dict[Series, list[float]] = {}
+    for series, value in values.items():
+        groups.setdefault(frozenset(p for p in series if p[0] in kept), []).append(value)
+    reduce = _AGGREGATES[str(node.op)]
+    return {series: reduce(group) for series, group in groups.items()}
+
+
+def _combined(node: Any, scrapes: Sequence[Scrape]) -> Vector:
+    if node.modifier is not None and (node.modifier.matching or node.modifier.return_bool):
+        raise NotImplementedError(str(node))
+    left, symbol = _evaluate(node.lhs, scrapes), str(node.op)
+    if symbol in _COMPARISONS and isinstance(node.rhs, promql_parser.NumberLiteral):
+        holds = _COMPARISONS[symbol]
+        return {series: value for series, value in left.items() if holds(value, node.rhs.val)}
+    right = _evaluate(node.rhs, scrapes)
+    match symbol:
+        case "and":
+            return {series: value for series, value in left.items() if series in right}
+        case "unless":
+            return {series: value for series, value in left.items() if series not in right}
+        case "/":
+            return {s: _quotient(left[s], right[s]) for s in left if s in right}
+    raise NotImplementedError(symbol)
+
+
+def _quotient(left: float, right: float) -> float:
+    return left / right if right else (nan if not left else inf)
+
+
+def _called(node: Any, scrapes: Sequence[Scrape]) -> Vector:
+    name, arguments = node.func.name, node.args
+    match name:
+        case "absent":
+            return {} if _evaluate(arguments[0], scrapes) else {frozenset(): 1.0}
+        case "rate" | "increase":
+            return _grown(arguments[0], scrapes, per_second=name == "rate")
+        case "histogram_quantile":
+            return _quantiles(arguments[0].val, _evaluate(arguments[1], scrapes))
+    raise NotImplementedError(name)
+
+
+def _grown(matrix: Any, scrapes: Sequence[Scrape], *, per_second: bool) -> Vector:
+    """How much each series has grown in the range; nothing for one with a single sample."""
+    begin = scrapes[-1].at - matrix.range.total_seconds()
+    points: dict[Series, list[tuple[float, float]]] = {}
+    for scrape in scrapes:
+        if scrape.at >= begin:
+            for series, value in _selected(matrix.vector_selector, scrape).items():
+                points.setdefault(series, []).append((scrape.at, value))
+    grown = {}
+    for series, found in points.items():
+        if len(found) > 1:
+            steps = pairwise(value for _, value in found)
+            total = sum(new - old if new >= old else new for old, new in steps)
+            grown[series] = total / (found[-1][0] - found[0][0]) if per_second else total
+    return grown
+
+
+def _quantiles(quantile: float, buckets: Vector) -> Vector:
+    groups: dict[Series, list[tuple[float, float]]] = {}
+    for series, count in buckets.items():
+        bound = float(dict(series)["le"])
+        rest = frozenset(pair for pair in series if pair[0] != "le")
+        groups.setdefault(rest, []).append((bound, count))
+    return {series: _quantile(quantile, sorted(found)) for series, found in groups.items()}
+
+
+def _quantile(quantile: float, buckets: Sequence[tuple[float, float]]) -> float:
+    """Linear within the bucket, as Prometheus does it; the last finite bound beyond that."""
+    total = buckets[-1][1]
+    if not total:
+        return nan
+    rank, below, lower = quantile * total, 0.0, 0.0
+    for bound, count in buckets:
+        if count >= rank:
+            if bound == inf:
+                return lower
+            return lower + (bound - lower) * (rank - below) / (count - below)
+        below, lower = count, bound
+    return nan

@@ -1,0 +1,37 @@
+"""What we depend on: few packages, each with a reason and a range that ends before the unknown."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+PYPROJECT = Path("pyproject.toml").read_text(encoding="utf-8")
+PROJECT = tomllib.loads(PYPROJECT)["project"]
+RUN_TIME: list[str] = PROJECT["dependencies"]
+ALL = [
+    *RUN_TIME,
+    *(each for extra in PROJECT["optional-dependencies"].values() for each in extra),
+]
+OTHERS = [each for each in ALL if not each.startswith("stowage")]
+MOST_AT_RUN_TIME = 14
+
+
+def test_there_are_few_at_run_time() -> None:
+    assert len(RUN_TIME) <= MOST_AT_RUN_TIME
+
+
+@pytest.mark.parametrize("dependency", OTHERS)
+def test_each_says_why_it_is_there(dependency: str) -> None:
+    assert re.search(rf'"{re.escape(dependency)}", *# \S+', PYPROJECT)
+
+
+@pytest.mark.parametrize("dependency", RUN_TIME)
+def test_each_is_bounded_and_what_is_installed_is_within(dependency: str) -> None:
+    requirement = Requirement(dependency)
+    assert {each.operator for each in requirement.specifier} == {">=", "<"}
+    assert version(requirement.name) in requirement.specifier
