@@ -147,10 +147,13 @@ class FilterPlugin(Plugin, Protocol):
     pod index. PreFilter is not run again: its state is of the cluster without any change, as is
     what it skips. (These stand for ``AddPod`` and ``RemovePod`` of ``PreFilterExtensions``.)
 
-    A plugin that does so says ``row_local = True``; one with ``Reads.NODE`` need not. Any other
-    is asked about one node at a time, each in a what-if snapshot of the whole cluster with its
-    PreFilter run on it before: the same answer, but slow, so no plugin of this project may do
-    without it.
+    ``changes.sum_by_pod`` and ``changes.volumes`` are for what is not in a pod's class.
+
+    A plugin that does so says ``row_local = True``; one with ``Reads.NODE`` need not. One that
+    reads other objects, but nothing of any pod already placed, says ``reads_pods = False``: pods
+    that come and go are no reason to ask it again. Any other is asked about one node at a time,
+    each in a what-if snapshot of the whole cluster with its PreFilter run on it before: the same
+    answer, but slow, so no plugin of this project may do without it.
     """
 
     @property

@@ -22,7 +22,12 @@ Added = Sequence[Sequence[PodInfo]]
 
 def judges_rows(plugin: FilterPlugin) -> bool:
     """Whether a plugin can be asked about a row-local view; see `FilterPlugin`."""
-    return plugin.filter_reads is Reads.NODE or bool(getattr(plugin, "row_local", False))
+    return not reads_pods(plugin) or bool(getattr(plugin, "row_local", False))
+
+
+def reads_pods(plugin: FilterPlugin) -> bool:
+    """Whether a plugin's answer may change when placed pods do."""
+    return plugin.filter_reads is not Reads.NODE and bool(getattr(plugin, "reads_pods", True))
 
 
 class RowFilter:
@@ -39,7 +44,7 @@ class RowFilter:
 
     def __init__(self, plugins: Sequence[FilterPlugin], state: CycleState, pod: PodInfo) -> None:
         self._plugins = plugins
-        self._by_pods = [plugin for plugin in plugins if plugin.filter_reads is not Reads.NODE]
+        self._by_pods = [plugin for plugin in plugins if reads_pods(plugin)]
         self._state = state
         self._pod = pod
 

@@ -12,11 +12,12 @@ makes it taken. A decision equal to kube-scheduler's needs the same; the live co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence, Set
 from functools import cached_property, partial
 
 import numpy as np
 
+from scheduler.api.csi_migration import AttachedVolume
 from scheduler.api.selectors import Selector
 from scheduler.state.affinity_terms import AffinityTerm, TermKind
 from scheduler.state.arrays import BoolArray, Int64Array
@@ -24,10 +25,13 @@ from scheduler.state.node_view import NodeView
 from scheduler.state.pod_class import ANY_IP, HostPort, PodClass
 from scheduler.state.pod_info import PodInfo
 from scheduler.state.ranked_pods import RankedRows
+from scheduler.state.row_volumes import RowVolumes
 from scheduler.state.snapshot import Snapshot
 
 PodValue = Callable[[PodClass, bool], int]
 """A number for a pod of this class that is (or is not) being deleted."""
+PodNumber = Callable[[PodInfo], int]
+"""A number for a pod that its class does not tell."""
 
 
 class RowWhatIf:
@@ -52,6 +56,7 @@ class RowWhatIf:
         self.used = _usage(snapshot, rows)
         self.ports = RowPorts(snapshot, rows, ports)
         self._tables: dict[Hashable, Int64Array] = {}
+        self._volumes: dict[str, RowVolumes] = {}
         self._removed: BoolArray | None = None
 
     def __len__(self) -> int:
@@ -135,6 +140,38 @@ class RowWhatIf:
             axis=1
         )
         return sums
+
+    def removed_numbers(
+        self, positions: Int64Array, question: Hashable, ask: PodNumber, among: Int64Array
+    ) -> Int64Array:
+        """``int64[positions]``: as `removed_values`, asked of each pod on the rows `among`."""
+        if self._removed is None:
+            return np.zeros(len(positions), dtype=np.int64)
+        table = self._tables.get(question)
+        if table is None:
+            table = np.zeros(self.ranked.sorts.shape, dtype=np.int64)
+            for position in np.flatnonzero(np.isin(self.rows, among)).tolist():
+                numbers = [ask(pod) for pod in self.ranked.pods[position]]
+                table[position, : len(numbers)] = numbers
+            self._tables[question] = table
+        sums: Int64Array = (table[positions] * self._removed[positions]).sum(axis=1)
+        return sums
+
+    def removed_volumes(
+        self, positions: Int64Array, driver: str, wanted: Set[AttachedVolume], tight: BoolArray
+    ) -> tuple[Int64Array, Int64Array]:
+        """Twice ``int64[positions]``: how many fewer are attached; how many fewer of `wanted`."""
+        if self._removed is None:
+            nothing: Int64Array = np.zeros(len(positions), dtype=np.int64)
+            return nothing, nothing
+        volumes = self._volumes.get(driver)
+        if volumes is None:
+            places = np.flatnonzero(tight[self.rows])
+            pods = [(place, self.ranked.pods[place]) for place in places.tolist()]
+            volumes = RowVolumes(self.snapshot, self.rows, driver, pods)
+            self._volumes[driver] = volumes
+        detached, missing = volumes.gone(self._removed, wanted)
+        return detached[positions], missing[positions]
 
     def _tabulate(self, ask: PodValue) -> Int64Array:
         """``int64[sorts + 1]``: the answer for each sort on these rows."""
@@ -267,6 +304,52 @@ class RowChanges:
         return self.sum(
             ("carrying", which, term), lambda pod_class, _: pod_class.terms[which].count(term)
         )
+
+    def sum_by_pod(self, question: Hashable, ask: PodNumber, among: Int64Array) -> Int64Array:
+        """The sum of a number that a pod's class does not tell, such as one about its volumes.
+
+        Args:
+            question: Names `ask`.
+            ask: The number.
+            among: The rows on which some pod has another number than 0 in the snapshot.
+        """
+        view = self._view
+        change = -view.what_if.removed_numbers(view.positions, question, ask, among)
+        for place, pods in enumerate(view.added or ()):
+            change[place] += sum(ask(pod) for pod in pods if pod.volumes)
+        return change
+
+    def volumes(
+        self, driver: str, wanted: Set[AttachedVolume], tight: BoolArray
+    ) -> tuple[Int64Array, Int64Array]:
+        """How many more volumes of a driver are attached, and how many more of some in use.
+
+        Args:
+            driver: Whose.
+            wanted: Which of them are those in use that are asked about.
+            tight: ``bool[rows]``, where it matters that volumes are detached; elsewhere those of
+                pods taken off may be told as still there.
+        """
+        view = self._view
+        detached, missing = view.what_if.removed_volumes(view.positions, driver, wanted, tight)
+        attached, used = -detached, -missing
+        for place, pods in enumerate(view.added or ()):
+            if any(pod.volumes for pod in pods):
+                attached[place], used[place] = self._volumes_of(place, driver, wanted)
+        return attached, used
+
+    def _volumes_of(self, place: int, driver: str, wanted: Set[AttachedVolume]) -> tuple[int, int]:
+        """The same of one node, pod by pod."""
+        view = self._view
+        row, use = int(view.rows[place]), view.snapshot.volume_use
+        pods = view.what_if.ranked.pods[int(view.positions[place])]
+        now = {volume for pod in self.pods(place) for volume in use.volumes_of(pod)}
+        before = {volume for pod in pods for volume in use.volumes_of(pod)}
+        come = [each for each in now - before if each.driver == driver]
+        gone = [each for each in before - now if each.driver == driver]
+        attached = sum(not use.is_attached(each, row) for each in come)
+        attached -= sum(not use.is_attached(each, row) for each in gone)
+        return attached, len(wanted.intersection(come)) - len(wanted.intersection(gone))
 
     def pods(self, place: int) -> Collection[PodInfo]:
         """The pods on one node of the view, with those that came and without those that left."""

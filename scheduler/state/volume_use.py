@@ -72,6 +72,7 @@ class VolumeUse:
         self._is_copy = False
         self._stands_for: dict[ClaimUse, AttachedVolume | None] = {}
         self._uses_of: dict[str, set[ClaimUse]] = {}
+        self._named: dict[str, set[str]] = {}
 
     def add_pod(self, pod: PodInfo, row: int) -> None:
         """A pod came to a row."""
@@ -118,18 +119,30 @@ class VolumeUse:
         """``int64[]``: the rows where pods use a volume."""
         return self._by_pods.rows(volume)
 
-    def in_conflict(self, volumes: Iterable[Volume]) -> BoolArray | None:
-        """``bool[rows]``: where one of the disks is used in a way that excludes another pod."""
-        conflicts: BoolArray | None = None
+    def is_attached(self, volume: AttachedVolume, row: int) -> bool:
+        """Whether an attachment says that a volume is on a row, whoever uses it."""
+        return row in self._by_attachments.at(volume)
+
+    def users_of_names(self, names: Iterable[str]) -> Int64Array:
+        """``int64[]``: the rows with pods that name a claim so, in whatever namespace."""
+        uses = (ClaimUse(claim, "") for name in names for claim in self._named.get(name, ()))
+        rows = {row for use in uses for row in self._users.at(use)}
+        return np.fromiter(rows, dtype=np.int64, count=len(rows))
+
+    def conflicts(self, volumes: Iterable[Volume]) -> Int64Array | None:
+        """``int64[rows]``: how often one of the disks is used in a way that excludes another pod.
+
+        That is the sum of `disk_conflicts` over the pods of each row; None if there are none.
+        """
+        conflicts: Int64Array | None = None
         for use in disk_uses(volumes):
-            rows = [self._writers.rows(use.disk)]
-            if not use.is_shared:
-                rows.append(self._readers.rows(use.disk))
-            for each in rows:
-                if len(each):
-                    if conflicts is None:
-                        conflicts = np.zeros(self._num_rows, dtype=np.bool_)
-                    conflicts[each] = True
+            tables = (self._writers,) if use.is_shared else (self._writers, self._readers)
+            for table in tables:
+                counts = table.at(use.disk)
+                if counts and conflicts is None:
+                    conflicts = np.zeros(self._num_rows, dtype=np.int64)
+                for row, count in counts.items():
+                    conflicts[row] += count  # type: ignore[index]
         return conflicts
 
     def grow(self, num_rows: int) -> None:
@@ -192,12 +205,17 @@ class VolumeUse:
             if use not in self._stands_for:
                 self._stands_for[use] = volume
                 self._uses_of.setdefault(use.claim, set()).add(use)
+                self._named.setdefault(_name_of(use.claim), set()).add(use.claim)
             return
         del self._stands_for[use]
         uses = self._uses_of[use.claim]
         uses.discard(use)
         if not uses:
             del self._uses_of[use.claim]
+            name = _name_of(use.claim)
+            self._named[name].discard(use.claim)
+            if not self._named[name]:
+                del self._named[name]
 
     def _count(
         self,
@@ -257,6 +275,10 @@ class VolumeUse:
         return twin
 
 
+def _name_of(claim: str) -> str:
+    return claim.partition("/")[2]
+
+
 def claim_uses(pod: PodInfo) -> Iterator[ClaimUse]:
     """The claims of a pod as its node counts them; one without a name is nobody's."""
     for claim in used_claims(pod.volumes, pod.name):
@@ -276,6 +298,16 @@ def disk_uses(volumes: Iterable[Volume]) -> Iterator[DiskUse]:
         if (rbd := volume.rbd) is not None:
             for monitor in dict.fromkeys(rbd.monitors):
                 yield DiskUse(Disk("rbd", (monitor, rbd.pool, rbd.image)), rbd.read_only)
+
+
+def disk_conflicts(volumes: Iterable[Volume], others: Iterable[Volume]) -> int:
+    """How many pairs of disks there are that two pods cannot have (``isVolumeConflict``)."""
+    taken = list(disk_uses(others))
+    return sum(
+        use.disk == other.disk and not (use.is_shared and other.is_shared)
+        for use in disk_uses(volumes)
+        for other in taken
+    )
 
 
 def attached_volume(attachment: VolumeAttachment | None, storage: Storage) -> AttachedVolume | None:

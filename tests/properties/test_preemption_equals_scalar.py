@@ -17,25 +17,38 @@ from scheduler.api.policy import (
     PodDisruptionBudgetSpec,
     PodDisruptionBudgetStatus,
 )
+from scheduler.api.volume import GCEPersistentDiskVolumeSource, Volume
 from scheduler.cycle import NodeSearch, Unschedulable, schedule_pod
 from scheduler.framework import Candidate, CycleState, Framework, build_profile
 from scheduler.plugins import in_tree_registry
 from scheduler.queue.nominator import Nominator
 from scheduler.state.snapshot import Snapshot
-from tests.support.builders import make_node
+from tests.support.builders import ZONE, make_node
 from tests.support.random_cluster import RandomCluster
 from tests.support.scalar import preemption as twin
+from tests.support.volume_builders import (
+    claim_volume,
+    make_attachment,
+    make_claim,
+    make_class,
+    make_csi_node,
+    make_volume,
+)
 
 ALL_NODES = {"minCandidateNodesPercentage": 100, "minCandidateNodesAbsolute": 1}
+_CLAIMS = ("c0", "c1", "c2", "c3")
 PRIORITIES = (0, 5, 5, 10)
 
 
 class FullCluster(RandomCluster):
     """Nodes with little room, and pods with priorities, sizes, ports and start times."""
 
-    def __init__(self, seed: int, **kinds: bool) -> None:
+    def __init__(self, seed: int, *, volumes: bool = False, **kinds: bool) -> None:
         self._started = 0
+        self._volumes = volumes
         super().__init__(seed, **kinds)
+        if volumes:
+            self._add_storage()
         self.budgets: list[PodDisruptionBudget] = []
         for index in range(self.random.randint(0, 3)):
             self._add_budget(f"budget-{index}")
@@ -72,12 +85,42 @@ class FullCluster(RandomCluster):
             ports=(port,) if self._chance(0.25) else (),
         )
         spec = msgspec.structs.replace(
-            pod.spec, priority=self.random.choice(priorities), containers=(container,)
+            pod.spec,
+            priority=self.random.choice(priorities),
+            containers=(container,),
+            volumes=self._pod_volumes() if self._volumes else (),
         )
         status = msgspec.structs.replace(
             pod.status, start_time=start if self._chance(0.9) else None
         )
         return msgspec.structs.replace(pod, spec=spec, status=status)
+
+    def _pod_volumes(self) -> tuple[Volume, ...]:
+        claims = [claim_volume(name) for name in _CLAIMS]
+        disks = [
+            Volume("g", gce_persistent_disk=GCEPersistentDiskVolumeSource("x", read_only=shared))
+            for shared in (True, True, False)
+        ]
+        return self._some(claims, 2) + (self._some(disks, 1) if self._chance(0.4) else ())
+
+    def _add_storage(self) -> None:
+        """Claims of every name in every namespace, of which different ones mean one volume."""
+        random, seen = self.random, self.cluster.storage_seen
+        seen(make_class("waits"))
+        volumes = [f"d{index}" for index in range(4)]
+        for name in volumes:
+            zoned = {ZONE: random.choice(("a", "b"))} if self._chance(0.2) else {}
+            where = (ZONE, ("a",)) if self._chance(0.2) else None
+            seen(make_volume(name, labels=zoned, where=where))
+        for namespace in self._namespaces:
+            for name in _CLAIMS:
+                volume = "" if self._chance(0.2) else random.choice(volumes)
+                mode = random.choice(("ReadWriteOnce", "ReadWriteOnce", "ReadWriteOncePod"))
+                seen(make_claim(name, namespace=namespace, volume=volume, modes=(mode,)))
+        for name in self.cluster.plain.nodes:
+            seen(make_csi_node(name, csi_example_com=random.choice((None, 1, 1, 2, 3))))
+            if self._chance(0.3):
+                seen(make_attachment(f"a-{name}", name, random.choice(volumes)))
 
     def _add_budget(self, name: str) -> None:
         disrupted: dict[str, str | None] = {
@@ -99,11 +142,11 @@ def _framework(cache_size: int) -> Framework:
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.booleans(), st.booleans())
+@given(st.integers(0, 2**32 - 1), st.booleans(), st.booleans(), st.booleans())
 def test_candidates_victims_and_message_equal_the_twins(
-    seed: int, affinity: bool, spread: bool
+    seed: int, affinity: bool, spread: bool, volumes: bool
 ) -> None:
-    world = FullCluster(seed, affinity=affinity, spread=spread)
+    world = FullCluster(seed, volumes=volumes, affinity=affinity, spread=spread)
     frameworks = (_framework(1024), _framework(0))
     for _ in range(4):
         world.happen()

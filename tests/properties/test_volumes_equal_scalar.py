@@ -127,14 +127,14 @@ def test_what_a_node_would_use_is_what_it_uses_then(
     before = snapshot.volume_use.counts()
     what_if = snapshot.without_pods(here[:2]).with_pods([(cluster.info(pod), node_name)])
     shown = _attached(what_if)
-    conflicts = what_if.volume_use.in_conflict(pod.spec.volumes)
+    conflicts = what_if.volume_use.conflicts(pod.spec.volumes)
     assert snapshot.volume_use.counts() == before
     for uid in here[:2]:
         cluster.pod_gone(uid)
     cluster.bind(pod, node_name)
     after = cluster.snapshot()
     assert _attached(after) == shown
-    then_conflicts = after.volume_use.in_conflict(pod.spec.volumes)
+    then_conflicts = after.volume_use.conflicts(pod.spec.volumes)
     assert (conflicts is None) == (then_conflicts is None)
     if conflicts is not None and then_conflicts is not None:
         assert conflicts.tolist() == then_conflicts.tolist()

@@ -6,7 +6,8 @@ package because they look up the same claims.
 
 What they answer depends on objects other than the node and the pod's class: they declare that they
 read the whole cluster and are asked in every cycle, for all nodes at once. A pod without claims
-and disks costs a look at an empty tuple.
+and disks costs a look at an empty tuple. Of the pods on a node only the first two read anything;
+to the others it is all the same which pods preemption takes away.
 
 Volumes that tie a pod to nothing (config maps, secrets, empty directories, projections) are no
 concern of these plugins.

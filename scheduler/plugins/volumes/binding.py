@@ -90,6 +90,7 @@ class VolumeBinding:
 
     name = "VolumeBinding"
     filter_reads = Reads.CLUSTER
+    reads_pods = False
 
     def __init__(self, args: VolumeBindingArgs) -> None:
         self.pre_bind_timeout_s = float(args.bind_timeout_seconds)

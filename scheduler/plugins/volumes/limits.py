@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence, Set
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from scheduler.framework import (
     Reads,
     Rejection,
 )
-from scheduler.framework.verdict import BoolArray
+from scheduler.framework.verdict import BoolArray, Int64Array
 from scheduler.plugins.volumes.claims import claim_not_found, claims_of, not_owner, uses_claim
 from scheduler.state.pod_info import PodInfo
 from scheduler.state.snapshot import NodeView, Snapshot
@@ -36,6 +36,7 @@ class NodeVolumeLimits:
 
     name = "NodeVolumeLimits"
     filter_reads = Reads.CLUSTER
+    row_local = True
 
     def __init__(self, args: NoArgs) -> None:
         del args
@@ -59,17 +60,17 @@ class NodeVolumeLimits:
         if problem:
             everywhere = np.ones(len(nodes), dtype=np.bool_)
             return FilterVerdict((Rejection(problem, everywhere, unresolvable=True),))
-        by_driver: dict[str, list[AttachedVolume]] = {}
+        by_driver: dict[str, set[AttachedVolume]] = {}
         for volume in nodes.snapshot.volume_use.volumes_of(pod):
-            by_driver.setdefault(volume.driver, []).append(volume)
-        exceeded: BoolArray | None = None
+            by_driver.setdefault(volume.driver, set()).add(volume)
+        exceeded: BoolArray = np.zeros(len(nodes), dtype=np.bool_)
         for driver, volumes in by_driver.items():
-            over = _exceeded(nodes.snapshot, driver, volumes)
-            if over is not None:
-                exceeded = over if exceeded is None else exceeded | over
-        if exceeded is None or not exceeded.any():
+            limits = nodes.snapshot.csi_nodes.limits(driver)
+            if limits is not None:
+                exceeded |= _exceeded(nodes, driver, volumes, limits)
+        if not exceeded.any():
             return ACCEPT_ALL
-        return FilterVerdict((Rejection(REASON, nodes.take(exceeded)),))
+        return FilterVerdict((Rejection(REASON, exceeded),))
 
     def events_to_register(self) -> Sequence[EventRegistration]:
         """More room for volumes."""
@@ -140,22 +141,22 @@ def _missing_claim(pod: PodInfo, snapshot: Snapshot) -> str:
 
 
 def _exceeded(
-    snapshot: Snapshot, driver: str, volumes: Iterable[AttachedVolume]
-) -> BoolArray | None:
-    """``bool[rows]``: where a driver's limit does not allow these volumes; None if nowhere."""
-    limits = snapshot.csi_nodes.limits(driver)
-    if limits is None:
-        return None
-    wanted = list(volumes)
-    new = np.full(snapshot.num_rows, len(wanted), dtype=np.int64)
+    nodes: NodeView, driver: str, wanted: Set[AttachedVolume], limits: Int64Array
+) -> BoolArray:
+    """``bool[nodes]``: where a driver's ``limits[rows]`` do not allow some more volumes."""
+    use = nodes.snapshot.volume_use
+    new = np.full(nodes.snapshot.num_rows, len(wanted), dtype=np.int64)
     for volume in wanted:
-        rows = snapshot.volume_use.rows_with(volume)
-        if len(rows):
-            new[rows] -= 1
-    attached = snapshot.volume_use.attached(driver)
+        new[use.rows_with(volume)] -= 1
+    attached = use.attached(driver)
     # Compared by what is left: a node without a limit has more than can be added to.
     left = limits if attached is None else limits - attached
-    exceeded: BoolArray = (new > left) & (new > 0)
+    new_here, left_here = nodes.take(new), nodes.take(left)
+    if nodes.changes is not None:
+        # Where there is room for all of them it does not matter what else is detached.
+        more, shared = nodes.changes.volumes(driver, wanted, left < len(wanted))
+        new_here, left_here = new_here - shared, left_here - more
+    exceeded: BoolArray = (new_here > left_here) & (new_here > 0)
     return exceeded
 
 

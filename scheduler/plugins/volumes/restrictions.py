@@ -20,10 +20,11 @@ from scheduler.framework import (
     Reads,
     Rejection,
 )
+from scheduler.framework.verdict import BoolArray, Int64Array
 from scheduler.plugins.volumes.claims import claim_not_found, claims_of, uses_claim
 from scheduler.state.pod_info import PodInfo
 from scheduler.state.snapshot import NodeView, Snapshot
-from scheduler.state.volume_use import disk_uses
+from scheduler.state.volume_use import disk_conflicts
 
 REASON_DISK = "node(s) had no available disk"
 REASON_CLAIM = (
@@ -31,15 +32,22 @@ REASON_CLAIM = (
     "already in-use by another pod"
 )
 _ONE_POD = "ReadWriteOncePod"
+_NOWHERE: Int64Array = np.empty(0, dtype=np.int64)
 _SKIPPED = PreFilterResult(SKIP)
 _WANTED = PreFilterResult()
 
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """Whether a claim that is for one pod is used by another."""
+    """The pod's claims that are for one pod.
 
-    is_claim_taken: bool
+    Attributes:
+        claims: Their names.
+        num_taken: How many of them are used by some pod on a node.
+    """
+
+    claims: frozenset[str]
+    num_taken: int
 
 
 class VolumeRestrictions:
@@ -47,6 +55,7 @@ class VolumeRestrictions:
 
     name = "VolumeRestrictions"
     filter_reads = Reads.CLUSTER
+    row_local = True
 
     def __init__(self, args: NoArgs) -> None:
         del args
@@ -55,7 +64,8 @@ class VolumeRestrictions:
         """Skip without disks, unless a claim for one pod is taken; a missing claim is refused."""
         if not pod.volumes:
             return _SKIPPED
-        is_taken = False
+        claims = set()
+        num_taken = 0
         for used in claims_of(pod):
             if used.is_ephemeral:
                 continue
@@ -63,24 +73,25 @@ class VolumeRestrictions:
             claim = snapshot.storage.claims.seen(key)
             if claim is None:
                 return PreFilterResult(unresolvable(claim_not_found(used.name)))
-            if _ONE_POD in claim.spec.access_modes:
-                is_taken |= snapshot.volume_use.is_claim_used(key, snapshot.exists)
-        if not is_taken and not any(_needs_check(pod)):
+            if _ONE_POD in claim.spec.access_modes and used.name not in claims:
+                claims.add(used.name)
+                num_taken += snapshot.volume_use.is_claim_used(key, snapshot.exists)
+        if not num_taken and not any(_needs_check(pod)):
             return _SKIPPED
-        state.write(_Taken(is_taken))
+        state.write(_Taken(frozenset(claims), num_taken))
         return _WANTED
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
         """Unschedulable where a disk conflicts; elsewhere too if a claim is taken."""
         rejections = []
         elsewhere = np.ones(len(nodes), dtype=np.bool_)
-        conflicts = nodes.snapshot.volume_use.in_conflict(pod.volumes)
-        if conflicts is not None:
-            refused = nodes.take(conflicts)
-            rejections.append(Rejection(REASON_DISK, refused))
-            elsewhere = ~refused
-        if state.read(_Taken).is_claim_taken:
-            rejections.append(Rejection(REASON_CLAIM, elsewhere))
+        in_conflict = _in_conflict(pod, nodes)
+        if in_conflict is not None:
+            rejections.append(Rejection(REASON_DISK, in_conflict))
+            elsewhere = ~in_conflict
+        taken = _num_taken(state.read(_Taken), pod, nodes) > 0
+        if taken.any():
+            rejections.append(Rejection(REASON_CLAIM, elsewhere & taken))
         return FilterVerdict(tuple(rejections)) if rejections else ACCEPT_ALL
 
     def events_to_register(self) -> Sequence[EventRegistration]:
@@ -94,14 +105,49 @@ class VolumeRestrictions:
         )
 
 
+def _in_conflict(pod: PodInfo, nodes: NodeView) -> BoolArray | None:
+    """``bool[nodes]``: where a disk of the pod is in use; None if nowhere."""
+    before = nodes.snapshot.volume_use.conflicts(pod.volumes)
+    changes = nodes.changes
+    if changes is None:
+        return None if before is None else nodes.take(before) > 0
+
+    def conflicts_with(other: PodInfo) -> int:
+        return disk_conflicts(pod.volumes, other.volumes)
+
+    among = _NOWHERE if before is None else np.flatnonzero(before)
+    change = changes.sum_by_pod("conflicting disks", conflicts_with, among)
+    in_conflict: BoolArray = (change if before is None else nodes.take(before) + change) > 0
+    return in_conflict if in_conflict.any() else None
+
+
+def _num_taken(taken: _Taken, pod: PodInfo, nodes: NodeView) -> Int64Array:
+    """``int64[nodes]``: how many claims for one pod are taken (``conflictingPVCRefCount``).
+
+    A pod that comes or goes counts by the names of its claims alone, in whatever namespace:
+    ``conflictingPVCRefCountForPod`` of v1.36.
+    """
+    numbers: Int64Array = np.full(len(nodes), taken.num_taken, dtype=np.int64)
+    if nodes.changes is None or not taken.claims:
+        return numbers
+
+    def num_named(other: PodInfo) -> int:
+        return sum(
+            volume.persistent_volume_claim is not None
+            and volume.persistent_volume_claim.claim_name in taken.claims
+            for volume in other.volumes
+        )
+
+    among = nodes.snapshot.volume_use.users_of_names(taken.claims)
+    return numbers + nodes.changes.sum_by_pod("claims for one pod", num_named, among)
+
+
 def after_pod_deleted(pod: PodInfo, deleted: PodInfo, _new: None) -> QueueingHint:
     """A pod of the namespace that had a disk or a claim of this one."""
     if deleted.namespace != pod.namespace:
         return QueueingHint.SKIP
-    gone = {use.disk: use.is_shared for use in disk_uses(deleted.volumes)}
-    for use in disk_uses(pod.volumes):
-        if use.disk in gone and not (use.is_shared and gone[use.disk]):
-            return QueueingHint.QUEUE
+    if disk_conflicts(pod.volumes, deleted.volumes):
+        return QueueingHint.QUEUE
     freed = {used.name for used in claims_of(deleted) if not used.is_ephemeral}
     wanted = {used.name for used in claims_of(pod) if not used.is_ephemeral}
     return QueueingHint.QUEUE if freed & wanted else QueueingHint.SKIP

@@ -62,6 +62,7 @@ class VolumeZone:
 
     name = "VolumeZone"
     filter_reads = Reads.CLUSTER
+    reads_pods = False
 
     def __init__(self, args: NoArgs) -> None:
         del args

@@ -27,6 +27,16 @@ from tests.support.scalar.node_filters import (
     node_unschedulable,
     taint_toleration,
 )
+from tests.support.scalar.volumes import (
+    IN_USE,
+    claims_for_one_pod,
+    has_disks,
+    names_of_claims,
+    node_volume_limits,
+    shares_a_disk,
+    volume_binding,
+    volume_zone,
+)
 
 Reasons = frozenset[str]
 FITS: Reasons = frozenset()
@@ -56,6 +66,16 @@ class NodeState:
         self.ports = {port for other in self.on_node for port in host_ports(other)}
         self.spread = pts.pre_filter(self.cluster, pts.Defaults(), self.pod)
         self.affinity = ipa.pre_filter(self.cluster, self.pod)
+        self.for_one_pod = claims_for_one_pod(self.pod, self.cluster)
+        self.num_taken = sum(
+            any(
+                other.metadata.namespace == self.pod.metadata.namespace
+                and name in names_of_claims(other)
+                for other, _ in self.cluster.placed()
+            )
+            for name in self.for_one_pod
+        )
+        self.skips_restrictions = not self.num_taken and not has_disks(self.pod)
 
     def add(self, other: Pod) -> None:
         """``AddPod`` of the node and of every plugin."""
@@ -87,6 +107,7 @@ class NodeState:
         return twin
 
     def _count(self, other: Pod, sign: int) -> None:
+        self.num_taken += sign * sum(name in self.for_one_pod for name in names_of_claims(other))
         if self.spread is not None:
             pts.count_change(self.spread, self.pod, (other, self.node, sign))
         if self.affinity is not None:
@@ -105,12 +126,28 @@ class NodeState:
         reasons, _ = node_resources_fit(pod, node, here)
         if reasons:
             return frozenset(reasons)
+        reasons = self._volumes(here)
+        if reasons:
+            return frozenset(reasons)
         verdict = None if self.spread is None else pts.filter_node(self.spread, pod, node)
         if verdict is None and self.affinity is not None:
             verdict = ipa.filter_node(self.cluster, self.affinity, pod, node)
         if verdict is not None:
             return frozenset({verdict[0]})
         return frozenset(node_declared_features(pod, node, here)[0])
+
+    def _volumes(self, here: PlainCluster) -> set[str]:
+        here.storage = self.cluster.storage
+        if not self.skips_restrictions:
+            if any(shares_a_disk(self.pod, other) for other in self.on_node):
+                return {"node(s) had no available disk"}
+            if self.num_taken > 0:
+                return {IN_USE}
+        for judge in (node_volume_limits, volume_binding, volume_zone):
+            reasons, _ = judge(self.pod, self.node, here)
+            if reasons:
+                return reasons
+        return set()
 
     def _placed_here(self) -> list[Pod]:
         from tests.support.mirrored_cluster import on_node

@@ -37,13 +37,11 @@ _BOUND, _SELECTED = "pv.kubernetes.io/bind-completed", "volume.kubernetes.io/sel
 def volume_restrictions(pod: Pod, node: Node, cluster: PlainCluster) -> Answer:
     """Disks first, then claims for one pod."""
     for other in cluster.pods_on(node):
-        if any(_same_disk(a, b) for a in pod.spec.volumes for b in other.spec.volumes):
+        if shares_a_disk(pod, other):
             return {"node(s) had no available disk"}, False
-    for name in _named(pod):
-        claim = cluster.stored(PersistentVolumeClaim, f"{pod.metadata.namespace}/{name}")
-        assert claim is not None
-        if "ReadWriteOncePod" in claim.spec.access_modes and any(
-            other.metadata.namespace == pod.metadata.namespace and name in _named(other)
+    for name in claims_for_one_pod(pod, cluster):
+        if any(
+            other.metadata.namespace == pod.metadata.namespace and name in names_of_claims(other)
             for other, _ in cluster.placed()
         ):
             return {IN_USE}, False
@@ -85,7 +83,7 @@ def volume_zone(pod: Pod, node: Node, cluster: PlainCluster) -> Answer:
     keys = [f"{prefix}{what}" for prefix in (beta, successor) for what in ("zone", "region")]
     if not any(key in labels for key in keys):
         return ACCEPTED
-    for name in _named(pod):
+    for name in names_of_claims(pod):
         claim = cluster.stored(PersistentVolumeClaim, f"{pod.metadata.namespace}/{name}")
         volume = cluster.stored(PersistentVolume, claim.spec.volume_name) if claim else None
         for key in keys:
@@ -103,7 +101,7 @@ def volume_binding(pod: Pod, node: Node, cluster: PlainCluster) -> Answer:
     reasons: set[str] = set()
     claims = [
         cluster.stored(PersistentVolumeClaim, f"{pod.metadata.namespace}/{name}")
-        for name in _named(pod)
+        for name in names_of_claims(pod)
     ]
     present = [claim for claim in claims if claim is not None]
     delayed = [claim for claim in present if _BOUND not in claim.metadata.annotations]
@@ -226,7 +224,7 @@ def _volumes(pod: Pod, cluster: PlainCluster) -> dict[tuple[str, str], str]:
         inline = csi_volume_of_pod(volume)
         if inline is not None:
             found[inline] = inline.driver
-    for name in _named(pod):
+    for name in names_of_claims(pod):
         key = f"{pod.metadata.namespace}/{name}"
         claim = cluster.stored(PersistentVolumeClaim, key)
         if claim is None:
@@ -242,12 +240,41 @@ def _volumes(pod: Pod, cluster: PlainCluster) -> dict[tuple[str, str], str]:
     return found
 
 
-def _named(pod: Pod) -> list[str]:
+def names_of_claims(pod: Pod) -> list[str]:
+    """The claims that a pod names itself."""
     return [
         volume.persistent_volume_claim.claim_name
         for volume in pod.spec.volumes
         if volume.persistent_volume_claim is not None
     ]
+
+
+def claims_for_one_pod(pod: Pod, cluster: PlainCluster) -> set[str]:
+    """The names of the pod's claims that no other pod may use."""
+    claims = {
+        name: cluster.stored(PersistentVolumeClaim, f"{pod.metadata.namespace}/{name}")
+        for name in names_of_claims(pod)
+    }
+    return {
+        name
+        for name, claim in claims.items()
+        if claim is not None and "ReadWriteOncePod" in claim.spec.access_modes
+    }
+
+
+def has_disks(pod: Pod) -> bool:
+    """Whether a pod names a disk itself."""
+    return any(_same_disk(each, each) or _is_read_only_disk(each) for each in pod.spec.volumes)
+
+
+def shares_a_disk(pod: Pod, other: Pod) -> bool:
+    """Whether two pods want a disk that they cannot both have."""
+    return any(_same_disk(a, b) for a in pod.spec.volumes for b in other.spec.volumes)
+
+
+def _is_read_only_disk(volume: Volume) -> bool:
+    disks = (volume.gce_persistent_disk, volume.iscsi, volume.rbd)
+    return any(disk is not None and disk.read_only for disk in disks)
 
 
 def _same_disk(one: Volume, other: Volume) -> bool:
