@@ -108,14 +108,7 @@ def diagnose_filter(
     Raises:
         PluginFailed: A plugin failed at giving its reasons.
     """
-    verdicts = filtered.verdicts
-    asked = filtered.asked.exists.copy()
-    for row in filtered.overruled:
-        asked[filtered.position(row)] = False
-    counts, plugins = verdicts.count_reasons(asked)
-    for status in filtered.overruled.values():
-        counts.update(status.reasons)
-        plugins.add(status.plugin)
+    counts, plugins = filtered.count_reasons()
     absent = num_nodes - filtered.num_evaluated
     if failed_nomination is not None:
         row, status = failed_nomination

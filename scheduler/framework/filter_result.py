@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
@@ -22,19 +23,20 @@ class FilterResult:
         feasible: ``bool[rows]``; not to be written.
         asked: The nodes that were filtered: all, or those PreFilter left.
         judge: Gives every plugin's answer about `asked`.
-        overruled: Rows judged with nominated pods, or by extenders, and what came of it.
+        overruled: Rows judged by extenders, and what came of it.
         rows: The feasible rows, if known already.
     """
 
     __slots__ = (
         "_judge",
+        "_judge_with_nominated",
         "_num_evaluated",
-        "_overrule_rest",
-        "_overruled",
         "_rows",
         "_verdicts",
+        "_with_nominated",
         "asked",
         "feasible",
+        "overruled",
     )
 
     def __init__(
@@ -47,8 +49,9 @@ class FilterResult:
     ) -> None:
         self.feasible = feasible
         self.asked = asked
-        self._overruled = overruled or {}
-        self._overrule_rest: Callable[[], dict[int, Status]] | None = None
+        self.overruled = overruled or {}
+        self._judge_with_nominated: Callable[[], NodeVerdicts] | None = None
+        self._with_nominated: NodeVerdicts | None = None
         self._judge = judge
         self._verdicts: NodeVerdicts | None = None
         self._rows = rows
@@ -83,38 +86,40 @@ class FilterResult:
         return self._verdicts
 
     @property
-    def overruled(self) -> dict[int, Status]:
-        """Rows that were judged with nominated pods, or by extenders, and what came of it."""
-        if self._overrule_rest is not None:
-            self._overruled = {**self._overrule_rest(), **self._overruled}
-            self._overrule_rest = None
-        return self._overruled
+    def with_nominated_pods(self) -> NodeVerdicts | None:
+        """Every plugin's answer about the nodes with nominated pods that count, these counted in.
+
+        What rejects such a node so comes before what rejects it without them; None if there are
+        no such nodes.
+        """
+        if self._with_nominated is None and self._judge_with_nominated is not None:
+            self._with_nominated = self._judge_with_nominated()
+        return self._with_nominated
 
     def with_nominated(
-        self, overruled: dict[int, Status], rest: Callable[[], dict[int, Status]]
+        self, feasible: BoolArray, judge: Callable[[], NodeVerdicts]
     ) -> FilterResult:
         """The same, with nominated pods counted in.
 
         Args:
-            overruled: Feasible rows that are not feasible with the pods nominated to them.
-            rest: The same of rows that are not feasible anyhow, where only the reasons may differ;
-                asked if somebody wants to know.
+            feasible: ``bool[rows]``, what is feasible with them as well.
+            judge: Gives every plugin's answer with them, if somebody wants to know reasons.
         """
-        result = self.with_overruled(overruled) if overruled else self
-        result.overrule_later(rest)
+        rows = self._rows if feasible is self.feasible else None
+        result = FilterResult(feasible, self.asked, lambda: self.verdicts, self.overruled, rows)
+        result._judge_with_nominated = judge
         return result
 
-    def overrule_later(self, rest: Callable[[], dict[int, Status]]) -> None:
-        """Ask `rest` for statuses that overrule those known when somebody wants to know."""
-        self._overrule_rest = rest
-
     def with_overruled(self, overruled: dict[int, Status]) -> FilterResult:
-        """The same, but for rows where nominated pods or extenders made a difference."""
+        """The same, but for rows where extenders made a difference."""
         feasible = self.feasible.copy()
         for row, status in overruled.items():
             feasible[row] = status.is_success
         merged = {**self.overruled, **overruled}
-        return FilterResult(feasible, self.asked, lambda: self.verdicts, merged)
+        result = FilterResult(feasible, self.asked, lambda: self.verdicts, merged)
+        if self._judge_with_nominated is not None:
+            result._judge_with_nominated = lambda: self.with_nominated_pods  # type: ignore[assignment]
+        return result
 
     def status(self, row: int) -> Status:
         """The deciding status of a row among those asked."""
@@ -122,6 +127,13 @@ class FilterResult:
             return self.overruled[row]
         if self.feasible[row]:
             return SUCCESS
+        counted_in = self.with_nominated_pods
+        if counted_in is not None:
+            place = int(np.searchsorted(counted_in.view.rows, row))
+            if place < len(counted_in.view) and int(counted_in.view.rows[place]) == row:
+                status = counted_in.status(place)
+                if not status.is_success:
+                    return status
         return self.verdicts.status(self.position(row))
 
     def position(self, row: int) -> int:
@@ -134,6 +146,28 @@ class FilterResult:
         """``bool[rows]``: rejected nodes that removing pods may help."""
         resolvable = np.zeros(len(self.feasible), dtype=np.bool_)
         resolvable[self.asked.rows] = self.verdicts.resolvable()
+        counted_in = self.with_nominated_pods
+        if counted_in is not None:
+            refused = ~counted_in.feasible()
+            resolvable[counted_in.view.rows[refused]] = counted_in.resolvable()[refused]
         for row, status in self.overruled.items():
             resolvable[row] = status.code is Code.UNSCHEDULABLE
         return resolvable
+
+    def count_reasons(self) -> tuple[Counter[str], set[str]]:
+        """Why nodes were rejected, with their number, and by which plugins, overruled or not."""
+        asked = self.asked.exists.copy()
+        asked[[self.position(row) for row in self.overruled]] = False
+        counts: Counter[str] = Counter()
+        plugins: set[str] = set()
+        counted_in = self.with_nominated_pods
+        if counted_in is not None:
+            places = [self.position(row) for row in counted_in.view.rows.tolist()]
+            decided = ~counted_in.feasible() & asked[places]
+            counts, plugins = counted_in.count_reasons(decided)
+            asked[places] &= ~decided
+        more_counts, more_plugins = self.verdicts.count_reasons(asked)
+        counts += more_counts
+        for status in self.overruled.values():
+            counts.update(status.reasons)
+        return counts, plugins | more_plugins | {each.plugin for each in self.overruled.values()}

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 import numpy as np
 
-from scheduler.api.status import Status
 from scheduler.framework.filter_result import FilterResult
-from scheduler.framework.row_filter import RowFilter, first_statuses
+from scheduler.framework.node_verdicts import NodeVerdicts
+from scheduler.framework.row_filter import RowFilter
 from scheduler.framework.verdict import Int64Array
+from scheduler.state.added_pods import NOBODY, AddedPods
 from scheduler.state.pod_info import PodInfo
 from scheduler.state.row_what_if import RowWhatIf
 from scheduler.state.snapshot import Snapshot
@@ -20,6 +21,11 @@ class Nominations(Protocol):
     """Which pods count on a node although they are not placed there yet."""
 
     def __len__(self) -> int: ...
+
+    @property
+    def generation(self) -> int:
+        """Grows with every change."""
+        ...
 
     def nodes(self) -> Collection[str]:
         """The nodes that pods are nominated to."""
@@ -32,6 +38,8 @@ class Nominations(Protocol):
 
 class NoNominations:
     """There are none."""
+
+    generation = 0
 
     def __len__(self) -> int:
         return 0
@@ -49,34 +57,47 @@ class NoNominations:
 NO_NOMINATIONS = NoNominations()
 
 
-def nominated_on(
-    rows: Int64Array, snapshot: Snapshot, pod: PodInfo, nominated: Nominations
-) -> dict[int, list[PodInfo]]:
-    """Row -> the other pods of equal or higher priority nominated there; ``addNominatedPods``."""
-    if not len(nominated):
-        return {}
-    if len(nominated.nodes()) < len(rows):
+class NominatedPods:
+    """All nominations as arrays, made anew when nominations or nodes have changed.
+
+    Nominations may be many and are looked at in every cycle, by several parts of it.
+    """
+
+    __slots__ = ("_index", "_made_from", "_pods", "_priority")
+
+    def __init__(self) -> None:
+        self._made_from: tuple[object, ...] = ()
+        self._pods = NOBODY
+        self._priority: Int64Array = np.empty(0, dtype=np.int64)
+        self._index: dict[str, int] = {}
+
+    def beside(self, pod: PodInfo, nominated: Nominations, snapshot: Snapshot) -> AddedPods:
+        """The other pods of equal or higher priority, by the row they are nominated to."""
+        if not len(nominated):
+            return NOBODY
+        nodes = snapshot.node_changes
+        made_from = (nominated, nominated.generation, nodes, nodes.generation)
+        if self._made_from != made_from:
+            self._make(nominated, snapshot)
+            self._made_from = made_from
+        places = np.where(self._priority >= pod.priority, self._pods.places, -1)
+        own = self._index.get(pod.uid)
+        if own is not None:
+            places[own] = -1
+        return self._pods.moved(places)
+
+    def _make(self, nominated: Nominations, snapshot: Snapshot) -> None:
         known = ((name, snapshot.row_of(name)) for name in nominated.nodes())
-        meant = np.zeros(snapshot.num_rows, dtype=np.bool_)
-        meant[rows] = True
-        pairs = [(name, row) for name, row in known if row is not None and meant[row]]
-    else:
-        names = snapshot.node_names
-        pairs = [(names[row], row) for row in rows.tolist()]
-    found = {}
-    for name, row in pairs:
-        others = [
-            other
-            for other in nominated.pods_on(name)
-            if other.priority >= pod.priority and other.uid != pod.uid
+        pairs = [
+            (row, pod) for name, row in known if row is not None for pod in nominated.pods_on(name)
         ]
-        if others:
-            found[row] = others
-    return found
+        self._pods = AddedPods.of(pairs)
+        self._priority = np.array([pod.priority for _, pod in pairs], dtype=np.int64)
+        self._index = {pod.uid: index for index, (_, pod) in enumerate(pairs)}
 
 
 def overrule_nominated(
-    row_filter: RowFilter, pod: PodInfo, result: FilterResult, nominated: Nominations
+    row_filter: RowFilter, pod: PodInfo, result: FilterResult, others: AddedPods
 ) -> FilterResult:
     """Judge the nodes with nominated pods of equal or higher priority once more, with them.
 
@@ -85,31 +106,25 @@ def overrule_nominated(
 
     Args:
         row_filter: The Filter plugins.
-        pod: The pod being scheduled; its own nomination does not count.
+        pod: The pod being scheduled.
         result: Of filtering without nominated pods.
-        nominated: All nominations.
+        others: The nominated pods that count, by row.
     """
-    snapshot = result.asked.snapshot
-    feasible = nominated_on(result.rows, snapshot, pod, nominated)
+    asked = np.zeros(len(result.feasible), dtype=np.bool_)
+    asked[result.asked.rows] = True
+    rows = np.flatnonzero(others.present(len(asked)) & asked & result.asked.snapshot.exists)
+    if not len(rows):
+        return result
 
-    def rest() -> dict[int, Status]:
-        asked = result.asked.rows[result.asked.exists]
-        others = nominated_on(asked[~result.feasible[asked]], snapshot, pod, nominated)
-        return _statuses(row_filter, pod, snapshot, others)
+    def judge(some: Int64Array) -> NodeVerdicts:
+        what_if = RowWhatIf(result.asked.snapshot, some, pod.pod_class.host_ports)
+        return row_filter.judge(what_if, np.arange(len(some)), others.at(some, len(asked)))
 
-    overruled = _statuses(row_filter, pod, snapshot, feasible)
-    return result.with_nominated(overruled, rest)
-
-
-def _statuses(
-    row_filter: RowFilter, pod: PodInfo, snapshot: Snapshot, by_row: Mapping[int, list[PodInfo]]
-) -> dict[int, Status]:
-    """Row -> why it does not take the pod with the nominated ones, where it does not."""
-    if not by_row:
-        return {}
-    rows = np.array(sorted(by_row), dtype=np.int64)
-    what_if = RowWhatIf(snapshot, rows, pod.pod_class.host_ports)
-    added = [by_row[row] for row in rows.tolist()]
-    verdicts = row_filter.judge(what_if, np.arange(len(rows)), added)
-    found = first_statuses(verdicts, range(len(rows)))
-    return {int(rows[place]): status for place, status in found.items()}
+    feasible = result.feasible
+    accepting = rows[feasible[rows]]
+    if len(accepting):
+        refused = accepting[~judge(accepting).feasible()]
+        if len(refused):
+            feasible = feasible.copy()
+            feasible[refused] = False
+    return result.with_nominated(feasible, lambda: judge(rows))

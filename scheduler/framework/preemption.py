@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from scheduler.api.status import Status
 from scheduler.framework.node_verdicts import NodeVerdicts
-from scheduler.framework.nominated import Nominations, nominated_on
-from scheduler.framework.row_filter import RowFilter, first_statuses
+from scheduler.framework.row_filter import RowFilter
 from scheduler.framework.verdict import BoolArray, Int64Array
+from scheduler.state.added_pods import NOBODY, AddedPods
 from scheduler.state.pod_info import PodInfo
-from scheduler.state.row_what_if import RowWhatIf
+from scheduler.state.row_what_if import RowWhatIf, SortAnswers
 from scheduler.state.snapshot import Snapshot
 
 
@@ -74,17 +72,21 @@ class DryRun:
     """Tries a pod on nodes from which pods are taken away; for one cycle.
 
     Attributes:
+        nominated: Gives the nominated pods that count beside the pod, by row.
         choose: Gives an index below its argument.
+        answers: What has been asked of sorts of pods.
     """
 
     row_filter: RowFilter
     pod: PodInfo
-    nominated: Nominations
+    nominated: Callable[[Snapshot], AddedPods]
     choose: Callable[[int], int]
+    answers: SortAnswers = field(default_factory=SortAnswers)
 
     def on(self, snapshot: Snapshot, rows: Int64Array) -> RowTrial:
         """Begin with `rows` as they are."""
-        return RowTrial(self, RowWhatIf(snapshot, rows, self.pod.pod_class.host_ports))
+        what_if = RowWhatIf(snapshot, rows, self.pod.pod_class.host_ports, self.answers)
+        return RowTrial(self.row_filter, what_if, self.nominated(snapshot))
 
 
 class RowTrial:
@@ -94,46 +96,39 @@ class RowTrial:
         what_if: The rows; take pods off and put them back here.
     """
 
-    def __init__(self, dry_run: DryRun, what_if: RowWhatIf) -> None:
+    def __init__(self, row_filter: RowFilter, what_if: RowWhatIf, nominated: AddedPods) -> None:
         self.what_if = what_if
-        self._dry_run = dry_run
+        self._row_filter = row_filter
+        self._others = NOBODY
+        if len(nominated):
+            self._others = nominated.at(what_if.rows, what_if.snapshot.num_rows)
 
     def judge(self, positions: Int64Array) -> Judgement:
         """Which of these nodes take the pod now, and why the others do not."""
-        row_filter = self._dry_run.row_filter
-        verdicts = row_filter.judge(self.what_if, positions)
+        verdicts = self._row_filter.judge(self.what_if, positions)
         fits = verdicts.feasible()
-        overruled: dict[int, Status] = {}
         places, added = self._with_nominated(positions)
-        if len(places):
-            with_others = row_filter.judge(self.what_if, positions[places], added)
-            for place, status in first_statuses(with_others, range(len(places))).items():
-                overruled[int(places[place])] = status
-            fits[list(overruled)] = False
-        return Judgement(fits, verdicts, overruled)
+        if not len(places):
+            return Judgement(fits, verdicts)
+        with_others = self._row_filter.judge(self.what_if, positions[places], added)
+        refused = ~with_others.feasible()
+        fits[places] &= ~refused
+        return Judgement(fits, verdicts, with_others, places, refused)
 
     def fits(self, positions: Int64Array) -> BoolArray:
         """``bool[positions]``: which of these nodes, all of which took the pod before, still do."""
-        row_filter = self._dry_run.row_filter
-        fits = row_filter.accepts(self.what_if, positions)
+        fits = self._row_filter.accepts(self.what_if, positions)
         places, added = self._with_nominated(positions)
         if len(places):
-            fits[places] &= row_filter.accepts(self.what_if, positions[places], added)
+            fits[places] &= self._row_filter.accepts(self.what_if, positions[places], added)
         return fits
 
-    def _with_nominated(self, positions: Int64Array) -> tuple[Int64Array, list[list[PodInfo]]]:
+    def _with_nominated(self, positions: Int64Array) -> tuple[Int64Array, AddedPods]:
         """The places in `positions` that pods are nominated to, and these."""
-        if not self._others:
-            return _NO_PLACES, []
-        rows = self.what_if.rows[positions].tolist()
-        places = [place for place, row in enumerate(rows) if row in self._others]
-        return np.array(places, dtype=np.int64), [self._others[rows[place]] for place in places]
-
-    @cached_property
-    def _others(self) -> dict[int, list[PodInfo]]:
-        dry_run = self._dry_run
-        rows, snapshot = self.what_if.rows, self.what_if.snapshot
-        return nominated_on(rows, snapshot, dry_run.pod, dry_run.nominated)
+        if not len(self._others):
+            return _NO_PLACES, NOBODY
+        places = np.flatnonzero(self._others.present(len(self.what_if))[positions])
+        return places, self._others.at(positions[places], len(self.what_if))
 
 
 _NO_PLACES: Int64Array = np.empty(0, dtype=np.int64)
@@ -145,20 +140,23 @@ class Judgement:
 
     Attributes:
         fits: ``bool[nodes]``.
+        verdicts: What the plugins say of the nodes without nominated pods.
+        with_others: The same of those with nominated pods, with them; None if there are none.
+        places: Where in the trial these nodes are.
+        refused: ``bool[places]``, which of them do not take the pod so.
     """
 
     fits: BoolArray
     verdicts: NodeVerdicts
-    overruled: Mapping[int, Status]
+    with_others: NodeVerdicts | None = None
+    places: Int64Array = field(default_factory=lambda: _NO_PLACES)
+    refused: BoolArray = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
 
     def count_reasons(self) -> Counter[str]:
         """Why the others do not, with the number of nodes."""
-        counts, _ = self.verdicts.count_reasons(~self.fits & self._alone())
-        for status in self.overruled.values():
-            counts.update(status.reasons)
+        alone = ~self.fits
+        alone[self.places[self.refused]] = False
+        counts, _ = self.verdicts.count_reasons(alone)
+        if self.with_others is not None:
+            counts += self.with_others.count_reasons(self.refused)[0]
         return counts
-
-    def _alone(self) -> BoolArray:
-        alone = np.ones(len(self.fits), dtype=np.bool_)
-        alone[list(self.overruled)] = False
-        return alone

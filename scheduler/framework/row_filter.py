@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,11 +13,9 @@ from scheduler.framework.filter_run import verdict_of
 from scheduler.framework.node_verdicts import NodeVerdicts, PluginVerdict
 from scheduler.framework.pre_filter_run import run_pre_filter_plugins
 from scheduler.framework.verdict import BoolArray, FilterVerdict, Int64Array, Rejection
+from scheduler.state.added_pods import NOBODY, AddedPods
 from scheduler.state.pod_info import PodInfo
 from scheduler.state.row_what_if import RowWhatIf
-
-Added = Sequence[Sequence[PodInfo]]
-"""For each node of a view the pods that are added to it."""
 
 
 def judges_rows(plugin: FilterPlugin) -> bool:
@@ -49,13 +47,13 @@ class RowFilter:
         self._pod = pod
 
     def judge(
-        self, what_if: RowWhatIf, positions: Int64Array, added: Added | None = None
+        self, what_if: RowWhatIf, positions: Int64Array, added: AddedPods = NOBODY
     ) -> NodeVerdicts:
         """What rejects which of these nodes first; a later plugin may not have been asked."""
         return self._judge(self._plugins, what_if, positions, added)
 
     def accepts(
-        self, what_if: RowWhatIf, positions: Int64Array, added: Added | None = None
+        self, what_if: RowWhatIf, positions: Int64Array, added: AddedPods = NOBODY
     ) -> BoolArray:
         """``bool[positions]``: nodes where the pod still fits.
 
@@ -68,7 +66,7 @@ class RowFilter:
         plugins: Sequence[FilterPlugin],
         what_if: RowWhatIf,
         positions: Int64Array,
-        added: Added | None,
+        added: AddedPods,
     ) -> NodeVerdicts:
         view = what_if.view(positions, added)
         answers = []
@@ -88,13 +86,12 @@ class RowFilter:
         plugin: FilterPlugin,
         what_if: RowWhatIf,
         positions: Int64Array,
-        added: Added | None,
+        added: AddedPods,
         asked: BoolArray,
     ) -> FilterVerdict:
         statuses = {}
         for place in np.flatnonzero(asked).tolist():
-            extra = added[place] if added is not None else ()
-            status = self._alone(plugin, what_if, int(positions[place]), extra)
+            status = self._alone(plugin, what_if, int(positions[place]), added.on(place))
             if not status.is_success:
                 statuses[place] = status
         return as_verdict(statuses, len(positions))
@@ -125,9 +122,3 @@ def as_verdict(statuses: dict[int, Status], num_nodes: int) -> FilterVerdict:
     return FilterVerdict(
         tuple(Rejection(reason, mask, final) for (reason, final), mask in masks.items())
     )
-
-
-def first_statuses(verdicts: NodeVerdicts, places: Collection[int]) -> dict[int, Status]:
-    """The statuses of those of `places` in the view that are rejected."""
-    statuses = {place: verdicts.status(place) for place in places}
-    return {place: status for place, status in statuses.items() if not status.is_success}

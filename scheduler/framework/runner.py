@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 from scheduler.api.events import ClusterEvent, QueueingHint
@@ -46,7 +47,12 @@ from scheduler.framework.extension_points import (
 from scheduler.framework.failure import failed
 from scheduler.framework.filter_result import FilterResult
 from scheduler.framework.filter_run import FilterRun
-from scheduler.framework.nominated import NO_NOMINATIONS, Nominations, overrule_nominated
+from scheduler.framework.nominated import (
+    NO_NOMINATIONS,
+    NominatedPods,
+    Nominations,
+    overrule_nominated,
+)
 from scheduler.framework.post_filter_run import PostFilterOutcome, run_post_filter_plugins
 from scheduler.framework.pre_filter_run import PreFilterOutcome, run_pre_filter_plugins
 from scheduler.framework.preemption import DryRun, VictimReview
@@ -104,6 +110,7 @@ class Framework:
         self._filters = FilterRun(filters, ClassCache(class_cache_size))
         scorers = cast("tuple[ScorePlugin, ...]", points[ExtensionPoint.SCORE])
         self._scorers = ScoreRun(scorers, profile.weights, ClassCache(class_cache_size))
+        self._nominated = NominatedPods()
         self.evaluations = Evaluations(
             {
                 PRE_FILTER: [each.name for each in self._pre_filter],
@@ -182,7 +189,8 @@ class Framework:
         self.evaluations.add(FILTER, state.skip_filter, result.num_evaluated)
         if not len(nominated):
             return result
-        return overrule_nominated(self._row_filter(state, pod), pod, result, nominated)
+        others = self._nominated.beside(pod, nominated, snapshot)
+        return overrule_nominated(self._row_filter(state, pod), pod, result, others)
 
     def prepare_post_filter(
         self,
@@ -201,7 +209,8 @@ class Framework:
             choose: Gives an index below its argument.
             review: What extenders left of the candidates, if they have been asked.
         """
-        state.write(DryRun(self._row_filter(state, pod), pod, nominated, choose))
+        others = partial(self._nominated.beside, pod, nominated)
+        state.write(DryRun(self._row_filter(state, pod), pod, others, choose))
         if review is not None:
             state.write(review)
 

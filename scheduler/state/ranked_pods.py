@@ -32,7 +32,8 @@ class RankedRows:
     """The pods on some rows, the most important of each row first.
 
     Attributes:
-        pods: Per row its pods.
+        pods: Of all rows there are; see `pods_at`.
+        rows: Which of them these are.
         sorts: ``int64[rows, slots]``, codes in the table of sorts; -1 where there is no pod.
         priority: ``int64[rows, slots]``.
         start: ``int64[rows, slots]``, ``YYYYmmddHHMMSS`` as a number, or `NOT_STARTED`.
@@ -40,10 +41,15 @@ class RankedRows:
     """
 
     pods: list[tuple[PodInfo, ...]]
+    rows: Int64Array
     sorts: Int64Array
     priority: Int64Array
     start: Int64Array
     present: BoolArray
+
+    def pods_at(self, position: int) -> tuple[PodInfo, ...]:
+        """The pods on one of the rows."""
+        return self.pods[int(self.rows[position])]
 
 
 class RankedPods:
@@ -55,12 +61,14 @@ class RankedPods:
 
     Attributes:
         sorts: The sorts of pods there are, by code.
+        numbering: Changes when a code may stand for another sort than before.
     """
 
-    __slots__ = ("_columns", "_pods", "_requests", "_resources", "sorts")
+    __slots__ = ("_columns", "_pods", "_requests", "_resources", "numbering", "sorts")
 
     def __init__(self, placed: PlacedPods, resources: ResourceIndex) -> None:
         self.sorts: Interner[PodSort] = Interner()
+        self.numbering = 0
         self._pods = placed
         self._resources = resources
         self._columns = _Columns(0, _SLOTS_AT_ONCE)
@@ -78,7 +86,8 @@ class RankedPods:
         columns = self._columns
         slots = int(columns.length[rows].max(initial=0))
         return RankedRows(
-            [columns.pods[row] for row in rows.tolist()],
+            columns.pods,
+            rows,
             columns.sorts[rows, :slots].astype(np.int64),
             columns.priority[rows, :slots],
             columns.start[rows, :slots],
@@ -109,6 +118,7 @@ class RankedPods:
         is_new = self.sorts.get(sort) == ABSENT
         code = self.sorts.acquire(sort)
         if is_new:
+            self.numbering += 1
             self.requests()
             if code + 1 >= len(self._requests):
                 self._requests = extended(self._requests, 2 * code + 2)
@@ -125,7 +135,11 @@ class RankedPods:
 
     def _rank(self, row: int) -> None:
         columns = self._columns
-        ordered = sorted(self._pods.on_row(row), key=_rank_of)
+        ranks = sorted(
+            (-pod.pod_class.priority, started_at(pod), place, pod)
+            for place, pod in enumerate(self._pods.on_row(row))
+        )
+        ordered = [rank[3] for rank in ranks]
         if len(ordered) > columns.num_slots:
             slots = -(-len(ordered) // _SLOTS_AT_ONCE) * _SLOTS_AT_ONCE
             columns = self._columns = columns.resized(len(columns.pods), slots)
@@ -137,8 +151,8 @@ class RankedPods:
         columns.length[row] = num_pods
         columns.sorts[row] = _NOBODY
         columns.sorts[row, :num_pods] = codes
-        columns.priority[row, :num_pods] = [pod.priority for pod in ordered]
-        columns.start[row, :num_pods] = [started_at(pod) for pod in ordered]
+        columns.priority[row, :num_pods] = [-rank[0] for rank in ranks]
+        columns.start[row, :num_pods] = [rank[1] for rank in ranks]
         self._pods.reordered.discard(row)
 
 

@@ -19,8 +19,9 @@ import numpy as np
 
 from scheduler.api.csi_migration import AttachedVolume
 from scheduler.api.selectors import Selector
+from scheduler.state.added_pods import NOBODY, AddedPods, PodValue
 from scheduler.state.affinity_terms import AffinityTerm, TermKind
-from scheduler.state.arrays import BoolArray, Int64Array
+from scheduler.state.arrays import BoolArray, Int64Array, extended
 from scheduler.state.node_view import NodeView
 from scheduler.state.pod_class import ANY_IP, HostPort, PodClass
 from scheduler.state.pod_info import PodInfo
@@ -28,10 +29,42 @@ from scheduler.state.ranked_pods import RankedRows
 from scheduler.state.row_volumes import RowVolumes
 from scheduler.state.snapshot import Snapshot
 
-PodValue = Callable[[PodClass, bool], int]
-"""A number for a pod of this class that is (or is not) being deleted."""
 PodNumber = Callable[[PodInfo], int]
 """A number for a pod that its class does not tell."""
+
+
+class SortAnswers:
+    """What has been asked of sorts of pods, kept for all what-ifs of one cycle."""
+
+    __slots__ = ("_known", "_numbering")
+
+    def __init__(self) -> None:
+        self._numbering = -1
+        self._known: dict[Hashable, tuple[Int64Array, BoolArray]] = {}
+
+    def about(
+        self, question: Hashable, ask: PodValue, snapshot: Snapshot, present: BoolArray
+    ) -> Int64Array:
+        """``int64[sorts + 1]``: the answer for each sort that is `present`; 0 for no pod."""
+        if snapshot.pod_sorts_numbering != self._numbering:
+            self._known.clear()
+            self._numbering = snapshot.pod_sorts_numbering
+        sorts = snapshot.pod_sorts
+        table, known = self._known.get(question, (_NO_ANSWERS, _NOTHING_KNOWN))
+        if len(known) < len(sorts):
+            known = extended(known, len(sorts))
+            table = np.append(extended(table[:-1], len(sorts)), 0)
+            self._known[question] = table, known
+        for code in np.flatnonzero(present & ~known).tolist():
+            sort = sorts[code]
+            if sort is not None:
+                table[code] = ask(*sort)
+            known[code] = True
+        return table
+
+
+_NO_ANSWERS: Int64Array = np.zeros(1, dtype=np.int64)
+_NOTHING_KNOWN: BoolArray = np.zeros(0, dtype=np.bool_)
 
 
 class RowWhatIf:
@@ -41,6 +74,7 @@ class RowWhatIf:
         snapshot: The cluster as it is.
         rows: Of nodes.
         ports: The host ports the pod in question wants; only these are kept apart.
+        answers: Of other what-ifs of the same snapshot; answers are added.
 
     Attributes:
         used: ``int64[rows, resources + 3]``, what is taken of each; columns as in
@@ -49,12 +83,18 @@ class RowWhatIf:
     """
 
     def __init__(
-        self, snapshot: Snapshot, rows: Int64Array, ports: Iterable[HostPort] = ()
+        self,
+        snapshot: Snapshot,
+        rows: Int64Array,
+        ports: Iterable[HostPort] = (),
+        answers: SortAnswers | None = None,
     ) -> None:
         self.snapshot = snapshot
+        self._answers = answers or SortAnswers()
         self.rows = rows
         self.used = _usage(snapshot, rows)
         self.ports = RowPorts(snapshot, rows, ports)
+        self._sums: dict[Hashable, tuple[Int64Array, Int64Array]] = {}
         self._tables: dict[Hashable, Int64Array] = {}
         self._volumes: dict[str, RowVolumes] = {}
         self._removed: BoolArray | None = None
@@ -81,18 +121,31 @@ class RowWhatIf:
     def remove(self, pods: BoolArray) -> None:
         """Take off all pods of ``bool[rows, slots]``, none of which is off already."""
         removed = self.removed
+        self._sums.clear()
+        kept = self.ranked.present & ~pods & ~removed
         removed |= pods
-        wanted = np.where(pods, self.ranked.sorts, -1)
-        for slot in np.flatnonzero(pods.any(axis=0)).tolist():
-            self.used -= self._requests[wanted[:, slot]]
+        going: BoolArray = np.logical_or.reduce(pods, axis=0)
+        staying: BoolArray = np.logical_or.reduce(kept, axis=0)
+        if np.count_nonzero(staying) < np.count_nonzero(going):
+            self.used[:] = 0
+            self._add_requests(kept, staying, 1)
+        else:
+            self._add_requests(pods, going, -1)
         for number, table in enumerate(self._port_table):
             self.ports.taken[number] &= ~(pods & table[self.ranked.sorts]).any(axis=1)
+
+    def _add_requests(self, pods: BoolArray, slots: BoolArray, sign: int) -> None:
+        sorts = np.where(pods, self.ranked.sorts, -1)
+        for slot in np.flatnonzero(slots).tolist():
+            self.used += sign * self._requests[sorts[:, slot]]
 
     def put_back(self, positions: Int64Array, slots: Int64Array) -> None:
         """Put one pod back on each of these rows."""
         self.removed[positions, slots] = False
         sorts = self.ranked.sorts[positions, slots]
         self.used[positions] += self._requests[sorts]
+        for values, sums in self._sums.values():
+            sums[positions] -= values[sorts]
         for number, table in enumerate(self._port_table):
             self.ports.taken[number][positions] |= table[sorts]
 
@@ -101,13 +154,13 @@ class RowWhatIf:
         self.removed[positions, slots] = True
         sorts = self.ranked.sorts[positions, slots]
         self.used[positions] -= self._requests[sorts]
+        for values, sums in self._sums.values():
+            sums[positions] += values[sorts]
         for number, table in enumerate(self._port_table):
             self.ports.taken[number][positions] &= ~table[sorts]
 
-    def view(
-        self, positions: Int64Array, added: Sequence[Sequence[PodInfo]] | None = None
-    ) -> RowLocalView:
-        """Some of the rows, with pods added to each if given, as plugins are shown them."""
+    def view(self, positions: Int64Array, added: AddedPods = NOBODY) -> RowLocalView:
+        """Some of the rows, with pods added to them if given, as plugins are shown them."""
         return RowLocalView(self, positions, added)
 
     def alone(self, position: int, added: Sequence[PodInfo] = ()) -> Snapshot:
@@ -115,13 +168,13 @@ class RowWhatIf:
         row = int(self.rows[position])
         off = []
         if self._removed is not None:
-            pods = self.ranked.pods[position]
+            pods = self.ranked.pods_at(position)
             off = [pods[slot] for slot in np.flatnonzero(self._removed[position]).tolist()]
         return self.snapshot.with_changes(off, added, row)
 
     def pods_left(self, position: int) -> list[PodInfo]:
         """The pods on a row that are not taken off."""
-        pods = self.ranked.pods[position]
+        pods = self.ranked.pods_at(position)
         if self._removed is None:
             return list(pods)
         removed = self._removed[position].tolist()
@@ -130,16 +183,18 @@ class RowWhatIf:
     def removed_values(
         self, positions: Int64Array, question: Hashable, ask: PodValue
     ) -> Int64Array:
-        """``int64[positions]``: the sum over the pods that are off; `question` names `ask`."""
+        """``int64[positions]``: the sum over the pods that are off; `question` names `ask`.
+
+        Kept from question to question as pods are put back and taken off again.
+        """
         if self._removed is None:
             return np.zeros(len(positions), dtype=np.int64)
-        table = self._tables.get(question)
-        if table is None:
-            table = self._tables[question] = self._tabulate(ask)
-        sums: Int64Array = (table[self.ranked.sorts[positions]] * self._removed[positions]).sum(
-            axis=1
-        )
-        return sums
+        known = self._sums.get(question)
+        if known is None:
+            table = self._tabulate(question, ask)
+            values = table[self.ranked.sorts] * self._removed
+            known = self._sums[question] = (table, values.sum(axis=1))
+        return known[1][positions]
 
     def removed_numbers(
         self, positions: Int64Array, question: Hashable, ask: PodNumber, among: Int64Array
@@ -151,7 +206,7 @@ class RowWhatIf:
         if table is None:
             table = np.zeros(self.ranked.sorts.shape, dtype=np.int64)
             for position in np.flatnonzero(np.isin(self.rows, among)).tolist():
-                numbers = [ask(pod) for pod in self.ranked.pods[position]]
+                numbers = [ask(pod) for pod in self.ranked.pods_at(position)]
                 table[position, : len(numbers)] = numbers
             self._tables[question] = table
         sums: Int64Array = (table[positions] * self._removed[positions]).sum(axis=1)
@@ -167,26 +222,30 @@ class RowWhatIf:
         volumes = self._volumes.get(driver)
         if volumes is None:
             places = np.flatnonzero(tight[self.rows])
-            pods = [(place, self.ranked.pods[place]) for place in places.tolist()]
+            pods = [(place, self.ranked.pods_at(place)) for place in places.tolist()]
             volumes = RowVolumes(self.snapshot, self.rows, driver, pods)
             self._volumes[driver] = volumes
         detached, missing = volumes.gone(self._removed, wanted)
         return detached[positions], missing[positions]
 
-    def _tabulate(self, ask: PodValue) -> Int64Array:
+    def _tabulate(self, question: Hashable, ask: PodValue) -> Int64Array:
         """``int64[sorts + 1]``: the answer for each sort on these rows."""
-        values = self.snapshot.pod_sorts
-        table = np.zeros(len(values) + 1, dtype=np.int64)
-        for code in np.flatnonzero(np.bincount(self.ranked.sorts.ravel() + 1)[1:]).tolist():
-            sort = values[code]
-            if sort is not None:
-                table[code] = ask(*sort)
-        return table
+        return self._answers.about(question, ask, self.snapshot, self._present_sorts)
+
+    @cached_property
+    def _present_sorts(self) -> BoolArray:
+        """``bool[sorts]``: which there are on these rows."""
+        present: BoolArray = np.zeros(len(self.snapshot.pod_sorts) + 1, dtype=np.bool_)
+        present[self.ranked.sorts] = True
+        return present[:-1]
 
     @cached_property
     def _port_table(self) -> list[BoolArray]:
         """Per port kept apart ``bool[sorts + 1]``: who has it."""
-        return [self._tabulate(partial(_has_port, port)) != 0 for port in self.ports.ports]
+        return [
+            self._tabulate(("port", port), partial(_has_port, port)) != 0
+            for port in self.ports.ports
+        ]
 
 
 class RowPorts:
@@ -216,14 +275,14 @@ class RowLocalView(NodeView):
         self,
         what_if: RowWhatIf,
         positions: Int64Array,
-        added: Sequence[Sequence[PodInfo]] | None = None,
+        added: AddedPods = NOBODY,
     ) -> None:
         super().__init__(what_if.snapshot, what_if.rows[positions])
         self.what_if = what_if
         self.positions = positions
         self.added = added
         used = what_if.used[positions]
-        if added is not None:
+        if len(added):
             _add_usage(used, added, what_if.snapshot)
         self._used = used
         self.changes = RowChanges(self)
@@ -250,13 +309,8 @@ class RowLocalView(NodeView):
         for port, taken in zip(self.what_if.ports.ports, self.what_if.ports.taken, strict=True):
             if any(collide(port, other) for other in wanted):
                 conflicts |= taken[self.positions]
-        for place, pods in enumerate(self.added or ()):
-            conflicts[place] |= any(
-                collide(port, other)
-                for pod in pods
-                for port in pod.pod_class.host_ports
-                for other in wanted
-            )
+        if len(self.added):
+            conflicts |= self.added.sum(partial(_has_one_of, wanted), len(self)) > 0
         return conflicts
 
 
@@ -280,9 +334,8 @@ class RowChanges:
         """
         view = self._view
         change = -view.what_if.removed_values(view.positions, question, ask)
-        for place, pods in enumerate(view.added or ()):
-            for pod in pods:
-                change[place] += ask(pod.pod_class, pod.terminating)
+        if len(view.added):
+            change += view.added.sum(ask, len(view))
         return change
 
     def count_matching(
@@ -315,8 +368,8 @@ class RowChanges:
         """
         view = self._view
         change = -view.what_if.removed_numbers(view.positions, question, ask, among)
-        for place, pods in enumerate(view.added or ()):
-            change[place] += sum(ask(pod) for pod in pods if pod.volumes)
+        for place, pod in view.added.with_volumes():
+            change[place] += ask(pod)
         return change
 
     def volumes(
@@ -333,42 +386,40 @@ class RowChanges:
         view = self._view
         detached, missing = view.what_if.removed_volumes(view.positions, driver, wanted, tight)
         attached, used = -detached, -missing
-        for place, pods in enumerate(view.added or ()):
-            if any(pod.volumes for pod in pods):
-                attached[place], used[place] = self._volumes_of(place, driver, wanted)
+        for place in {place for place, _ in view.added.with_volumes()}:
+            attached[place], used[place] = self._volumes_of(place, driver, wanted)
         return attached, used
 
     def _volumes_of(self, place: int, driver: str, wanted: Set[AttachedVolume]) -> tuple[int, int]:
         """The same of one node, pod by pod."""
         view = self._view
         row, use = int(view.rows[place]), view.snapshot.volume_use
-        pods = view.what_if.ranked.pods[int(view.positions[place])]
+        pods = view.what_if.ranked.pods_at(int(view.positions[place]))
         now = {volume for pod in self.pods(place) for volume in use.volumes_of(pod)}
         before = {volume for pod in pods for volume in use.volumes_of(pod)}
         come = [each for each in now - before if each.driver == driver]
         gone = [each for each in before - now if each.driver == driver]
         attached = sum(not use.is_attached(each, row) for each in come)
         attached -= sum(not use.is_attached(each, row) for each in gone)
-        return attached, len(wanted.intersection(come)) - len(wanted.intersection(gone))
+        return attached, sum(each in wanted for each in come) - sum(each in wanted for each in gone)
 
     def pods(self, place: int) -> Collection[PodInfo]:
         """The pods on one node of the view, with those that came and without those that left."""
         view = self._view
-        left = view.what_if.pods_left(int(view.positions[place]))
-        return left if view.added is None else [*left, *view.added[place]]
+        return [*view.what_if.pods_left(int(view.positions[place])), *view.added.on(place)]
 
     def terms_added(self, which: TermKind) -> set[AffinityTerm]:
         """The (anti)affinity terms of pods that came."""
-        return {
-            term
-            for pods in self._view.added or ()
-            for pod in pods
-            for term in pod.pod_class.terms[which]
-        }
+        sorts = self._view.added.sorts if len(self._view.added) else ()
+        return {term for pod_class, _ in sorts for term in pod_class.terms[which]}
 
 
 def _has_port(port: HostPort, pod_class: PodClass, _terminating: bool) -> int:
     return port in pod_class.host_ports
+
+
+def _has_one_of(wanted: Sequence[HostPort], pod_class: PodClass, _terminating: bool) -> int:
+    return any(collide(port, other) for port in pod_class.host_ports for other in wanted)
 
 
 def collide(one: HostPort, other: HostPort) -> bool:
@@ -387,19 +438,12 @@ def _usage(snapshot: Snapshot, rows: Int64Array) -> Int64Array:
     return np.concatenate(parts, axis=1)
 
 
-def _add_usage(used: Int64Array, added: Sequence[Sequence[PodInfo]], snapshot: Snapshot) -> None:
+def _add_usage(used: Int64Array, added: AddedPods, snapshot: Snapshot) -> None:
     """Add to ``used[nodes]`` what the pods added to each node take."""
-    codes: dict[PodClass, int] = {}
-    places, classes = [], []
-    for place, pods in enumerate(added):
-        for pod in pods:
-            places.append(place)
-            classes.append(codes.setdefault(pod.pod_class, len(codes)))
-    table = np.zeros((len(codes), used.shape[1]), dtype=np.int64)
-    for pod_class, code in codes.items():
+    table = np.zeros((len(added.sorts), used.shape[1]), dtype=np.int64)
+    for code, (pod_class, _) in enumerate(added.sorts):
         for column, amount in snapshot.resources.request_items(pod_class):
             if column < used.shape[1] - 3:  # nobody asks for a resource that is new since
                 table[code, column] = amount
         table[code, -3:] = (pod_class.nonzero_cpu_milli, pod_class.nonzero_memory_bytes, 1)
-    if places:
-        np.add.at(used, places, table[classes])
+    np.add.at(used, added.places, table[added.codes])

@@ -274,6 +274,11 @@ class Snapshot:
         """``code -> sort of pod``, as far as `ranked_pods` has met them."""
         return self._state.ranked.sorts.values
 
+    @property
+    def pod_sorts_numbering(self) -> int:
+        """Changes when a code of `pod_sorts` may stand for another sort than before."""
+        return self._state.ranked.numbering
+
     def requests_by_sort(self) -> Int64Array:
         """``int64[sorts + 1, resources + 3]``; see `RankedPods.requests`."""
         self._columns.widen()

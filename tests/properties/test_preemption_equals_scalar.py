@@ -37,6 +37,8 @@ from tests.support.volume_builders import (
 
 ALL_NODES = {"minCandidateNodesPercentage": 100, "minCandidateNodesAbsolute": 1}
 _CLAIMS = ("c0", "c1", "c2", "c3")
+_NODE_NAMES = tuple(f"n{index}" for index in range(6))
+_POD_NAMES = tuple(f"p{index}" for index in range(16))
 PRIORITIES = (0, 5, 5, 10)
 
 
@@ -73,6 +75,13 @@ class FullCluster(RandomCluster):
 
     def _pod(self, name: str, *, choosy: bool) -> Pod:
         return self._with_priority(super()._pod(name, choosy=choosy), PRIORITIES)
+
+    def _place_pod(self) -> None:
+        pod = self._pod(self.random.choice(_POD_NAMES), choosy=self._affinity)
+        if pod.metadata.uid in self.cluster.plain.pods:
+            # Another one of that name: the volumes of a pod never change.
+            self.cluster.pod_gone(pod.metadata.uid)
+        self.cluster.bind(pod, self.random.choice(_NODE_NAMES))
 
     def _with_priority(self, pod: Pod, priorities: tuple[int, ...]) -> Pod:
         self._started += 1

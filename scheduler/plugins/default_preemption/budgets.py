@@ -43,5 +43,5 @@ def violating_pods(what_if: RowWhatIf, potential: BoolArray) -> BoolArray | None
 def _leave_out_disrupted(counted: BoolArray, what_if: RowWhatIf, budget: Budget) -> None:
     places: Int64Array = np.argwhere(counted)
     for row, slot in places.tolist():
-        if what_if.ranked.pods[row][slot].name in budget.disrupted:
+        if what_if.ranked.pods_at(row)[slot].name in budget.disrupted:
             counted[row, slot] = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -12,7 +12,12 @@ import numpy as np
 from scheduler.framework import Candidate, DryRun, Preemption, VictimReview
 from scheduler.framework.verdict import BoolArray, Int64Array
 from scheduler.plugins.default_preemption.ranking import cheapest, costs, costs_of
-from scheduler.plugins.default_preemption.victims import VictimsByNode, select_victims
+from scheduler.plugins.default_preemption.victims import (
+    Stripped,
+    VictimsByNode,
+    select_victims,
+    strip,
+)
 from scheduler.state.snapshot import Snapshot
 
 #: So few nodes are not worth a pass of their own.
@@ -26,14 +31,18 @@ class Search:
     Attributes:
         found: Candidates, in the order of the search.
         num_found: How many there are.
-        reasons: Why other nodes that were looked at are none, with the number of nodes.
+        looked_at: The rows that were tried, without the pods that may have to go.
         needless: Nodes where nobody would have had to go.
     """
 
     found: list[VictimsByNode] = field(default_factory=list)
     num_found: int = 0
-    reasons: Counter[str] = field(default_factory=Counter)
+    looked_at: list[Stripped] = field(default_factory=list)
     needless: list[str] = field(default_factory=list)
+
+    def count_reasons(self) -> Counter[str]:
+        """Why rows are no candidates though they were looked at, with the number of rows."""
+        return sum((each.count_reasons() for each in self.looked_at), Counter[str]())
 
 
 def find_candidates(dry_run: DryRun, snapshot: Snapshot, rows: Int64Array, wanted: int) -> Search:
@@ -46,27 +55,59 @@ def find_candidates(dry_run: DryRun, snapshot: Snapshot, rows: Int64Array, wante
     search = Search()
     num_clean = start = 0
     while start < len(rows):
-        # Where few nodes will do, more and more are looked at together.
-        missing = max(wanted - search.num_found, start, _LEAST_NODES_AT_ONCE)
-        chunk = rows[start : start + missing]
-        start += len(chunk)
-        found = select_victims(dry_run.on(snapshot, chunk), dry_run.pod.priority)
-        search.reasons += found.reasons
+        missing = max(wanted - search.num_found, _LEAST_NODES_AT_ONCE)
+        stripped, start = _promising(dry_run, snapshot, rows, (start, missing), search)
+        if stripped is None:
+            break
+        found = select_victims(stripped)
         search.needless += found.needless
         kept, num_clean = _enough(found, wanted, num_clean, search.num_found - num_clean)
-        found = VictimsByNode(
-            found.trial,
-            found.positions[kept],
-            found.victims,
-            found.num_violations,
-            found.reasons,
-            found.needless,
-        )
+        found = replace(found, positions=found.positions[kept])
         search.found.append(found)
         search.num_found += len(found.positions)
         if num_clean and search.num_found >= wanted:
             break
     return search
+
+
+def _promising(
+    dry_run: DryRun,
+    snapshot: Snapshot,
+    rows: Int64Array,
+    search_from: tuple[int, int],
+    search: Search,
+) -> tuple[Stripped | None, int]:
+    """The next rows on which the pod fits once all that is less important is gone.
+
+    Where few rows will do, more and more are looked at together; victims are then chosen on all
+    of those that will do at once.
+
+    Args:
+        dry_run: Of the pod.
+        snapshot: The cluster.
+        rows: All there are to look at.
+        search_from: Where in `rows` to begin, and how many rows are to be found.
+        search: Takes note of what was looked at.
+
+    Returns:
+        The rows, None if there are none, and where in `rows` to go on.
+    """
+    start, wanted = search_from
+    priority = dry_run.pod.priority
+    parts: list[Stripped] = []
+    num_found = 0
+    while start < len(rows) and num_found < wanted:
+        chunk = rows[start : start + max(wanted - num_found, start)]
+        start += len(chunk)
+        each = strip(dry_run.on(snapshot, chunk), priority)
+        search.looked_at.append(each)
+        num_found += len(each.positions)
+        if len(each.positions):
+            parts.append(each)
+    if len(parts) <= 1:
+        return (parts[0] if parts else None), start
+    promising = [part.trial.what_if.rows[part.positions] for part in parts]
+    return strip(dry_run.on(snapshot, np.concatenate(promising)), priority), start
 
 
 def _enough(

@@ -83,7 +83,7 @@ class DefaultPreemption:
         if not search.num_found:
             if search.needless:
                 return error(f"preemption: {_needless(search.needless)}"), None
-            return _not_helpful(snapshot, len(rows), search.reasons)
+            return _not_helpful(snapshot, len(rows), search.count_reasons())
         preemption = choose_candidate(search, dry_run)
         return _nominate(state, preemption)
 

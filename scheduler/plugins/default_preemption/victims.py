@@ -8,11 +8,36 @@ from dataclasses import dataclass
 import numpy as np
 
 from scheduler.framework import Candidate
-from scheduler.framework.preemption import RowTrial
+from scheduler.framework.preemption import Judgement, RowTrial
 from scheduler.framework.verdict import BoolArray, Int64Array
 from scheduler.plugins.default_preemption.budgets import violating_pods
 
 NO_VICTIMS = "No preemption victims found for incoming pod"
+
+
+@dataclass(frozen=True, slots=True)
+class Stripped:
+    """Some rows without any pod that may have to go.
+
+    Attributes:
+        trial: Of the rows, in the order in which they were given.
+        potential: ``bool[rows, slots]``, who is gone.
+        positions: Ascending positions of the rows in it that the pod fits on.
+        judgement: Of the rows that have potential victims.
+    """
+
+    trial: RowTrial
+    potential: BoolArray
+    positions: Int64Array
+    judgement: Judgement
+
+    def count_reasons(self) -> Counter[str]:
+        """Why it fits on no other row, with the number of rows."""
+        reasons = self.judgement.count_reasons()
+        without = len(self.potential) - len(self.judgement.fits)
+        if without:
+            reasons[NO_VICTIMS] += without
+        return reasons
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +49,6 @@ class VictimsByNode:
         positions: Ascending positions of the candidates in it.
         victims: ``bool[rows, slots]``, who has to go.
         num_violations: ``int64[rows]``, of how many a budget forbids it.
-        reasons: Why the other rows are none, with the number of rows.
         needless: Names of the nodes where the pod fits with all victims put back.
     """
 
@@ -32,13 +56,12 @@ class VictimsByNode:
     positions: Int64Array
     victims: BoolArray
     num_violations: Int64Array
-    reasons: Counter[str]
     needless: tuple[str, ...]
 
     def candidate(self, position: int) -> Candidate:
         """The candidate at one of `positions`."""
         what_if = self.trial.what_if
-        pods = what_if.ranked.pods[position]
+        pods = what_if.ranked.pods_at(position)
         slots = np.flatnonzero(self.victims[position]).tolist()
         return Candidate(
             what_if.snapshot.node_names[int(what_if.rows[position])],
@@ -47,36 +70,32 @@ class VictimsByNode:
         )
 
 
-def select_victims(trial: RowTrial, priority: int) -> VictimsByNode:
-    """Find on every row the least that has to go (``SelectVictimsOnNode`` of v1.36).
-
-    All pods of lower priority go; then each is put back if the pod fits all the same, those first
-    whose eviction would violate a budget, otherwise the most important first. The k-th pods of
-    all rows are tried at once.
-
-    Args:
-        trial: The rows, which are left without their victims.
-        priority: The preemptor's.
-    """
+def strip(trial: RowTrial, priority: int) -> Stripped:
+    """Take all pods of less than `priority` off every row and see where the pod fits then."""
     what_if = trial.what_if
     ranked = what_if.ranked
     potential: BoolArray = ranked.present & (ranked.priority < priority)
     what_if.remove(potential)
-    has_victims = potential.any(axis=1)
-    positions = np.flatnonzero(has_victims)
-    judged = trial.judge(positions)
-    reasons = judged.count_reasons()
-    without = len(what_if) - len(positions)
-    if without:
-        reasons[NO_VICTIMS] += without
-    positions = positions[judged.fits]
-    violating = violating_pods(what_if, potential)
-    num_violations = _reprieve(trial, positions, potential, violating)
+    positions = np.flatnonzero(potential.any(axis=1))
+    judgement = trial.judge(positions)
+    return Stripped(trial, potential, positions[judgement.fits], judgement)
+
+
+def select_victims(stripped: Stripped) -> VictimsByNode:
+    """Find on every row the least that has to go (``SelectVictimsOnNode`` of v1.36).
+
+    Of those who are gone each is put back if the pod fits all the same, those first whose eviction
+    would violate a budget, otherwise the most important first. The k-th pods of all rows are tried
+    at once. The rows are left without their victims.
+    """
+    what_if, positions = stripped.trial.what_if, stripped.positions
+    violating = violating_pods(what_if, stripped.potential)
+    num_violations = _reprieve(stripped.trial, positions, stripped.potential, violating)
     victims = what_if.removed
     in_vain = ~victims[positions].any(axis=1)
     names = what_if.snapshot.node_names
     needless = tuple(names[row] for row in what_if.rows[positions[in_vain]].tolist())
-    return VictimsByNode(trial, positions[~in_vain], victims, num_violations, reasons, needless)
+    return VictimsByNode(stripped.trial, positions[~in_vain], victims, num_violations, needless)
 
 
 def _reprieve(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,44 +12,95 @@ from scheduler.plugins.pod_topology_spread.constraints import Constraints, Sprea
 from scheduler.plugins.pod_topology_spread.counts import change_of, matching_pods
 from scheduler.plugins.pod_topology_spread.eligibility import EligibleDomains, EligibleNodes
 from scheduler.state.pod_info import PodInfo
-from scheduler.state.snapshot import NodeView
+from scheduler.state.snapshot import NodeView, Snapshot
 
 CONSTRAINTS = "node(s) didn't match pod topology spread constraints"
 MISSING_LABEL = CONSTRAINTS + " (missing required label)"
 _NO_DOMAIN = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FilterState:
-    """The hard constraints of the pod, found by PreFilter."""
+    """The hard constraints of the pod, found by PreFilter.
+
+    Attributes:
+        constraints: In their order.
+        counted: What row-local views of one snapshot have in common, per constraint.
+    """
 
     constraints: Constraints
+    counted: tuple[Snapshot, list[Counted]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The matching pods of the cluster without any change.
+
+    Attributes:
+        domains: The eligible domains.
+        counts: ``int64[domains + 1]``, matching pods; the last entry, no domain, is 0.
+        lowest: The lowest count of all eligible domains.
+        lowest_elsewhere: ``int64[domains + 1]``: the lowest count of all of them but this one.
+    """
+
+    domains: EligibleDomains
+    counts: Int64Array
+    lowest: int
+    lowest_elsewhere: Int64Array
 
 
 def spread_verdict(
-    constraints: Constraints, eligible: EligibleNodes, pod: PodInfo, nodes: NodeView
+    state: FilterState, eligible: EligibleNodes, pod: PodInfo, nodes: NodeView
 ) -> FilterVerdict:
     """Judge all nodes by the hard constraints, in their order: the first that fails counts.
 
     A node without the topology key cannot be mended by removing pods. Otherwise
     ``matching pods in its domain + the pod itself - the lowest count`` must not exceed maxSkew.
     """
+    if nodes.changes is not None:
+        return _verdict_alone(state, eligible, pod, nodes)
     snapshot = nodes.snapshot
-    all_domains = eligible.of(pod, constraints, snapshot, all_keys=True)
+    all_domains = eligible.of(pod, state.constraints, snapshot, all_keys=True)
     unlabelled: BoolArray = np.zeros(len(nodes), dtype=np.bool_)
     skewed: BoolArray = np.zeros(len(nodes), dtype=np.bool_)
-    for constraint, domains in zip(constraints, all_domains, strict=True):
+    for constraint, domains in zip(state.constraints, all_domains, strict=True):
         codes = nodes.label_codes(constraint.topology_key)
         counts = domains.count(matching_pods(constraint, pod, snapshot))
         decided = unlabelled | skewed
         unlabelled |= (codes < 0) & ~decided
-        if nodes.changes is not None:
-            skewed |= _too_full_alone(constraint, domains, counts, pod, nodes) & ~decided
-            continue
         full = _full_domains(constraint, domains, counts)
         if full.any():
             skewed |= full.take(codes, mode="wrap") & ~decided
     return _verdict(unlabelled, skewed)
+
+
+def _verdict_alone(
+    state: FilterState, eligible: EligibleNodes, pod: PodInfo, nodes: NodeView
+) -> FilterVerdict:
+    """The same of a row-local view."""
+    if state.counted is None or state.counted[0] is not nodes.snapshot:
+        state.counted = nodes.snapshot, list(_count(state.constraints, eligible, pod, nodes))
+    unlabelled: BoolArray = np.zeros(len(nodes), dtype=np.bool_)
+    skewed: BoolArray = np.zeros(len(nodes), dtype=np.bool_)
+    for constraint, counted in zip(state.constraints, state.counted[1], strict=True):
+        codes = nodes.label_codes(constraint.topology_key)
+        decided = unlabelled | skewed
+        unlabelled |= (codes < 0) & ~decided
+        skewed |= _too_full_alone(constraint, counted, pod, nodes) & ~decided
+    return _verdict(unlabelled, skewed)
+
+
+def _count(
+    constraints: Constraints, eligible: EligibleNodes, pod: PodInfo, nodes: NodeView
+) -> Iterator[Counted]:
+    snapshot = nodes.snapshot
+    all_domains = eligible.of(pod, constraints, snapshot, all_keys=True)
+    for constraint, domains in zip(constraints, all_domains, strict=True):
+        counts = domains.count(matching_pods(constraint, pod, snapshot))
+        present = domains.present
+        lowest = int(counts[present].min()) if len(present) else _NO_DOMAIN
+        elsewhere = _lowest_elsewhere(counts, domains)
+        yield Counted(domains, np.append(counts, 0), lowest, elsewhere)
 
 
 def _full_domains(
@@ -71,26 +123,23 @@ def _full_domains(
 
 
 def _too_full_alone(
-    constraint: SpreadConstraint,
-    domains: EligibleDomains,
-    counts: Int64Array,
-    pod: PodInfo,
-    nodes: NodeView,
+    constraint: SpreadConstraint, counted: Counted, pod: PodInfo, nodes: NodeView
 ) -> BoolArray:
     """``bool[nodes]``: the same of a row-local view, where each node changed its own domain only.
 
     As in ``updateWithPod`` of v1.36 a pod that comes or goes counts even if it is terminating,
     though terminating pods are not counted to begin with.
     """
+    domains = counted.domains
     codes = nodes.label_codes(constraint.topology_key)
-    change = np.where(domains.contain(nodes), change_of(constraint, pod, nodes), 0)
-    own = np.append(counts, 0).take(codes, mode="wrap") + change
-    present = domains.present
-    if len(present) < constraint.min_domains:
+    is_eligible = domains.contain(nodes)
+    own = counted.counts.take(codes, mode="wrap")
+    own += np.where(is_eligible, change_of(constraint, pod, nodes), 0)
+    if len(domains.present) < constraint.min_domains:
         lowest: Int64Array = np.zeros(len(nodes), dtype=np.int64)
     else:
-        lowest = np.minimum(_lowest_elsewhere(counts, domains)[codes], own)
-        lowest[~domains.contain(nodes)] = counts[present].min() if len(present) else _NO_DOMAIN
+        lowest = np.minimum(counted.lowest_elsewhere.take(codes, mode="wrap"), own)
+        lowest = np.where(is_eligible, lowest, counted.lowest)
     too_full: BoolArray = own + constraint.matches_self - lowest > constraint.max_skew
     return too_full & (codes >= 0)
 

@@ -59,7 +59,7 @@ class PodTopologySpread:
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
         """Refuse nodes whose domain already has too many matching pods."""
-        return spread_verdict(state.read(FilterState).constraints, self._eligible, pod, nodes)
+        return spread_verdict(state.read(FilterState), self._eligible, pod, nodes)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
         """Find the soft constraints and the nodes to rate; Skip if there is nothing to rate.

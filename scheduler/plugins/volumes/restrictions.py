@@ -89,7 +89,7 @@ class VolumeRestrictions:
         if in_conflict is not None:
             rejections.append(Rejection(REASON_DISK, in_conflict))
             elsewhere = ~in_conflict
-        taken = _num_taken(state.read(_Taken), pod, nodes) > 0
+        taken = _num_taken(state.read(_Taken), nodes) > 0
         if taken.any():
             rejections.append(Rejection(REASON_CLAIM, elsewhere & taken))
         return FilterVerdict(tuple(rejections)) if rejections else ACCEPT_ALL
@@ -121,7 +121,7 @@ def _in_conflict(pod: PodInfo, nodes: NodeView) -> BoolArray | None:
     return in_conflict if in_conflict.any() else None
 
 
-def _num_taken(taken: _Taken, pod: PodInfo, nodes: NodeView) -> Int64Array:
+def _num_taken(taken: _Taken, nodes: NodeView) -> Int64Array:
     """``int64[nodes]``: how many claims for one pod are taken (``conflictingPVCRefCount``).
 
     A pod that comes or goes counts by the names of its claims alone, in whatever namespace:
