@@ -146,3 +146,10 @@ class KubeSchedulerConfiguration(ConfigStruct, frozen=True):
         KubeSchedulerProfile(scheduler_name=DEFAULT_SCHEDULER_NAME),
     )
     extenders: tuple[Extender, ...] = ()
+
+
+class UtilizationShapePoint(ConfigStruct, frozen=True):
+    """A point of a function from utilization in percent to a score of 0..10."""
+
+    utilization: int = 0
+    score: int = 0

@@ -141,12 +141,18 @@ class ConsultOnVictims(msgspec.Struct, frozen=True, tag=True):
 class EvictPod(msgspec.Struct, frozen=True, tag=True):
     """Give a victim the DisruptionTarget condition, delete it, answer with ``EvictionFinished``.
 
-    `scheduler_name` is the preemptor's profile.
+    Attributes:
+        victim: The pod that goes.
+        preemptor: The pod it makes room for.
+        scheduler_name: The preemptor's profile.
+        observed_generation: Generation of the victim that the condition is about; 0 is not
+            written.
     """
 
     victim: PodReference
     preemptor: PodReference
     scheduler_name: str
+    observed_generation: int = 0
 
 
 class ClearNomination(msgspec.Struct, frozen=True, tag=True):

@@ -143,7 +143,9 @@ def _evict(machine: Machine, under_way: PreemptionUnderWay, victim: PodInfo, now
         _tell_victim(machine, under_way, victim.reference)
         return
     under_way.awaited.add(victim.uid)
-    machine.emit(EvictPod(victim.reference, under_way.preemptor, under_way.scheduler_name))
+    machine.emit(
+        EvictPod(victim.reference, under_way.preemptor, under_way.scheduler_name, known.generation)
+    )
 
 
 def _finish(machine: Machine, under_way: PreemptionUnderWay, now: float) -> None:

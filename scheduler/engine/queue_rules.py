@@ -29,6 +29,9 @@ def queue_rules(frameworks: Sequence[Framework], settings: Mapping[str, float]) 
             if gates_per_pod
             else no_gates
         ),
+        holder=lambda plugin: (
+            by_name[plugin[0]].holder(plugin[1]) if plugin[0] in by_name else None
+        ),
         keeps=lambda pod: pod.scheduler_name in by_name,
         **settings,
     )

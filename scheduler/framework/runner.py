@@ -111,6 +111,7 @@ class Framework:
         scorers = cast("tuple[ScorePlugin, ...]", points[ExtensionPoint.SCORE])
         self._scorers = ScoreRun(scorers, profile.weights, ClassCache(class_cache_size))
         self._nominated = NominatedPods()
+        self._holders: dict[str, Callable[[str], bool]] = {}
         self.evaluations = Evaluations(
             {
                 PRE_FILTER: [each.name for each in self._pre_filter],
@@ -225,6 +226,11 @@ class Framework:
         for plugin in self.profile.instances.values():
             if isinstance(plugin, PreemptionGate):
                 plugin.gate_by(is_preempting)
+                self._holders[plugin.name] = is_preempting
+
+    def holder(self, plugin: str) -> Callable[[str], bool] | None:
+        """What a plugin that gates preemptors goes by; None if it is no such plugin."""
+        return self._holders.get(plugin)
 
     def run_pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
         """Prepare scoring of the feasible `nodes`; anything but success ends the cycle."""

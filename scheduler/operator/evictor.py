@@ -78,13 +78,15 @@ class Evictor:
 def disruption_patch(instruction: EvictPod, transition_time: str) -> bytes:
     """The strategic merge patch that gives the victim its DisruptionTarget condition."""
     name = instruction.scheduler_name
-    condition = {
+    condition: dict[str, object] = {
         "type": "DisruptionTarget",
         "status": "True",
         "reason": "PreemptionByScheduler",
         "message": f"{name}: preempting to accommodate a higher priority pod",
         "lastTransitionTime": transition_time,
     }
+    if instruction.observed_generation:
+        condition["observedGeneration"] = instruction.observed_generation
     return msgspec.json.encode(
         {"metadata": {"uid": instruction.victim.uid}, "status": {"conditions": [condition]}}
     )

@@ -8,6 +8,7 @@ from scheduler.api.status import Code, Status, error
 from scheduler.queue.event_registrations import EventRegistrations
 from scheduler.queue.queued_pod import QueuedPod
 from scheduler.queue.rules import QueueRules, no_gates
+from scheduler.queue.unschedulable_pods import WaitingGroup
 from scheduler.state.pod_info import PodInfo
 
 # Who gates a pod when PreEnqueue broke or named nobody, so that no plugin is known to blame.
@@ -25,6 +26,7 @@ class Gate:
     ) -> None:
         self._pre_enqueue = rules.pre_enqueue
         self._pre_enqueue_again = rules.pre_enqueue_again or rules.pre_enqueue
+        self._holder = rules.holder
         self._registrations = registrations
         self._problems = problems
 
@@ -37,6 +39,14 @@ class Gate:
         if self.admits_all_alike(queued):
             return True
         return self._note(queued, self._ask(self._pre_enqueue_again, queued))
+
+    def not_held(self, group: WaitingGroup) -> list[QueuedPod]:
+        """The pods of a group but for those whose gate is known to be closed still."""
+        pods = group.pods
+        holds = self._holder(group.listed_under[0]) if group.is_gated else None
+        if holds is None:
+            return list(pods.values())
+        return [queued for uid, queued in pods.items() if not holds(uid)]
 
     def admits_all_alike(self, queued: QueuedPod) -> bool:
         """Whether `admits_too` is True of every pod that is gated no more than this one."""

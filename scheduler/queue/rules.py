@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from scheduler.api.status import SUCCESS, Status
-from scheduler.queue.event_registrations import Registrations
+from scheduler.queue.event_registrations import PluginKey, Registrations
 from scheduler.queue.heap import SortKey
 from scheduler.state.pod_info import PodInfo
 
@@ -23,6 +23,8 @@ class QueueRules:
     Attributes:
         pre_enqueue_again: `pre_enqueue` for a pod of whose class another one was let in just now;
             the same if not given.
+        holder: Gives, for a gating plugin, a quick way to tell by UID that it still holds a pod
+            back; None if there is none and each pod has to be asked about.
         keeps: Whether a waiting pod still belongs here, once these rules take the place of others.
     """
 
@@ -33,4 +35,5 @@ class QueueRules:
     max_backoff_s: float = 10.0
     max_in_unschedulable_s: float = 300.0
     pre_enqueue_again: Callable[[PodInfo], Status] | None = None
+    holder: Callable[[PluginKey], Callable[[str], bool] | None] = lambda _plugin: None
     keeps: Callable[[PodInfo], bool] = lambda _pod: True

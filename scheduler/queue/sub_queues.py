@@ -94,7 +94,9 @@ class SubQueues:
 
     def requeue_group(self, group: WaitingGroup, strategy: Requeue, label: str, now: float) -> int:
         """`requeue` all pods of a group, by a strategy that does not skip; how many moved."""
-        pods = list(group.pods.values())
+        pods = self._gate.not_held(group)
+        if not pods:
+            return 0
         if len(pods) == 1 or not self._gate.admits(pods[0]):
             places = [self.requeue(each, strategy, label, now) for each in pods]
             return sum(place is not Place.UNSCHEDULABLE for place in places)

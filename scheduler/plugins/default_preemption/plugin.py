@@ -34,6 +34,7 @@ from scheduler.state.snapshot import Snapshot
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 NO_CANDIDATE = "no candidate node for preemption"
 WAITING = "waiting for the preemption for this pod to be finished"
+_HELD = unresolvable(WAITING)
 Outcome = tuple[Status, str | None]
 
 
@@ -52,7 +53,7 @@ class DefaultPreemption:
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         """Hold a pod back until the last of its victims is on its way out."""
-        return unresolvable(WAITING) if self._is_preempting(pod.uid) else SUCCESS
+        return _HELD if self._is_preempting(pod.uid) else SUCCESS
 
     def events_to_register(self) -> Sequence[EventRegistration]:
         """The end of assigned pods, for only then the gate is tried again.
@@ -60,7 +61,7 @@ class DefaultPreemption:
         Whether it helps the pod the plugins say that rejected it, so the hint is always Skip.
         """
         gone = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE)
-        return (EventRegistration(gone, _leave_it_to_others),)
+        return (EventRegistration(gone, _leave_it_to_others, per_class=True),)
 
     def post_filter(
         self, state: CycleState, pod: PodInfo, snapshot: Snapshot, diagnosis: Diagnosis

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from scheduler.api.config import ConfigError
-from scheduler.api.config_types import ConfigStruct
+from scheduler.api.config_types import ConfigStruct, UtilizationShapePoint
 from scheduler.api.resource_names import is_extended_resource_name
 
 LEAST_ALLOCATED = "LeastAllocated"
@@ -29,13 +29,6 @@ class ResourceSpec(ConfigStruct, frozen=True):
 
 
 DEFAULT_RESOURCES = (ResourceSpec("cpu", 1), ResourceSpec("memory", 1))
-
-
-class UtilizationShapePoint(ConfigStruct, frozen=True):
-    """A point of the utilization to score function."""
-
-    utilization: int = 0
-    score: int = 0
 
 
 class RequestedToCapacityRatioParam(ConfigStruct, frozen=True):

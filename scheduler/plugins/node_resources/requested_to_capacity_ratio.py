@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from scheduler.api.config_types import UtilizationShapePoint
 from scheduler.framework.scores import MAX_NODE_SCORE
 from scheduler.framework.verdict import Int64Array
 from scheduler.plugins.node_resources.args import (
     MAX_SHAPE_SCORE,
     MAX_UTILIZATION,
-    UtilizationShapePoint,
 )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from scheduler.api.config import ConfigError
-from scheduler.api.config_types import ConfigStruct
+from scheduler.api.config_types import ConfigStruct, UtilizationShapePoint
 from scheduler.api.events import (
     ActionType,
     ClusterEvent,
@@ -54,14 +54,26 @@ _SKIPPED = PreFilterResult(SKIP)
 
 
 class VolumeBindingArgs(ConfigStruct, frozen=True):
-    """How long a pod waits for its claims to be bound once their volumes are chosen."""
+    """How long a pod waits for its claims to be bound once their volumes are chosen.
+
+    Attributes:
+        bind_timeout_seconds: How long.
+        shape: How storage capacity is scored, which is behind a feature gate that is off: as
+            kube-scheduler does, refuse what would take effect once the gate is on.
+    """
 
     bind_timeout_seconds: int = 600
+    shape: tuple[UtilizationShapePoint, ...] | None = None
 
     def validate(self) -> Iterator[ConfigError]:
-        """The time must not be negative."""
+        """``ValidateVolumeBindingArgs`` with the gate StorageCapacityScoring off."""
         if self.bind_timeout_seconds < 0:
             yield ConfigError("bindTimeoutSeconds", self.bind_timeout_seconds, "0 or more")
+        if self.shape is not None:
+            points = [
+                {"utilization": point.utilization, "score": point.score} for point in self.shape
+            ]
+            yield ConfigError("shape", points, "nothing: storage capacity is not scored")
 
 
 @dataclass(slots=True)
@@ -198,6 +210,12 @@ class VolumeBinding:
         """Whatever may bring volumes in reach."""
         both = ActionType.ADD | ActionType.UPDATE
         node_action = ActionType.ADD | ActionType.UPDATE_NODE_LABEL
+        # The others ask about the pod's volumes, which are not part of its class.
+        per_class = (
+            hints.after_class_changed,
+            hints.after_csi_node_changed,
+            hints.after_capacity_changed,
+        )
         registered = (
             (EventResource.STORAGE_CLASS, both, hints.after_class_changed),
             (EventResource.PERSISTENT_VOLUME_CLAIM, both, hints.after_claim_changed),
@@ -208,7 +226,7 @@ class VolumeBinding:
             (EventResource.CSI_STORAGE_CAPACITY, both, hints.after_capacity_changed),
         )
         return tuple(
-            EventRegistration(ClusterEvent(resource, action), hint)
+            EventRegistration(ClusterEvent(resource, action), hint, per_class=hint in per_class)
             for resource, action, hint in registered
         )
 

@@ -79,8 +79,12 @@ class NodeVolumeLimits:
         attachment = EventResource.VOLUME_ATTACHMENT
         return (
             EventRegistration(ClusterEvent(csi_node, ActionType.ADD)),
-            EventRegistration(ClusterEvent(csi_node, ActionType.UPDATE), after_csi_node_updated),
-            EventRegistration(ClusterEvent(pod, ActionType.DELETE), after_pod_deleted),
+            EventRegistration(
+                ClusterEvent(csi_node, ActionType.UPDATE), after_csi_node_updated, per_class=True
+            ),
+            EventRegistration(
+                ClusterEvent(pod, ActionType.DELETE), after_pod_deleted, per_class=True
+            ),
             EventRegistration(ClusterEvent(claim, ActionType.ADD), after_claim_added),
             EventRegistration(
                 ClusterEvent(attachment, ActionType.DELETE), after_attachment_deleted

@@ -107,10 +107,10 @@ class VolumeZone:
         claim = ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, both)
         volume = ClusterEvent(EventResource.PERSISTENT_VOLUME, both)
         return (
-            EventRegistration(storage_class, after_class_added),
+            EventRegistration(storage_class, after_class_added, per_class=True),
             EventRegistration(ClusterEvent(EventResource.NODE, node_action)),
             EventRegistration(claim, after_claim_changed),
-            EventRegistration(volume, after_volume_changed),
+            EventRegistration(volume, after_volume_changed, per_class=True),
         )
 
 

@@ -8,6 +8,7 @@ from tests.engine.enqueue_stories.inter_pod_affinity import (
 from tests.engine.enqueue_stories.node_affinity import NODE_AFFINITY_STORIES
 from tests.engine.enqueue_stories.pod_topology_spread import SPREAD_BY_NODES, SPREAD_BY_PODS
 from tests.engine.enqueue_stories.ports import PORT_STORIES
+from tests.engine.enqueue_stories.preemption import PREEMPTION_STORIES
 from tests.engine.enqueue_stories.resources import RESOURCE_STORIES
 from tests.engine.enqueue_stories.several_plugins import SEVERAL_PLUGINS_STORIES
 from tests.engine.enqueue_stories.taints import CORDON_STORIES, TAINT_STORIES
@@ -36,4 +37,5 @@ STORIES = (
     *ZONE_STORIES,
     *RESTRICTION_STORIES,
     *LIMIT_STORIES,
+    *PREEMPTION_STORIES,
 )

@@ -45,6 +45,9 @@ def used(name: str, claim: str) -> Pod:
     return placed(name, "n", volumes=(claim_volume(claim),))
 
 
+GIVEN = [make_volume("v", given_to="c"), make_claim("c", volume="v")]
+
+
 BINDING_STORIES = (
     EnqueueStory(
         "a node joins within reach of the volume",
@@ -283,6 +286,14 @@ ZONE_STORIES = (
 
 RESTRICTION_STORIES = (
     EnqueueStory(
+        "a node joins, though the claim is taken on all nodes",
+        RESTRICTIONS,
+        objects=[node(), make_claim("c", volume="v", modes=ONCE), used("r", "c")],
+        pending=[using("p", "c")],
+        trigger=[Put(node("m"))],
+        requeued=only("p"),
+    ),
+    EnqueueStory(
         "the claim of one pod comes",
         RESTRICTIONS,
         objects=[node()],
@@ -301,6 +312,30 @@ RESTRICTION_STORIES = (
 )
 
 LIMIT_STORIES = (
+    EnqueueStory(
+        "a node takes more volumes",
+        LIMITS,
+        objects=[node(), make_csi_node("n", csi_example_com=0), *GIVEN],
+        pending=[using("p", "c")],
+        trigger=[Put(make_csi_node("n", csi_example_com=1))],
+        requeued=only("p"),
+    ),
+    EnqueueStory(
+        "a node takes fewer volumes",
+        LIMITS,
+        objects=[node(), make_csi_node("n", csi_example_com=0), *GIVEN],
+        pending=[using("p", "c")],
+        trigger=[Put(make_csi_node("n", csi_example_com=-1))],
+        requeued=NOBODY,
+    ),
+    EnqueueStory(
+        "the claim of one pod comes",
+        LIMITS,
+        objects=[node(), make_csi_node("n", csi_example_com=1)],
+        pending=[using("p", "c"), using("q", "d")],
+        trigger=[Put(make_claim("c", volume="v"))],
+        requeued=only("p"),
+    ),
     EnqueueStory(
         "a pod with a volume of its own goes",
         LIMITS,

@@ -13,7 +13,9 @@ from scheduler.operator.evictor import MAX_ATTEMPTS, Evictor
 from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
 
 VICTIM = PodReference("default", "v", "u-v")
-INSTRUCTION = EvictPod(VICTIM, PodReference("default", "p", "u-p"), "stowage")
+INSTRUCTION = EvictPod(
+    VICTIM, PodReference("default", "p", "u-p"), "stowage", observed_generation=3
+)
 EVICTED = EvictionFinished("u-p", VICTIM, was_deleted=True)
 GONE = EvictionFinished("u-p", VICTIM)
 POD = "/api/v1/namespaces/default/pods/v"
@@ -40,6 +42,7 @@ async def test_the_condition_says_why_and_the_delete_insists_on_the_uid() -> Non
                     "reason": "PreemptionByScheduler",
                     "message": "stowage: preempting to accommodate a higher priority pod",
                     "lastTransitionTime": "t1000",
+                    "observedGeneration": 3,
                 }
             ]
         },

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from scheduler.api.config import ConfigError
+from scheduler.api.config_types import UtilizationShapePoint
 from scheduler.api.pod import ResourceRequirements
 from scheduler.api.strict_decoding import decode_struct
 from scheduler.framework import CycleState
@@ -16,7 +17,6 @@ from scheduler.plugins.node_resources import (
     NodeResourcesFit,
     NodeResourcesFitArgs,
 )
-from scheduler.plugins.node_resources.args import UtilizationShapePoint
 from scheduler.plugins.node_resources.balanced_allocation import balanced_allocation_score
 from scheduler.plugins.node_resources.least_allocated import least_allocated_score
 from scheduler.plugins.node_resources.most_allocated import most_allocated_score

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
+from scheduler.api.config import KubeSchedulerProfile
 from scheduler.api.events import QueueingHint
 from scheduler.api.meta import LabelSelector
 from scheduler.api.status import Code
@@ -20,8 +22,10 @@ from scheduler.api.volume import (
     Volume,
     VolumeAttachment,
 )
-from scheduler.framework import CycleState, NoArgs
+from scheduler.framework import CycleState, ExtensionPoint, NoArgs, build_profile
 from scheduler.framework.extension_points import PreFilterPlugin
+from scheduler.framework.row_filter import judges_rows
+from scheduler.plugins import in_tree_registry
 from scheduler.plugins.volumes import (
     NodeVolumeLimits,
     VolumeBinding,
@@ -76,6 +80,24 @@ def test_the_time_to_bind_must_not_be_negative() -> None:
     assert [str(each) for each in VolumeBindingArgs(bind_timeout_seconds=-1).validate()] == [
         "bindTimeoutSeconds: -1 (expected 0 or more)"
     ]
+
+
+def test_a_shape_is_refused_while_storage_capacity_is_not_scored() -> None:
+    """kube-scheduler knows the field, and refuses it too while the feature gate is off."""
+    config = msgspec.convert({"shape": [{"utilization": 0, "score": 10}]}, VolumeBindingArgs)
+    assert [str(each) for each in config.validate()] == [
+        'shape: [{"utilization":0,"score":10}] (expected nothing: storage capacity is not scored)'
+    ]
+    assert [each.path for each in VolumeBindingArgs(shape=()).validate()] == ["shape"]
+    assert not list(VolumeBindingArgs(shape=None).validate())
+
+
+def test_every_filter_plugin_of_the_project_can_be_asked_about_many_what_ifs_at_once() -> None:
+    registry = in_tree_registry()
+    plugins = build_profile(msgspec.convert({}, KubeSchedulerProfile), registry).plugins
+    asked = plugins[ExtensionPoint.FILTER]
+    assert {"VolumeRestrictions", "NodeVolumeLimits"} <= {plugin.name for plugin in asked}
+    assert [plugin.name for plugin in asked if not judges_rows(plugin)] == []
 
 
 def _say(plugin: PreFilterPlugin, volume: Volume, *objects: StorageObject) -> str:

@@ -1,0 +1,67 @@
+"""DefaultPreemption: who made room waits for its victims, and for nothing else."""
+
+from __future__ import annotations
+
+from scheduler.api.pod import Pod
+from tests.engine.enqueue_stories.story import (
+    NOBODY,
+    Delete,
+    EnqueueStory,
+    Put,
+    node,
+    only,
+    placed,
+    pod,
+)
+
+PREEMPTION = ("NodeResourcesFit", "DefaultPreemption")
+LARGE = pod("p", cpu="4", priority=10)
+
+
+def victim(name: str, cpu: str, *, terminating: bool = False) -> Pod:
+    """A pod on node n without priority."""
+    return placed(name, "n", cpu=cpu, terminating=terminating)
+
+
+PREEMPTION_STORIES = (
+    EnqueueStory(
+        "the only victim goes",
+        PREEMPTION,
+        objects=[node(), victim("v", "4")],
+        pending=[LARGE],
+        trigger=[Delete(victim("v", "4"))],
+        requeued=only("p"),
+    ),
+    EnqueueStory(
+        "one of two victims goes",
+        PREEMPTION,
+        objects=[node(), victim("v", "2"), victim("w", "2")],
+        pending=[LARGE],
+        trigger=[Delete(victim("v", "2"))],
+        requeued=NOBODY,
+    ),
+    EnqueueStory(
+        "the only victim is on its way out",
+        PREEMPTION,
+        objects=[node(), victim("v", "4")],
+        pending=[LARGE],
+        trigger=[Put(victim("v", "4", terminating=True))],
+        requeued=NOBODY,
+    ),
+    EnqueueStory(
+        "the only victim is on its way out, and goes",
+        PREEMPTION,
+        objects=[node(), victim("v", "4")],
+        pending=[LARGE],
+        trigger=[Put(victim("v", "4", terminating=True)), Delete(victim("v", "4"))],
+        requeued=only("p"),
+    ),
+    EnqueueStory(
+        "a pod goes that was no victim, while the victim is there",
+        PREEMPTION,
+        objects=[node(), victim("v", "4"), node("m", cpu="1"), placed("w", "m", cpu="1")],
+        pending=[LARGE],
+        trigger=[Delete(placed("w", "m", cpu="1"))],
+        requeued=NOBODY,
+    ),
+)
