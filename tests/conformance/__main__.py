@@ -1,10 +1,10 @@
 """``python -m tests.conformance [PATH...]``: how far we agree with recorded decisions.
 
 PATHs are recorded files or folders of them; without one the copies beside this module are taken.
-"agreeing" counts attempts that agree in every field; "but for" counts those that are not compared:
-pods with host ports after a pod was evicted from a node where another one has the same port:
-kube-scheduler's cache takes that port for free then, and would put two pods on it. Exit code 1 if
-anything differs.
+"agreeing" counts attempts that agree in every field; "but for" counts those that differ for a known
+reason: a pod with a host port was evicted from a node where another one has the same port, and
+kube-scheduler's cache takes that port for free then and would put two pods on it. Exit code 1 if
+anything else differs.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from hypothesis import strategies as st
 
+from scheduler.api.config_types import UtilizationShapePoint
 from scheduler.api.node import (
     ContainerImage,
     Node,
@@ -27,7 +28,6 @@ from scheduler.plugins.node_resources.args import (
     RequestedToCapacityRatioParam,
     ResourceSpec,
     ScoringStrategy,
-    UtilizationShapePoint,
 )
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
