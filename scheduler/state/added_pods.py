@@ -20,9 +20,10 @@ class AddedPods:
 
     Args:
         places: ``int64[pods]``.
-        pods: The pods themselves.
-        sorts: The sorts of pods there are.
         codes: ``int64[pods]``, which sort each pod is of.
+        sorts: The sorts of pods there are.
+        known: Pods, these among others.
+        index: ``int64[pods]``, where in `known` each pod is.
 
     Attributes:
         places: As given.
@@ -30,19 +31,21 @@ class AddedPods:
         codes: As given.
     """
 
-    __slots__ = ("_pods", "codes", "places", "sorts")
+    __slots__ = ("_index", "_known", "codes", "places", "sorts")
 
     def __init__(
         self,
         places: Int64Array,
-        pods: Sequence[PodInfo],
-        sorts: Sequence[PodSort],
         codes: Int64Array,
+        sorts: Sequence[PodSort],
+        known: Sequence[PodInfo],
+        index: Int64Array,
     ) -> None:
         self.places = places
         self.sorts = sorts
         self.codes = codes
-        self._pods = pods
+        self._known = known
+        self._index = index
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[int, PodInfo]]) -> AddedPods:
@@ -54,7 +57,7 @@ class AddedPods:
             pods.append(pod)
             codes.append(sorts.setdefault((pod.pod_class, pod.terminating), len(sorts)))
         numbers = np.array((places, codes), dtype=np.int64)
-        return cls(numbers[0], pods, list(sorts), numbers[1])
+        return cls(numbers[0], numbers[1], list(sorts), pods, np.arange(len(pods)))
 
     def __len__(self) -> int:
         return len(self.places)
@@ -62,8 +65,7 @@ class AddedPods:
     def moved(self, places: Int64Array) -> AddedPods:
         """The same pods at other ``int64[pods]`` places; those at negative ones are left out."""
         kept = np.flatnonzero(places >= 0)
-        pods = [self._pods[index] for index in kept.tolist()]
-        return AddedPods(places[kept], pods, self.sorts, self.codes[kept])
+        return AddedPods(places[kept], self.codes[kept], self.sorts, self._known, self._index[kept])
 
     def at(self, positions: Int64Array, num_places: int) -> AddedPods:
         """Those at some of the places there are now, by their index in `positions`."""
@@ -79,13 +81,13 @@ class AddedPods:
 
     def on(self, place: int) -> list[PodInfo]:
         """The pods at one place."""
-        return [self._pods[index] for index in np.flatnonzero(self.places == place).tolist()]
+        return [self._known[index] for index in self._index[self.places == place].tolist()]
 
     def with_volumes(self) -> Iterator[tuple[int, PodInfo]]:
         """(place, pod) of the pods with volumes."""
-        for place, pod in zip(self.places.tolist(), self._pods, strict=True):
-            if pod.volumes:
-                yield place, pod
+        for place, index in zip(self.places.tolist(), self._index.tolist(), strict=True):
+            if self._known[index].volumes:
+                yield place, self._known[index]
 
     def sum(self, ask: PodValue, num_places: int) -> Int64Array:
         """``int64[places]``: the sum of a number per pod."""

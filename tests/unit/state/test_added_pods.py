@@ -1,0 +1,53 @@
+"""Pods that come to nodes of a view are counted per node, wherever the view has the node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from scheduler.state.added_pods import NOBODY, AddedPods
+from scheduler.state.pod_class import PodClass
+from scheduler.state.pod_info import PodInfo, make_pod_info
+from tests.support.builders import make_pod
+from tests.support.mirrored_cluster import MirroredCluster
+from tests.support.volume_builders import claim_volume
+
+CLASSES = MirroredCluster().cache.classes
+
+
+def _info(name: str, priority: int, **more: Any) -> PodInfo:
+    return make_pod_info(make_pod(name, priority=priority, **more), CLASSES)
+
+
+def _priority(pod_class: PodClass, _terminating: bool) -> int:
+    return pod_class.priority
+
+
+ADDED = AddedPods.of(
+    [(4, _info("a", 10)), (7, _info("b", 20)), (4, _info("c", 20, volumes=(claim_volume("c"),)))]
+)
+
+
+def _names(pods: list[PodInfo]) -> list[str]:
+    return [pod.name for pod in pods]
+
+
+def test_a_number_is_summed_per_place() -> None:
+    assert ADDED.sum(_priority, 9).tolist() == [0, 0, 0, 0, 30, 0, 0, 20, 0]
+    assert NOBODY.sum(_priority, 2).tolist() == [0, 0]
+
+
+def test_a_view_of_some_places_has_their_pods_under_their_new_numbers() -> None:
+    seen = ADDED.at(np.array([7, 2, 4]), 9)
+    assert seen.sum(_priority, 3).tolist() == [20, 0, 30]
+    assert [_names(seen.on(place)) for place in range(3)] == [["b"], [], ["a", "c"]]
+    assert seen.present(3).tolist() == [True, False, True]
+    without = seen.at(np.array([0, 1]), 3)
+    assert len(without) == 1
+    assert _names(without.on(0)) == ["b"]
+
+
+def test_pods_with_volumes_are_told_with_their_places() -> None:
+    assert [(place, pod.name) for place, pod in ADDED.with_volumes()] == [(4, "c")]
+    assert list(ADDED.at(np.array([7]), 9).with_volumes()) == []
