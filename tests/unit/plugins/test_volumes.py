@@ -263,6 +263,51 @@ def test_an_attachment_counts_from_when_its_volume_is_known_and_its_node_is_ther
     cluster.cache.validate()
 
 
+EBS_CLASS = make_class("ebs", provisioner="kubernetes.io/aws-ebs")
+INLINE = Volume("e", aws_elastic_block_store=AWSElasticBlockStoreVolumeSource("aws://z0/vol-1"))
+
+
+@pytest.mark.parametrize(
+    ("volume", "is_counted"),
+    [
+        (INLINE, True),
+        (claim_volume("given"), True),
+        (claim_volume("wanted"), True),
+        (claim_volume("files"), False),
+    ],
+    ids=["inline", "of a claim", "of a claim's class", "of a kind that does not count"],
+)
+def test_in_tree_volumes_count_for_the_csi_driver_that_took_over(
+    volume: Volume, is_counted: bool
+) -> None:
+    """Whatever the node says about migration: it is on wherever there is a CSINode."""
+    cluster = MirroredCluster([make_node("n0"), make_node("n1")])
+    source = AWSElasticBlockStoreVolumeSource("vol-1")
+    cluster.storage_seen(
+        EBS_CLASS,
+        make_class("files", provisioner="kubernetes.io/azure-file"),
+        make_claim("given", "ebs", volume="d"),
+        make_volume("d", "ebs", driver="", aws_elastic_block_store=source),
+        make_claim("wanted", "ebs"),
+        make_claim("files", "files"),
+        make_csi_node("n0", ebs_csi_aws_com=0, file_csi_azure_com=0),
+    )
+    want = ["n0"] if is_counted else []
+    assert list(refused(LIMITS, cluster, make_pod("p", volumes=(volume,)))) == want
+
+
+def test_an_inline_volume_and_a_claimed_one_may_be_the_same() -> None:
+    cluster = MirroredCluster([make_node("n0")])
+    source = AWSElasticBlockStoreVolumeSource("vol-1")
+    cluster.storage_seen(
+        make_claim("given", "ebs", volume="d"),
+        make_volume("d", "ebs", driver="", aws_elastic_block_store=source),
+        make_csi_node("n0", ebs_csi_aws_com=1),
+    )
+    cluster.bind(make_pod("first", volumes=(INLINE,)), "n0")
+    assert refused(LIMITS, cluster, make_pod("p", volumes=(claim_volume("given"),))) == {}
+
+
 def test_a_volume_keeps_its_place_when_its_claim_is_bound() -> None:
     cluster = MirroredCluster([make_node("n0")])
     cluster.storage_seen(
