@@ -188,8 +188,8 @@ class PreemptionFinished(msgspec.Struct, frozen=True, tag=True):
 class ReadPod(msgspec.Struct, frozen=True, tag=True):
     """Read a pod back whose binding the watch has not confirmed.
 
-    Answer with ``AssignedPodSeen`` or, where it is gone, finished, another pod or without a
-    node, with ``AssignedPodGone``.
+    Answer with ``AssignedPodGone`` where it is gone, finished, another pod or without a node. That
+    it is there is for the watch to tell: an answer that its deletion overtook would revive it.
     """
 
     pod: PodReference

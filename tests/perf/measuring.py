@@ -17,7 +17,7 @@ from scheduler.cli.bench.scenarios import WORKLOAD_SCENARIOS, Size
 from tests.perf.figures import Figure, Figures, Machine
 
 _CORE_NODES = (1_000, 5_000)
-_CORE_PODS = 200
+_CORE_PODS = 100
 _E2E_SIZE = Size(nodes=1_000, running=5_000, pods=2_000)
 
 

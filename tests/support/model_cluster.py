@@ -271,10 +271,9 @@ class ModelCluster:
         self.assigned_watch.append(AssignedPodSeen(pod))
 
     def _answer_read(self, reference: PodReference) -> None:
+        """That the pod is there is for the watch to tell: an answer may come after its deletion."""
         pod = self.pods.get(reference.uid)
-        if pod is not None and pod.spec.node_name:
-            self.answers.append(AssignedPodSeen(pod))
-        else:
+        if pod is None or not pod.spec.node_name:
             gone = AssignedPodGone(reference.namespace, reference.name, reference.uid)
             self.answers.append(gone)
 
