@@ -88,10 +88,11 @@ def volume_zone(pod: Pod, node: Node, cluster: PlainCluster) -> Answer:
         volume = cluster.stored(PersistentVolume, claim.spec.volume_name) if claim else None
         for key in keys:
             text = volume.metadata.labels.get(key) if volume else None
-            if text is None:
+            values = [value.strip() for value in (text or "").split("__")]
+            if not all(values):
                 continue
             has = labels.get(key, labels.get(key.replace(beta, successor)))
-            if has not in [value.strip() for value in text.split("__")]:
+            if has not in values:
                 return {"node(s) had no available volume zone"}, True
     return ACCEPTED
 
