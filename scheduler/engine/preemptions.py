@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from scheduler.api.events import EvictionFinished
 from scheduler.api.instructions import (
@@ -30,7 +31,7 @@ from scheduler.api.instructions import (
 )
 from scheduler.engine.commitments import cancel_unbound
 from scheduler.engine.machine import Machine
-from scheduler.framework import Candidate, Preemption
+from scheduler.framework import Candidate, Framework, Preemption
 from scheduler.state.pod_info import PodInfo
 
 
@@ -57,6 +58,11 @@ class PreemptionUnderWay:
     is_at_last: bool = False
     awaited: set[str] = field(default_factory=set)
     failed: bool = False
+
+
+def gate_preemptors(machine: Machine, framework: Framework) -> None:
+    """Have the framework ask here who has to wait for evictions."""
+    framework.gate_by(partial(is_preempting, machine), lambda: bool(machine.preemptions))
 
 
 def is_preempting(machine: Machine, uid: str) -> bool:

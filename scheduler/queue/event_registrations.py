@@ -89,6 +89,9 @@ class Questions:
     per_class: bool
 
 
+NO_QUESTIONS = Questions((), per_class=True)
+
+
 class EventRegistrations:
     """Answers who is concerned by an event, and whether a pod is worth another attempt.
 
@@ -154,23 +157,18 @@ class EventRegistrations:
         Only plugins that rejected the pod are asked, those that answered Pending first: they let
         the pod skip its backoff.
         """
-        remembered = self.questions_asked(event)
-        known = remembered.get(rejectors)
-        if known is None:
-            if len(remembered) >= _MAX_REMEMBERED:
-                remembered.clear()
-            known = remembered[rejectors] = self._find_questions(rejectors, event)
-        return known
-
-    def questions_asked(self, event: ClusterEvent) -> dict[Rejectors, Questions]:
-        """Those of `questions` about such an event that were asked for already."""
         kind = (event.resource, event.action)
         remembered = self._questions.get(kind)
         if remembered is None:
             if len(self._questions) >= _MAX_REMEMBERED:
                 self._questions.clear()
             remembered = self._questions[kind] = {}
-        return remembered
+        known = remembered.get(rejectors)
+        if known is None:
+            if len(remembered) >= _MAX_REMEMBERED:
+                remembered.clear()
+            known = remembered[rejectors] = self._find_questions(rejectors, event)
+        return known
 
     def _find_questions(self, rejectors: Rejectors, event: ClusterEvent) -> Questions:
         concerned = self.concerned_by(event)

@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from scheduler.api.status import SUCCESS, Status
+from scheduler.api.status import Status
 from scheduler.queue.event_registrations import Registrations
 from scheduler.queue.heap import SortKey
 from scheduler.state.pod_info import PodInfo
-
-
-def no_gates(_pod: PodInfo) -> Status:
-    """PreEnqueue where nothing is left to ask."""
-    return SUCCESS
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +18,7 @@ class QueueRules:
     Attributes:
         pre_enqueue_again: `pre_enqueue` for a pod of whose class another one was let in just now;
             the same if not given.
+        gates_per_pod: Whether `pre_enqueue_again` may refuse a pod of such a class at all.
         keeps: Whether a waiting pod still belongs here, once these rules take the place of others.
     """
 
@@ -33,4 +29,5 @@ class QueueRules:
     max_backoff_s: float = 10.0
     max_in_unschedulable_s: float = 300.0
     pre_enqueue_again: Callable[[PodInfo], Status] | None = None
+    gates_per_pod: Callable[[PodInfo], bool] = lambda _pod: True
     keeps: Callable[[PodInfo], bool] = lambda _pod: True
