@@ -85,6 +85,7 @@ def report_failure(machine: Machine, info: PodInfo, failure: Failure) -> None:
             action="Scheduling",
             note=failure.message,
             scheduler_name=info.scheduler_name,
+            resource_version=info.resource_version,
         )
     )
     reason = SCHEDULER_ERROR if failure.is_error else UNSCHEDULABLE

@@ -177,6 +177,8 @@ def _clear_lesser_nominations(machine: Machine, info: PodInfo, node_name: str) -
 
 def _tell_victim(machine: Machine, under_way: PreemptionUnderWay, victim: PodReference) -> None:
     preemptor = under_way.preemptor
+    known = machine.cache.get_pod(victim.uid) or machine.queue.latest(victim.uid)
+    waiting = machine.queue.latest(preemptor.uid)
     machine.emit(
         EmitEvent(
             pod=victim,
@@ -186,5 +188,7 @@ def _tell_victim(machine: Machine, under_way: PreemptionUnderWay, victim: PodRef
             note=f"Preempted by pod {preemptor.uid} on node {under_way.node_name}",
             scheduler_name=under_way.scheduler_name,
             related=preemptor,
+            resource_version="" if known is None else known.resource_version,
+            related_resource_version="" if waiting is None else waiting.resource_version,
         )
     )

@@ -128,9 +128,12 @@ class EventRegistrations:
         return tuple(each.event for each in self._registered[key])
 
     def note_rejection(self, scheduler_name: str, plugins: Iterable[str]) -> None:
-        """Make sure that these plugins are known before a pod is indexed under them."""
+        """Make sure that these plugins are known before a pod is indexed under them.
+
+        Whom nobody in particular rejected only wildcard events bring back, as in kube-scheduler.
+        """
         for plugin in plugins:
-            if (scheduler_name, plugin) not in self._registered:
+            if plugin and (scheduler_name, plugin) not in self._registered:
                 self.events_of((scheduler_name, plugin))
 
     def concerned_by(self, event: ClusterEvent) -> dict[PluginKey, tuple[Registration, ...]]:
