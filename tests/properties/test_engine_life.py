@@ -44,6 +44,8 @@ TROUBLES = (
     "bound elsewhere",
     "bound elsewhere",
     "lost answer",
+    "deleted while bound",
+    "vanished in a gap",
     "refusal",
     "refusal",
     "lease",
@@ -145,6 +147,10 @@ class EngineLife(RuleBasedStateMachine):
             case "bound elsewhere" if node in cluster.nodes:
                 for pod in cluster.unbound()[-1:]:
                     cluster.bind_elsewhere(pod.metadata.uid, node)
+            case "deleted while bound":
+                cluster.delete_while_bound()
+            case "vanished in a gap":
+                cluster.vanish_in_gap()
             case "lost answer":
                 cluster.lost_answers += 1
             case "refusal":
@@ -192,6 +198,9 @@ class EngineLife(RuleBasedStateMachine):
             if uid not in self.view.placed and uid not in self.view.ended:
                 found = places.get(uid, [])
                 assert len(found) == 1, f"{pod.metadata.name} is in {found}"
+        ended = self.view.ended - self.view.revived
+        back = {uid for uid in ended & places.keys() if places[uid] != ["being bound"]}
+        assert not back, f"{back} ended, and wait again"
         strays = {uid: found for uid, found in places.items() if len(found) > 1}
         assert not strays
 
