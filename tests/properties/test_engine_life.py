@@ -148,7 +148,7 @@ class EngineLife(RuleBasedStateMachine):
                 for pod in cluster.unbound()[-1:]:
                     cluster.bind_elsewhere(pod.metadata.uid, node)
             case "deleted while bound":
-                cluster.delete_while_bound()
+                self._delete_while_bound()
             case "vanished in a gap":
                 cluster.vanish_in_gap()
             case "lost answer":
@@ -157,6 +157,18 @@ class EngineLife(RuleBasedStateMachine):
                 cluster.refusals += 3
             case "lease":
                 cluster.is_leader = not cluster.is_leader
+
+    def _delete_while_bound(self) -> None:
+        """A binding whose answer is lost is read back when its pod is gone, as its node showed."""
+        self.generation += 1
+        self._write_pod("late", f"late-{self.generation}", "100m", "", "default-scheduler")
+        self.cluster.lost_answers += 1
+        self.deliver(0.0, "pending assigned")
+        self.schedule(0.0, 20)
+        self.cluster.delete_while_bound()
+        self.deliver(0.0, "assigned")
+        self.cluster.release_late_answers()
+        self.deliver(0.0, "")
 
     @rule(code=st.sampled_from(PRE_BIND_ENDS), allows=st.booleans())
     def answers_come(self, code: Code, *, allows: bool) -> None:
