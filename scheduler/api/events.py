@@ -71,7 +71,7 @@ class EventResource(StrEnum):
 
     POD = "Pod"
     ASSIGNED_POD = "AssignedPod"
-    UNSCHEDULED_POD = "UnscheduledPod"
+    UNSCHEDULED_POD = "UnschedulablePod"
     NODE = "Node"
     NAMESPACE = "Namespace"
     PERSISTENT_VOLUME = "PersistentVolume"

@@ -218,7 +218,8 @@ class PatchPodStatus(msgspec.Struct, frozen=True, tag=True):
 class EmitEvent(msgspec.Struct, frozen=True, tag=True):
     """Record an events.k8s.io/v1 Event about a pod; `event_type` is Normal or Warning.
 
-    `related` is another pod that has to do with it.
+    `related` is another pod that has to do with it. The resource versions are those of the pods as
+    they were when it happened; empty if that is not known.
     """
 
     pod: PodReference
@@ -228,6 +229,8 @@ class EmitEvent(msgspec.Struct, frozen=True, tag=True):
     note: str
     scheduler_name: str
     related: PodReference | None = None
+    resource_version: str = ""
+    related_resource_version: str = ""
 
 
 class AttemptResult(msgspec.Struct, frozen=True, tag=True):

@@ -43,6 +43,7 @@ class BindingCycle:
         left_pending: Whether the watch of pending pods has reported it gone. After the Binding
             was sent that is what success looks like; before, it means the pod was deleted.
         was_deleted: Whether the pod was seen bound and then gone, all before the answer came.
+        was_preempted: Whether a preemptor took the pod's place.
         extender: Binds the pod in place of the Bind plugins; None if none does.
         is_reserved: Whether there is something to give back.
         bind_plugin: The Bind plugin that took the pod; empty before that.
@@ -58,6 +59,7 @@ class BindingCycle:
     phase: BindingPhase = BindingPhase.RESERVING
     left_pending: bool = False
     was_deleted: bool = False
+    was_preempted: bool = False
     extender: BindingExtender | None = None
     is_reserved: bool = False
     bind_plugin: str = ""

@@ -124,6 +124,7 @@ def _skip(machine: Machine, info: PodInfo) -> bool:
                 "Scheduling",
                 note,
                 info.scheduler_name,
+                resource_version=info.resource_version,
             )
         )
     machine.queue.done(info.uid)

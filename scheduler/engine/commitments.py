@@ -154,6 +154,7 @@ def bind_succeeded(machine: Machine, event: BindSucceeded, now: float) -> None:
             action="Binding",
             note=f"Successfully assigned {info.key} to {cycle.node_name}",
             scheduler_name=info.scheduler_name,
+            resource_version=info.resource_version,
         )
     )
     first = queued.initial_attempt_at
@@ -204,13 +205,15 @@ def cancel_unbound(machine: Machine, uid: str, now: float) -> bool:
     """Give a pod back to the queue whose place a preemptor takes; False if it is too late.
 
     It is too late once the Binding is sent, and for a pod that is bound: those have to be deleted.
-    Nobody's event will help the pod more than time, so it is tried again after its backoff.
+    Nobody's event will help the pod more than time, so it is tried again after its backoff; in
+    kube-scheduler it waits for one of the preemption plugin's.
     """
     cycle = machine.bindings.get(uid)
     if cycle is None or cycle.phase is BindingPhase.BINDING:
         return False
     if cycle.phase is BindingPhase.PRE_BINDING:
         machine.emit(StopPreBind(cycle.reference))
+    cycle.was_preempted = True
     _end_unbound(machine, cycle, unschedulable("preempted"), now)
     return True
 
@@ -335,7 +338,10 @@ def _failure(cycle: BindingCycle, status: Status) -> Failure:
         return Failure(status.message, is_error=True)
     if cycle.phase not in (BindingPhase.RESERVING, BindingPhase.WAITING_ON_PERMIT):
         return Failure(status.message)
-    by = frozenset({status.plugin}) if status.plugin else frozenset()
+    # Upstream names whoever rejected a pod that waited, even nobody; whom nobody rejected in the
+    # scheduling cycle is tried again after a backoff.
+    was_waiting = cycle.phase is BindingPhase.WAITING_ON_PERMIT and not cycle.was_preempted
+    by = frozenset({status.plugin}) if status.plugin or was_waiting else frozenset()
     message = fit_error_message(Diagnosis(1, Counter(status.reasons)))
     return Failure(
         message, rejected_by=by, pending=by if status.code is Code.PENDING else frozenset()

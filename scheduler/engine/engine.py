@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -17,10 +16,11 @@ from scheduler.engine import commitments, observation, storage_observation
 from scheduler.engine.attempts import attempt_pod, resume_pod
 from scheduler.engine.dump import dump_machine
 from scheduler.engine.extenders import extenders_answered, victims_reviewed
+from scheduler.engine.failure import report_unsorted
 from scheduler.engine.invariants import check_invariants
 from scheduler.engine.journal import Handled, Journal, Scheduled
 from scheduler.engine.machine import Machine
-from scheduler.engine.preemptions import eviction_finished, is_preempting
+from scheduler.engine.preemptions import eviction_finished, gate_preemptors
 from scheduler.engine.reconfiguration import configuration_changed
 from scheduler.engine.settings import Configure
 from scheduler.framework import Framework, Timings, WaitingPod
@@ -90,7 +90,7 @@ class Engine:
     ) -> None:
         self._machine = Machine(frameworks, ClusterCache(), queue, self._choose, timer, extenders)
         for framework in frameworks.values():
-            framework.gate_by(partial(is_preempting, self._machine))
+            gate_preemptors(self._machine, framework)
         self._choose_index = choose
         self._choices: list[int] = []
         self.journal = journal
@@ -120,7 +120,7 @@ class Engine:
         self._advance_time(now)
         for event in arrived:
             self._take_in(event, now)
-        answer = self._machine.take_outbox()
+        answer = self._answer()
         if self.journal is not None:
             self.journal.record(Handled(now, arrived, tuple(answer)))
         return answer
@@ -132,7 +132,7 @@ class Engine:
         for _ in range(budget):
             if not self._try_one(now):
                 break
-        answer = self._machine.take_outbox()
+        answer = self._answer()
         if self.journal is not None:
             self.journal.record(Scheduled(now, budget, tuple(self._choices), tuple(answer)))
         return answer
@@ -236,6 +236,10 @@ class Engine:
             InvariantViolation: Naming what is wrong.
         """
         check_invariants(self._machine)
+
+    def _answer(self) -> list[Instruction]:
+        report_unsorted(self._machine)
+        return self._machine.take_outbox()
 
     def _try_one(self, now: float) -> bool:
         """Try the next pod; those that extenders have answered go first. False if there is none."""

@@ -1,4 +1,19 @@
-"""What the engine was told and what it answered, so that any state can be reached again."""
+"""What the engine was told and what it answered, so that any state can be reached again.
+
+A journal that dropped its beginning cannot be replayed, and keeps no checkpoint to begin from. The
+objects known would be easy to keep, as events that tell of each once. What was decided is not:
+
+- a pod being bound holds its cycle state, which plugins write as they like, its framework, which
+  may be an older configuration's, and the stage of its volumes;
+- plugins hold what they reserved, and nothing asks them for it or gives it back to them;
+- a pod in flight is judged by the events since it was popped, with old and new objects;
+- turns among equals follow from when pods came and how often they moved, in five queues and in the
+  cache's rows, and the next pick among tied nodes from the order of the rows.
+
+A checkpoint that leaves any of it out replays to another state, and one that holds all is a second
+copy of every room's books. So a bounded journal is a flight recorder: its tail shows what happened,
+and only a complete one is replayed.
+"""
 
 from __future__ import annotations
 

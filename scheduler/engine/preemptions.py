@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from scheduler.api.events import EvictionFinished
 from scheduler.api.instructions import (
@@ -30,7 +31,7 @@ from scheduler.api.instructions import (
 )
 from scheduler.engine.commitments import cancel_unbound
 from scheduler.engine.machine import Machine
-from scheduler.framework import Candidate, Preemption
+from scheduler.framework import Candidate, Framework, Preemption
 from scheduler.state.pod_info import PodInfo
 
 
@@ -57,6 +58,11 @@ class PreemptionUnderWay:
     is_at_last: bool = False
     awaited: set[str] = field(default_factory=set)
     failed: bool = False
+
+
+def gate_preemptors(machine: Machine, framework: Framework) -> None:
+    """Have the framework ask here who has to wait for evictions."""
+    framework.gate_by(partial(is_preempting, machine), lambda: bool(machine.preemptions))
 
 
 def is_preempting(machine: Machine, uid: str) -> bool:
@@ -173,6 +179,8 @@ def _clear_lesser_nominations(machine: Machine, info: PodInfo, node_name: str) -
 
 def _tell_victim(machine: Machine, under_way: PreemptionUnderWay, victim: PodReference) -> None:
     preemptor = under_way.preemptor
+    known = machine.cache.get_pod(victim.uid) or machine.queue.latest(victim.uid)
+    waiting = machine.queue.latest(preemptor.uid)
     machine.emit(
         EmitEvent(
             pod=victim,
@@ -182,5 +190,7 @@ def _tell_victim(machine: Machine, under_way: PreemptionUnderWay, victim: PodRef
             note=f"Preempted by pod {preemptor.uid} on node {under_way.node_name}",
             scheduler_name=under_way.scheduler_name,
             related=preemptor,
+            resource_version="" if known is None else known.resource_version,
+            related_resource_version="" if waiting is None else waiting.resource_version,
         )
     )

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from scheduler.api.status import Status, error
 from scheduler.framework import Framework
 from scheduler.queue import PluginKey, QueueRules, Registration
-from scheduler.queue.rules import no_gates
 from scheduler.state.pod_info import PodInfo
 
 
@@ -19,16 +18,12 @@ def queue_rules(frameworks: Sequence[Framework], settings: Mapping[str, float]) 
         settings: ``initial_backoff_s``, ``max_backoff_s``, ``max_in_unschedulable_s``.
     """
     by_name = {framework.scheduler_name: framework for framework in frameworks}
-    gates_per_pod = any(framework.gates_per_pod for framework in frameworks)
     return QueueRules(
         frameworks[0].sort_key,
         lambda pod: _pre_enqueue(by_name, pod),
         _registrations(frameworks),
-        pre_enqueue_again=(
-            (lambda pod: by_name[pod.scheduler_name].run_pre_enqueue_again(pod))
-            if gates_per_pod
-            else no_gates
-        ),
+        pre_enqueue_again=lambda pod: by_name[pod.scheduler_name].run_pre_enqueue_again(pod),
+        gates_per_pod=lambda pod: by_name[pod.scheduler_name].gates_per_pod,
         holder=lambda plugin: (
             by_name[plugin[0]].holder(plugin[1]) if plugin[0] in by_name else None
         ),

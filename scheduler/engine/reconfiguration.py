@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from functools import partial
 
 from scheduler.api.events import ConfigurationChanged
 from scheduler.api.instructions import ConfigurationApplied
 from scheduler.engine.extenders import drop_consultation
 from scheduler.engine.machine import Machine
-from scheduler.engine.preemptions import is_preempting
+from scheduler.engine.preemptions import gate_preemptors
 from scheduler.engine.queue_rules import queue_rules
 from scheduler.framework import Framework
 
@@ -30,7 +29,7 @@ def configuration_changed(machine: Machine, event: ConfigurationChanged, now: fl
     settings = machine.configure(event.configuration)
     frameworks = {framework.scheduler_name: framework for framework in settings.frameworks}
     for framework in settings.frameworks:
-        framework.gate_by(partial(is_preempting, machine))
+        gate_preemptors(machine, framework)
     waiting = machine.queue.reconfigure(
         queue_rules(settings.frameworks, settings.queue_settings), now
     )

@@ -108,7 +108,10 @@ class PreEnqueuePlugin(Plugin, Protocol):
 
 @runtime_checkable
 class PreemptionGate(Plugin, Protocol):
-    """Keeps preemptors out of the queue while their victims are being evicted."""
+    """Keeps preemptors out of the queue while their victims are being evicted.
+
+    If it takes part in PreEnqueue, it refuses nobody else.
+    """
 
     def gate_by(self, is_preempting: Callable[[str], bool]) -> None:
         """Take the engine's word, by UID, on who has evictions under way."""

@@ -96,6 +96,10 @@ class Framework:
         self._pre_enqueue_again = tuple(
             each for each in self._pre_enqueue if not getattr(each, "pre_enqueue_per_class", False)
         )
+        self._has_gates_per_pod = not all(
+            isinstance(each, PreemptionGate) for each in self._pre_enqueue_again
+        )
+        self._is_anybody_preempting: Callable[[], bool] = lambda: True
         self._pre_filter = cast("tuple[PreFilterPlugin, ...]", points[ExtensionPoint.PRE_FILTER])
         self._post_filter = cast("tuple[PostFilterPlugin, ...]", points[ExtensionPoint.POST_FILTER])
         self._pre_score = cast("tuple[PreScorePlugin, ...]", points[ExtensionPoint.PRE_SCORE])
@@ -136,8 +140,13 @@ class Framework:
 
     @property
     def gates_per_pod(self) -> bool:
-        """Whether a PreEnqueue plugin may say one thing of a pod, another of one of its class."""
-        return bool(self._pre_enqueue_again)
+        """Whether a PreEnqueue plugin may now say one thing of a pod, another of one of its class.
+
+        As long as nobody preempts, the gate of preemptors is open to all.
+        """
+        if self._is_anybody_preempting():
+            return bool(self._pre_enqueue_again)
+        return self._has_gates_per_pod
 
     def run_pre_enqueue_again(self, pod: PodInfo) -> Status:
         """`run_pre_enqueue` for a pod of whose class another one was let in just now."""
@@ -221,8 +230,9 @@ class Framework:
         """Try to make room for a pod that fits nowhere."""
         return run_post_filter_plugins(self._post_filter, state, pod, snapshot, diagnosis)
 
-    def gate_by(self, is_preempting: Callable[[str], bool]) -> None:
-        """Tell the plugins that gate preemptors whom evictions are under way for."""
+    def gate_by(self, is_preempting: Callable[[str], bool], is_anybody: Callable[[], bool]) -> None:
+        """Tell the plugins that gate preemptors whom evictions are under way for, if anybody."""
+        self._is_anybody_preempting = is_anybody
         for plugin in self.profile.instances.values():
             if isinstance(plugin, PreemptionGate):
                 plugin.gate_by(is_preempting)

@@ -164,23 +164,28 @@ def event_body(instruction: EmitEvent, name: str, reporting_instance: str, times
         "reportingInstance": reporting_instance,
         "action": instruction.action,
         "reason": instruction.reason,
-        "regarding": _pod_reference(pod),
+        "regarding": _pod_reference(pod, instruction.resource_version),
         "note": cut_note(instruction.note),
         "type": instruction.event_type,
     }
     if instruction.related is not None:
-        event["related"] = _pod_reference(instruction.related)
+        version = instruction.related_resource_version
+        event["related"] = _pod_reference(instruction.related, version)
     return msgspec.json.encode(event)
 
 
-def _pod_reference(pod: PodReference) -> dict[str, str]:
-    return {
+def _pod_reference(pod: PodReference, resource_version: str) -> dict[str, str]:
+    """upstream: ``GetReference`` of client-go's tools/reference."""
+    reference = {
         "apiVersion": "v1",
         "kind": "Pod",
         "namespace": pod.namespace,
         "name": pod.name,
         "uid": pod.uid,
     }
+    if resource_version:
+        reference["resourceVersion"] = resource_version
+    return reference
 
 
 def event_name(name: str, uid: str, unix_nanoseconds: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from scheduler.api.events import ClusterEvent
@@ -36,9 +36,21 @@ class ActiveQueue:
         """Add a pod, or give it the place that its changed sort key deserves."""
         self._heap.push(queued.uid, sort_key, queued)
 
-    def put_all(self, pods: Iterable[tuple[str, SortKey, QueuedPod]]) -> None:
-        """Add many pods by uid and sort key."""
-        self._heap.push_all(pods)
+    def put_all(
+        self, uids: Sequence[str], sort_keys: Sequence[SortKey], pods: Sequence[QueuedPod]
+    ) -> None:
+        """Add many pods; their uids and sort keys stand in the same order."""
+        self._heap.push_all(uids, sort_keys, pods)
+
+    def take_expelled(self) -> list[QueuedPod]:
+        """The pods that have no place in line since this was last asked; mostly none."""
+        expelled, self._heap.expelled = self._heap.expelled, []
+        return expelled
+
+    @property
+    def has_expelled(self) -> bool:
+        """Whether there are any."""
+        return bool(self._heap.expelled)
 
     def pop(self) -> QueuedPod | None:
         """Take the pod whose turn it is."""

@@ -66,7 +66,10 @@ class BackoffQueue:
         return now - self._max_backoff_s - WINDOW_S
 
     def put(self, queued: QueuedPod, sort_key: SortKey) -> None:
-        """Add a pod, or update the sort key of one that is here."""
+        """Add a pod, or update the sort key of one that is here.
+
+        Those that failed with an error go by the end of their backoff alone.
+        """
         expires_at = self._expires_at(queued) or 0.0
         # A pod here keeps to its heap: an update does not change why it failed.
         if queued.uid in self._failed or not queued.was_rejected:
@@ -96,6 +99,16 @@ class BackoffQueue:
     def remove(self, uid: str) -> QueuedPod | None:
         """Take out a pod wherever it stands."""
         return self._rejected.remove(uid) or self._failed.remove(uid)
+
+    def take_expelled(self) -> list[QueuedPod]:
+        """The pods that have no place in line since this was last asked; mostly none."""
+        expelled, self._rejected.expelled = self._rejected.expelled, []
+        return expelled
+
+    @property
+    def has_expelled(self) -> bool:
+        """Whether there are any."""
+        return bool(self._rejected.expelled)
 
     def next_deadline(self) -> float | None:
         """When the next backoff is over, in seconds; None when nobody waits."""

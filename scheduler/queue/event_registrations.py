@@ -89,6 +89,9 @@ class Questions:
     per_class: bool
 
 
+NO_QUESTIONS = Questions((), per_class=True)
+
+
 class EventRegistrations:
     """Answers who is concerned by an event, and whether a pod is worth another attempt.
 
@@ -125,9 +128,12 @@ class EventRegistrations:
         return tuple(each.event for each in self._registered[key])
 
     def note_rejection(self, scheduler_name: str, plugins: Iterable[str]) -> None:
-        """Make sure that these plugins are known before a pod is indexed under them."""
+        """Make sure that these plugins are known before a pod is indexed under them.
+
+        Whom nobody in particular rejected only wildcard events bring back, as in kube-scheduler.
+        """
         for plugin in plugins:
-            if (scheduler_name, plugin) not in self._registered:
+            if plugin and (scheduler_name, plugin) not in self._registered:
                 self.events_of((scheduler_name, plugin))
 
     def concerned_by(self, event: ClusterEvent) -> dict[PluginKey, tuple[Registration, ...]]:
@@ -154,23 +160,18 @@ class EventRegistrations:
         Only plugins that rejected the pod are asked, those that answered Pending first: they let
         the pod skip its backoff.
         """
-        remembered = self.questions_asked(event)
-        known = remembered.get(rejectors)
-        if known is None:
-            if len(remembered) >= _MAX_REMEMBERED:
-                remembered.clear()
-            known = remembered[rejectors] = self._find_questions(rejectors, event)
-        return known
-
-    def questions_asked(self, event: ClusterEvent) -> dict[Rejectors, Questions]:
-        """Those of `questions` about such an event that were asked for already."""
         kind = (event.resource, event.action)
         remembered = self._questions.get(kind)
         if remembered is None:
             if len(self._questions) >= _MAX_REMEMBERED:
                 self._questions.clear()
             remembered = self._questions[kind] = {}
-        return remembered
+        known = remembered.get(rejectors)
+        if known is None:
+            if len(remembered) >= _MAX_REMEMBERED:
+                remembered.clear()
+            known = remembered[rejectors] = self._find_questions(rejectors, event)
+        return known
 
     def _find_questions(self, rejectors: Rejectors, event: ClusterEvent) -> Questions:
         concerned = self.concerned_by(event)

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from scheduler.api.status import Code, Status, error
 from scheduler.queue.event_registrations import EventRegistrations
 from scheduler.queue.queued_pod import QueuedPod
-from scheduler.queue.rules import QueueRules, no_gates
+from scheduler.queue.rejections import RejectionCounts
+from scheduler.queue.rules import QueueRules
 from scheduler.queue.unschedulable_pods import WaitingGroup
 from scheduler.state.pod_info import PodInfo
 
@@ -23,9 +24,12 @@ class Gate:
         rules: QueueRules,
         registrations: EventRegistrations,
         problems: list[str],
+        rejections: RejectionCounts,
     ) -> None:
+        self._rejections = rejections
         self._pre_enqueue = rules.pre_enqueue
         self._pre_enqueue_again = rules.pre_enqueue_again or rules.pre_enqueue
+        self._gates_per_pod = rules.gates_per_pod
         self._holder = rules.holder
         self._registrations = registrations
         self._problems = problems
@@ -50,7 +54,7 @@ class Gate:
 
     def admits_all_alike(self, queued: QueuedPod) -> bool:
         """Whether `admits_too` is True of every pod that is gated no more than this one."""
-        return self._pre_enqueue_again is no_gates and not queued.gating_plugin
+        return not queued.gating_plugin and not self._gates_per_pod(queued.info)
 
     def _note(self, queued: QueuedPod, status: Status) -> bool:
         if status.is_success:
@@ -58,6 +62,7 @@ class Gate:
                 queued.open_gate()
             return True
         plugin = status.plugin or _PRE_ENQUEUE
+        self._rejections.note_gate(queued, plugin)
         queued.close_gate(plugin, self._registrations.events_of((queued.scheduler_name, plugin)))
         if status.code is Code.ERROR:
             self._problems.append(

@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from scheduler.api.status import SUCCESS, Status
+from scheduler.api.status import Status
 from scheduler.queue.event_registrations import PluginKey, Registrations
 from scheduler.queue.heap import SortKey
 from scheduler.state.pod_info import PodInfo
-
-
-def no_gates(_pod: PodInfo) -> Status:
-    """PreEnqueue where nothing is left to ask."""
-    return SUCCESS
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +20,7 @@ class QueueRules:
             the same if not given.
         holder: Gives, for a gating plugin, a quick way to tell by UID that it still holds a pod
             back; None if there is none and each pod has to be asked about.
+        gates_per_pod: Whether `pre_enqueue_again` may refuse a pod of such a class at all.
         keeps: Whether a waiting pod still belongs here, once these rules take the place of others.
     """
 
@@ -36,4 +32,5 @@ class QueueRules:
     max_in_unschedulable_s: float = 300.0
     pre_enqueue_again: Callable[[PodInfo], Status] | None = None
     holder: Callable[[PluginKey], Callable[[str], bool] | None] = lambda _plugin: None
+    gates_per_pod: Callable[[PodInfo], bool] = lambda _pod: True
     keeps: Callable[[PodInfo], bool] = lambda _pod: True

@@ -32,6 +32,7 @@ from scheduler.api.status import Status
 from scheduler.queue.active_queue import InFlightPod, InFlightPods
 from scheduler.queue.backoff_queue import BackoffQueue
 from scheduler.queue.event_registrations import (
+    NO_QUESTIONS,
     EventRegistrations,
     Happened,
     Registrations,
@@ -53,6 +54,7 @@ from scheduler.queue.queue_events import (
     pod_update_events,
 )
 from scheduler.queue.queued_pod import Place, QueuedPod
+from scheduler.queue.rejections import RejectionCounts
 from scheduler.queue.rules import QueueRules
 from scheduler.queue.sub_queues import SubQueues
 from scheduler.queue.unschedulable_pods import UnschedulablePods, WaitingGroup
@@ -171,8 +173,8 @@ class SchedulingQueue:
         }
 
     def unschedulable_counts(self) -> dict[tuple[str, str], int]:
-        """How many unschedulable pods wait on each (scheduler name, plugin)."""
-        return self._waiting.unschedulable.counts_by_plugin()
+        """How many waiting pods each (scheduler name, plugin) rejected last, or gates."""
+        return self._waiting.rejections.totals()
 
     def contents(self) -> dict[Place, list[QueuedPod]]:
         """All pods by place, the active ones in order; for debugging."""
@@ -182,6 +184,13 @@ class SchedulingQueue:
             Place.UNSCHEDULABLE: list(self._waiting.unschedulable),
             Place.IN_FLIGHT: [flight.queued for flight in self._in_flight],
         }
+
+    def drain_unsorted(self) -> list[tuple[QueuedPod, str]]:
+        """The pods that could not be given a place in line since this was last asked, and why."""
+        unsorted = self._waiting.unsorted
+        if unsorted:
+            self._waiting.unsorted = []
+        return unsorted
 
     def drain_problems(self) -> list[str]:
         """What went wrong since this was last asked."""
@@ -225,7 +234,7 @@ class SchedulingQueue:
                 self._waiting.unschedulable.put(queued)
                 self._judge_update(queued, old, now)
             else:
-                self._waiting.resort(queued)
+                self._waiting.resort(queued, now)
         return self._waiting.place_of(info.uid)
 
     def delete(self, uid: str) -> PodInfo | None:
@@ -248,7 +257,7 @@ class SchedulingQueue:
 
         When no pod is active, a rejected one is taken before its backoff is over.
         """
-        queued = self._waiting.pop()
+        queued = self._waiting.pop(now)
         if queued is None:
             return None
         if queued.initial_attempt_at is None:
@@ -290,6 +299,7 @@ class SchedulingQueue:
         self._in_flight.end(queued.uid)
         if flight is not None and flight.is_gone:
             return None
+        self._waiting.rejections.note(queued)
         return self._waiting.requeue(queued, strategy, SCHEDULE_ATTEMPT_FAILURE, now)
 
     # Things happen
@@ -344,6 +354,7 @@ class SchedulingQueue:
     def flush(self, now: float) -> int:
         """Move pods whose backoff is over, or that waited too long; returns how many."""
         completed = self._waiting.backoff.pop_completed(now)
+        self._waiting.set_aside_expelled(now)
         for queued in completed:
             self._waiting.enter_active_admitted(queued, BACKOFF_COMPLETE, now)
         timeout = Happened(UNSCHEDULABLE_TIMEOUT)
@@ -380,11 +391,13 @@ class SchedulingQueue:
     def _follow(self, rules: QueueRules) -> tuple[EventRegistrations, SubQueues]:
         """Empty sub-queues that go by these rules."""
         registrations = EventRegistrations(rules.registrations, self.problems, self.hint_durations)
+        rejections = RejectionCounts()
         waiting = SubQueues(
             rules.sort_key,
-            Gate(rules, registrations, self.problems),
+            Gate(rules, registrations, self.problems, rejections),
             BackoffQueue(rules.initial_backoff_s, rules.max_backoff_s),
             UnschedulablePods(rules.max_in_unschedulable_s),
+            rejections,
         )
         return registrations, waiting
 
@@ -392,7 +405,7 @@ class SchedulingQueue:
 
     def _admit(self, info: PodInfo, label: str, now: float) -> Place:
         place = self._waiting.enter_active(QueuedPod(info, queued_at=now), label, now)
-        if place is Place.ACTIVE:
+        if place is not Place.UNSCHEDULABLE:
             self.nominator.nominate(info)
         return place
 
@@ -440,19 +453,20 @@ class SchedulingQueue:
         if not groups:
             return 0
         event, registrations = happened.event, self._registrations
-        label, asked = event_label(event), registrations.questions_asked(event)
+        label, about = event_label(event), _pod_of(happened)
+        rejectors, questions = None, NO_QUESTIONS
         moved = 0
         for group in groups:
-            first = group.first
-            if first.gating_plugin and not _concerns(event, first):
+            if group.is_gated and not _concerns(event, group.one):
                 continue
-            rejectors = group.key[2]
-            questions = asked.get(rejectors) or registrations.questions(rejectors, event)
-            if not questions.per_class or _is_about_one_of(group, happened):
+            if group.rejectors is not rejectors:
+                rejectors = group.rejectors
+                questions = registrations.questions(rejectors, event)
+            if not questions.per_class or about in group.pods:
                 pods = list(group.pods.values())
                 moved += sum(self._consider(queued, happened, now) for queued in pods)
                 continue
-            strategy = registrations.answer(questions, first.info, happened)
+            strategy = registrations.answer(questions, group.one.info, happened)
             if strategy is not Requeue.SKIP:
                 moved += self._waiting.requeue_group(group, strategy, label, now)
         return moved
@@ -482,8 +496,9 @@ def _concerns(event: ClusterEvent, queued: QueuedPod) -> bool:
     return not queued.is_gated or any(wanted.matches(event) for wanted in queued.gating_events)
 
 
-def _is_about_one_of(group: WaitingGroup, happened: Happened) -> bool:
-    return isinstance(happened.new, PodInfo) and happened.new.uid in group.pods
+def _pod_of(happened: Happened) -> str:
+    """The uid of the pod it is about; empty if it is about none that is left."""
+    return happened.new.uid if isinstance(happened.new, PodInfo) else ""
 
 
 def _is_same_version(old: PodInfo, new: PodInfo) -> bool:

@@ -6,13 +6,16 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from scheduler.queue.event_registrations import PluginKey
 from scheduler.queue.queued_pod import QueuedPod, Rejectors
 
 #: How often pods that waited too long are looked for; kube-scheduler's 30 s.
 FLUSH_INTERVAL_S = 30.0
+
+# Few plugins reject a pod together; the bound only guards against odd profiles.
+_MANY_REJECTORS = 256
 
 #: (id of the class, who gates the pods or nobody, who rejected them).
 GroupKey: TypeAlias = tuple[int, str, Rejectors]
@@ -24,36 +27,25 @@ class WaitingGroup:
 
     Attributes:
         key: What they have in common.
+        rejectors: Those plugins; the same object for all groups of the same plugins.
+        is_gated: Whether a PreEnqueue plugin keeps the pods out.
         listed_under: The plugins that may release the pods: the gating one, or else all.
+        one: One of the pods, who stands for all.
         pods: By uid, in the order they came; at least one.
+        due: The same by when they have waited too long, if ever.
     """
 
     key: GroupKey
+    rejectors: Rejectors
+    is_gated: bool
     listed_under: tuple[PluginKey, ...]
+    one: QueuedPod
     pods: dict[str, QueuedPod] = field(default_factory=dict)
+    due: dict[float, dict[str, QueuedPod]] = field(default_factory=dict)
 
-    @property
-    def rejectors(self) -> Rejectors:
-        """Those plugins."""
-        return self.key[2]
-
-    @property
-    def is_gated(self) -> bool:
-        """Whether a PreEnqueue plugin keeps the pods out."""
-        return bool(self.key[1])
-
-    @property
-    def first(self) -> QueuedPod:
-        """The pod that came first, who stands for all."""
-        return next(iter(self.pods.values()))
-
-
-class _Listed(NamedTuple):
-    """A pod that is here: the group it is in, and when it has waited too long, if ever."""
-
-    queued: QueuedPod
-    key: GroupKey
-    deadline: float | None
+    def deadline_of(self, uid: str) -> float | None:
+        """When one of the pods has waited too long; None if it never has."""
+        return next((deadline for deadline, pods in self.due.items() if uid in pods), None)
 
 
 class UnschedulablePods:
@@ -66,14 +58,16 @@ class UnschedulablePods:
 
     def __init__(self, max_in_unschedulable_s: float) -> None:
         self._max_in_unschedulable_s = max_in_unschedulable_s
-        # What a pod is listed under stands here, because its own fields change while it waits.
-        self._listed: dict[str, _Listed] = {}
+        # What a pod is listed under stands in its group, for its own fields change while it waits.
+        self._listed: dict[str, WaitingGroup] = {}
         # Dicts instead of sets: pods are asked in the order they came, in every run the same.
         self._groups: dict[GroupKey, WaitingGroup] = {}
         self._by_plugin: dict[PluginKey, dict[GroupKey, WaitingGroup]] = {}
+        self._rejectors: dict[Rejectors, Rejectors] = {}
         self._gated: set[str] = set()
-        # Deadlines are half minutes, so there are never many.
-        self._due: dict[float, dict[str, QueuedPod]] = {}
+        # Deadlines are half minutes, so there are never many. A group is here once a deadline, and
+        # not its pods, so that taking out a group costs little more than forgetting its pods.
+        self._due: dict[float, dict[GroupKey, WaitingGroup]] = {}
 
     def __len__(self) -> int:
         return len(self._listed)
@@ -82,7 +76,7 @@ class UnschedulablePods:
         return uid in self._listed
 
     def __iter__(self) -> Iterator[QueuedPod]:
-        return (listed.queued for listed in self._listed.values())
+        return (group.pods[uid] for uid, group in self._listed.items())
 
     @property
     def num_gated(self) -> int:
@@ -91,49 +85,53 @@ class UnschedulablePods:
 
     def get(self, uid: str) -> QueuedPod | None:
         """The pod, if it is here."""
-        listed = self._listed.get(uid)
-        return None if listed is None else listed.queued
+        group = self._listed.get(uid)
+        return None if group is None else group.pods[uid]
 
     def put(self, queued: QueuedPod) -> None:
         """Add a pod, or list one that is here as what it is now and under who rejects it now."""
         key = _group_key(queued)
-        listed = self._listed.get(queued.uid)
-        if listed is None:
+        group = self._listed.get(queued.uid)
+        if group is None:
             self._list(queued, key, self._deadline(queued.queued_at))
-        elif listed.key != key:
+        elif group.key != key:
+            deadline = group.deadline_of(queued.uid) or self._deadline(queued.queued_at)
             self.remove(queued.uid)
-            deadline = listed.deadline or self._deadline(queued.queued_at)
             self._list(queued, key, deadline)
 
     def remove(self, uid: str) -> QueuedPod | None:
         """Take out a pod; None if it is not here."""
-        listed = self._listed.pop(uid, None)
-        if listed is None:
+        group = self._listed.pop(uid, None)
+        if group is None:
             return None
         self._gated.discard(uid)
-        self._forget_deadline(uid, listed.deadline)
-        group = self._groups[listed.key]
-        del group.pods[uid]
+        deadline = group.deadline_of(uid)
+        if deadline is not None:
+            del group.due[deadline][uid]
+            if not group.due[deadline]:
+                del group.due[deadline]
+                self._forget_deadline(group, deadline)
+        queued = group.pods.pop(uid)
         if not group.pods:
             self._drop(group)
-        return listed.queued
+        elif group.one is queued:
+            group.one = next(iter(group.pods.values()))
+        return queued
 
     def remove_all(self, pods: Sequence[QueuedPod]) -> None:
         """Take out pods of one group that are here."""
         if not pods:
             return
-        group = self._groups[self._listed[pods[0].uid].key]
+        group = self._listed[pods[0].uid]
         if len(pods) < len(group.pods):
             for queued in pods:
                 self.remove(queued.uid)
             return
-        listed, due = self._listed, self._due
+        listed = self._listed
         for uid in group.pods:
-            deadline = listed.pop(uid).deadline
-            if deadline is not None:
-                del due[deadline][uid]
-                if not due[deadline]:
-                    del due[deadline]
+            del listed[uid]
+        for deadline in group.due:
+            self._forget_deadline(group, deadline)
         if group.is_gated:
             self._gated.difference_update(group.pods)
         self._drop(group)
@@ -164,14 +162,14 @@ class UnschedulablePods:
         found: list[QueuedPod] = []
         if not self._due:
             return found
-        for deadline in sorted(each for each in self._due if each <= now):
-            found += self._due.pop(deadline).values()
-        if not found:
-            return found
         again = self._deadline(now)
-        for queued in found:
-            self._listed[queued.uid] = self._listed[queued.uid]._replace(deadline=again)
-            self._due.setdefault(again, {})[queued.uid] = queued
+        for deadline in sorted(each for each in self._due if each <= now):
+            for group in self._due.pop(deadline).values():
+                overdue = group.due.pop(deadline)
+                found += overdue.values()
+                for queued in overdue.values():
+                    self._set_due(group, again, queued)
+        found.sort(key=lambda queued: queued.queued_at)
         return found
 
     def next_deadline(self) -> float | None:
@@ -181,46 +179,68 @@ class UnschedulablePods:
     def problems(self) -> Iterator[str]:
         """What is inconsistent; nothing when all is well."""
         recount: Counter[PluginKey] = Counter()
-        for uid, listed in self._listed.items():
-            queued, group = listed.queued, self._groups.get(listed.key)
+        for uid, group in self._listed.items():
+            queued = group.pods.get(uid)
+            if queued is None:
+                yield f"pod {uid} is not in its group"
+                continue
             recount.update(_plugin_keys(queued))
-            if listed.key != _group_key(queued) or group is None or uid not in group.pods:
+            if group.key != _group_key(queued) or self._groups.get(group.key) is not group:
                 yield f"pod {queued.info.key} is not listed under the plugins that reject it"
             if queued.is_gated != (uid in self._gated):
                 yield f"pod {queued.info.key} is miscounted as gated or not"
-            if _may_time_out(queued) != (uid in self._due.get(listed.deadline or -1.0, ())):
+            due_at = group.deadline_of(uid)
+            is_due = due_at is not None and group.key in self._due.get(due_at, ())
+            if _may_time_out(queued) != is_due:
                 yield f"pod {queued.info.key} has no deadline, or one without a reason"
         if recount != self.counts_by_plugin():
             yield "the index from plugins to pods differs from a recount"
+        yield from self._group_problems()
+
+    def _group_problems(self) -> Iterator[str]:
         num_listed = sum(len(group.pods) for group in self._groups.values())
-        num_due = sum(map(len, self._due.values()))
-        if len(self._listed) != num_listed or num_due > num_listed:
+        due = [pods for group in self._groups.values() for pods in group.due.values()]
+        if len(self._listed) != num_listed or sum(map(len, due)) > num_listed:
             yield "pods that left are still listed"
-        if not all(group.pods for group in self._groups.values()) or not all(self._due.values()):
-            yield "groups or deadlines without pods are kept"
+        groups_due = sum(map(len, self._due.values()))
+        if not all(due) or not all(self._due.values()) or groups_due != len(due):
+            yield "deadlines without pods are kept"
+        for group in self._groups.values():
+            if group.pods.get(group.one.uid) is not group.one:
+                yield f"pod {group.one.info.key} left, but stands for its group"
 
     def _list(self, queued: QueuedPod, key: GroupKey, deadline: float) -> None:
         uid = queued.uid
         group = self._groups.get(key)
         if group is None:
-            group = self._groups[key] = WaitingGroup(key, _plugin_keys(queued))
+            group = self._groups[key] = self._new_group(key, queued)
             for plugin in group.listed_under:
                 self._by_plugin.setdefault(plugin, {})[key] = group
         group.pods[uid] = queued
         if group.is_gated:
             self._gated.add(uid)
         if _may_time_out(queued):
-            self._due.setdefault(deadline, {})[uid] = queued
-            self._listed[uid] = _Listed(queued, key, deadline)
-        else:
-            self._listed[uid] = _Listed(queued, key, None)
+            self._set_due(group, deadline, queued)
+        self._listed[uid] = group
 
-    def _forget_deadline(self, uid: str, deadline: float | None) -> None:
-        if deadline is not None:
-            due = self._due[deadline]
-            del due[uid]
-            if not due:
-                del self._due[deadline]
+    def _new_group(self, key: GroupKey, queued: QueuedPod) -> WaitingGroup:
+        if len(self._rejectors) > len(self._groups) + _MANY_REJECTORS:
+            self._rejectors = {each.rejectors: each.rejectors for each in self._groups.values()}
+        rejectors = self._rejectors.setdefault(key[2], key[2])
+        return WaitingGroup(key, rejectors, bool(key[1]), _plugin_keys(queued), queued)
+
+    def _set_due(self, group: WaitingGroup, deadline: float, queued: QueuedPod) -> None:
+        due = group.due.get(deadline)
+        if due is None:
+            due = group.due[deadline] = {}
+            self._due.setdefault(deadline, {})[group.key] = group
+        due[queued.uid] = queued
+
+    def _forget_deadline(self, group: WaitingGroup, deadline: float) -> None:
+        groups = self._due[deadline]
+        del groups[group.key]
+        if not groups:
+            del self._due[deadline]
 
     def _drop(self, group: WaitingGroup) -> None:
         del self._groups[group.key]

@@ -105,11 +105,11 @@ def test_every_event_of_a_watch_is_timed_under_the_names_of_kube_scheduler() -> 
     engine.handle([AssignedPodSeen(running), AssignedPodGone("default", "r", "uid-r")], 3.0)
     assert observed.events == [
         "NodeAdd",
-        "UnscheduledPodAdd",
+        "UnschedulablePodAdd",
         "NodeUpdateNodeAllocatable",
         "NodeUpdateNodeLabel",
-        "UnscheduledPodUpdate",
-        "UnscheduledPodDelete",
+        "UnschedulablePodUpdate",
+        "UnschedulablePodDelete",
         "NodeDelete",
         "AssignedPodAdd",
         "AssignedPodDelete",

@@ -6,11 +6,18 @@ from typing import Any
 
 import pytest
 
-from scheduler.api.events import BindSucceeded, PendingPodGone, WaitingPodAllowed
+from scheduler.api.events import (
+    BindSucceeded,
+    NodeSeen,
+    PendingPodGone,
+    WaitingPodAllowed,
+    WaitingPodRejected,
+)
 from scheduler.api.instructions import BindPod, EmitEvent, PatchPodStatus, RunPreBind
 from scheduler.api.status import SUCCESS, WAIT, error, unschedulable
 from scheduler.framework import Handle, PreFilterResult
 from tests.support.actor import Actor
+from tests.support.builders import make_node
 from tests.support.play import Play, pod_of
 
 
@@ -51,6 +58,25 @@ def test_each_plugin_has_a_timer_of_its_own_and_the_first_to_run_out_rejects() -
         "0/1 nodes are available: 1 rejected due to timeout after waiting 1m30s at plugin B.",
     )
     assert play.engine.unschedulable_counts() == {("test", "B"): 1}
+
+
+def test_a_pod_that_nobody_in_particular_rejected_waits_for_its_time() -> None:
+    play = Play(waits(60))
+    play.nodes("n")
+    play.pods("p")
+    play.schedule()
+    play.see(WaitingPodRejected("uid-p", "", "the operator said so"))
+    assert said_of(play) == (
+        "Unschedulable",
+        "0/1 nodes are available: 1 the operator said so.",
+    )
+    assert play.place_of("p") == "unschedulable"
+    play.now = 60.0
+    play.see(NodeSeen(make_node("another")))
+    assert play.place_of("p") == "unschedulable"
+    play.later(290.0)
+    assert play.place_of("p") == "active"
+    play.engine.validate()
 
 
 def test_nobody_waits_longer_than_fifteen_minutes() -> None:

@@ -44,6 +44,8 @@ TROUBLES = (
     "bound elsewhere",
     "bound elsewhere",
     "lost answer",
+    "deleted while bound",
+    "vanished in a gap",
     "refusal",
     "refusal",
     "lease",
@@ -145,12 +147,28 @@ class EngineLife(RuleBasedStateMachine):
             case "bound elsewhere" if node in cluster.nodes:
                 for pod in cluster.unbound()[-1:]:
                     cluster.bind_elsewhere(pod.metadata.uid, node)
+            case "deleted while bound":
+                self._delete_while_bound()
+            case "vanished in a gap":
+                cluster.vanish_in_gap()
             case "lost answer":
                 cluster.lost_answers += 1
             case "refusal":
                 cluster.refusals += 3
             case "lease":
                 cluster.is_leader = not cluster.is_leader
+
+    def _delete_while_bound(self) -> None:
+        """A binding whose answer is lost is read back when its pod is gone, as its node showed."""
+        self.generation += 1
+        self._write_pod("late", f"late-{self.generation}", "100m", "", "default-scheduler")
+        self.cluster.lost_answers += 1
+        self.deliver(0.0, "pending assigned")
+        self.schedule(0.0, 20)
+        self.cluster.delete_while_bound()
+        self.deliver(0.0, "assigned")
+        self.cluster.release_late_answers()
+        self.deliver(0.0, "")
 
     @rule(code=st.sampled_from(PRE_BIND_ENDS), allows=st.booleans())
     def answers_come(self, code: Code, *, allows: bool) -> None:
@@ -192,6 +210,9 @@ class EngineLife(RuleBasedStateMachine):
             if uid not in self.view.placed and uid not in self.view.ended:
                 found = places.get(uid, [])
                 assert len(found) == 1, f"{pod.metadata.name} is in {found}"
+        ended = self.view.ended - self.view.revived
+        back = {uid for uid in ended & places.keys() if places[uid] != ["being bound"]}
+        assert not back, f"{back} ended, and wait again"
         strays = {uid: found for uid, found in places.items() if len(found) > 1}
         assert not strays
 

@@ -32,7 +32,8 @@ class EngineView:
         placed: UID -> pod that was seen on a node.
         assumed: UID -> node that the engine has decided for, until it is settled.
         waiting: UID -> our pod that was seen without a node, and not yet gone.
-        ended: UIDs that were seen on a node and then gone: they never wait again.
+        ended: UIDs that were seen on a node and then gone: they never wait again, unless
+        revived: The watch of pending pods, which lags behind, showed them after that.
         not_before: UID -> when a pod whose last attempts ended in errors may be tried again.
     """
 
@@ -42,6 +43,7 @@ class EngineView:
     assumed: dict[str, str] = field(default_factory=dict)
     waiting: dict[str, Pod] = field(default_factory=dict)
     ended: set[str] = field(default_factory=set)
+    revived: set[str] = field(default_factory=set)
     not_before: dict[str, float] = field(default_factory=dict)
     _errors: Counter[str] = field(default_factory=Counter)
     _decided: dict[str, Pod] = field(default_factory=dict)
@@ -61,8 +63,10 @@ class EngineView:
                     self.placed.pop(event.uid, None)
                     self.assumed.pop(event.uid, None)
                     self.ended.add(event.uid)
+                    self.revived.discard(event.uid)
                 case PendingPodSeen() if event.pod.spec.scheduler_name == self.scheduler_name:
                     self.waiting[event.pod.metadata.uid] = event.pod
+                    self.revived.add(event.pod.metadata.uid)
                 case PendingPodGone():
                     self.waiting.pop(event.uid, None)
 

@@ -64,6 +64,7 @@ class ModelCluster:
         pre_binds: PreBind work that has been asked for and has not ended, by UID.
         is_leader: Whether bindings may be written at all.
         delivered: What the engine was told, in order, since somebody last looked.
+        shown: UIDs of pods that the watch of assigned pods has delivered.
     """
 
     pods: dict[str, Pod] = field(default_factory=dict)
@@ -82,6 +83,7 @@ class ModelCluster:
     pre_binds: dict[str, RunPreBind] = field(default_factory=dict)
     is_leader: bool = True
     delivered: deque[Event] = field(default_factory=deque)
+    shown: set[str] = field(default_factory=set)
     revision: int = 0
 
     # What users and kubelets do
@@ -158,6 +160,7 @@ class ModelCluster:
         events: list[Event] = []
         if "assigned" in watches:
             events += self._drain(self.assigned_watch)
+            self.shown |= {_pod_uid(event) for event in events}
         events += self._drain(self.answers)
         if "pending" in watches:
             events += self._drain(self.pending_watch)
@@ -170,8 +173,29 @@ class ModelCluster:
         self.carry_out(engine.handle(events, now))
 
     def release_late_answers(self) -> None:
-        """The dispatcher has read back what it did not hear of."""
-        self.answers.extend(self._drain(self.late_answers))
+        """The dispatcher has read back what it did not hear of; a pod may be gone by then."""
+        for answer in self._drain(self.late_answers):
+            if isinstance(answer, BindSucceeded) and answer.uid not in self.pods:
+                self.answers.append(BindFailed(answer.uid, answer.node_name, "not found"))
+            else:
+                self.answers.append(answer)
+
+    def delete_while_bound(self) -> None:
+        """A user deletes a pod that was bound without an answer so far; its node shows both."""
+        for answer in list(self.late_answers)[:1]:
+            if isinstance(answer, BindSucceeded):
+                self.delete_pod(answer.uid)
+
+    def vanish_in_gap(self) -> None:
+        """A pod is bound and deleted while nobody watches: a list shows neither."""
+        for event in self.assigned_watch:
+            if isinstance(event, AssignedPodSeen) and event.pod.metadata.uid not in self.shown:
+                uid = event.pod.metadata.uid
+                self.delete_pod(uid)
+                self.assigned_watch = deque(
+                    each for each in self.assigned_watch if _pod_uid(each) != uid
+                )
+                return
 
     # What must hold
 
@@ -282,3 +306,14 @@ class ModelCluster:
         drained = list(queue)
         queue.clear()
         return drained
+
+
+def _pod_uid(event: Event) -> str:
+    """The pod that an event of the watch of assigned pods is about; empty for nodes."""
+    match event:
+        case AssignedPodSeen():
+            return event.pod.metadata.uid
+        case AssignedPodGone():
+            return event.uid
+        case _:
+            return ""

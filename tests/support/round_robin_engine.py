@@ -120,7 +120,7 @@ class RoundRobinEngine:
         return {"active": len(self.ready), "backoff": 0, "unschedulable": 0, "gated": 0}
 
     def incoming_counts(self) -> Mapping[tuple[str, str], int]:
-        return {("active", "UnscheduledPodAdd"): len(self.seen)}
+        return {("active", "UnschedulablePodAdd"): len(self.seen)}
 
     def unschedulable_counts(self) -> Mapping[tuple[str, str], int]:
         return {}

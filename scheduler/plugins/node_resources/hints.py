@@ -93,8 +93,12 @@ def _fits_empty(pod: PodInfo, allocatable: Mapping[str, int]) -> bool:
     """Whether the pod would fit if it were the only one (``isFit``)."""
     if allocatable.get(PODS, 0) < 1:
         return False
-    requests = pod.requests.items()
-    return all(amount <= 0 or amount <= allocatable.get(name, 0) for name, amount in requests)
+    # A loop, for a generator would cost more than what it compares: this is asked of every class
+    # of pods that wait.
+    for name, amount in pod.pod_class.requests.items():
+        if amount > allocatable.get(name, 0) and amount > 0:
+            return False
+    return True
 
 
 def _has_more_for(pod: PodInfo, before: Mapping[str, int], after: Mapping[str, int]) -> bool:

@@ -78,7 +78,7 @@ def test_the_engines_counts_are_read_when_scraped() -> None:
     assert samples[("scheduler_pending_pods", frozenset({"active"}))] == 1
     assert samples[("scheduler_cache_size", frozenset({"nodes"}))] == 1
     assert samples[("stowage_events_dropped_total", frozenset())] == 7
-    incoming = ("scheduler_queue_incoming_pods_total", frozenset({"active", "UnscheduledPodAdd"}))
+    incoming = ("scheduler_queue_incoming_pods_total", frozenset({"active", "UnschedulablePodAdd"}))
     assert samples[incoming] == 0
 
 

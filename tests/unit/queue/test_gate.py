@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from scheduler.api.status import Status, error, unresolvable
 from scheduler.queue import Place, QueueRules, SchedulingQueue
-from scheduler.queue.rules import no_gates
 from scheduler.state.pod_info import PodInfo
 from tests.unit.queue.scenario import (
     CLAIM_ADD,
@@ -74,7 +73,10 @@ def test_each_pod_of_a_group_that_is_woken_passes_the_gate() -> None:
     assert queue.move_on_event(NODE_ADD, None, None, 60.0) == 2
     queue.validate()
     assert pop_names(queue) == ["a", "c"]
-    assert queue.unschedulable_counts() == {(PROFILE, "Gatekeeper"): 1}
+    assert queue.unschedulable_counts() == {
+        (PROFILE, "NodeResourcesFit"): 1,
+        (PROFILE, "Gatekeeper"): 1,
+    }
 
 
 def test_a_group_whose_first_pod_is_gated_still_lets_the_others_in() -> None:
@@ -93,7 +95,7 @@ def test_a_gate_that_judges_by_class_is_asked_about_one_pod_of_a_group() -> None
         by_priority,
         gate,
         {(PROFILE, "Fit"): [(NODE_ADD, None)]},
-        pre_enqueue_again=no_gates,
+        gates_per_pod=lambda _pod: False,
     )
     queue = SchedulingQueue.of(rules)
     for name in ("a", "b", "c"):
@@ -110,7 +112,10 @@ def test_an_opened_gate_can_reveal_another_one() -> None:
     queue.add(pending("p", gates=["hold"]), 0.0)
     assert queue.update(pending("p"), 1.0) is Place.UNSCHEDULABLE
     queue.validate()
-    assert queue.unschedulable_counts() == {(PROFILE, "Gatekeeper"): 1}
+    assert queue.unschedulable_counts() == {
+        (PROFILE, "SchedulingGates"): 1,
+        (PROFILE, "Gatekeeper"): 1,
+    }
     gate.closed.clear()
     queue.move_on_event(CLAIM_ADD, None, None, 2.0)
     assert pop_names(queue) == ["p"]

@@ -82,7 +82,7 @@ def test_garbage_stays_bounded_however_often_members_change() -> None:
 def test_problems_names_a_member_without_entry_and_a_disorder() -> None:
     heap = _heap(("a", 1), ("b", 2), ("c", 3))
     heap._entries.reverse()
-    heap._members["d"] = ((4,), 99, "d")
+    heap._members["d"] = ((4,), 99, "d", "d")
     assert list(heap.problems()) == [
         "entry 1 is smaller than its parent",
         "entry 2 is smaller than its parent",
@@ -97,13 +97,13 @@ def test_many_members_added_at_once_are_as_if_added_one_by_one() -> None:
         at_once = _heap(*((f"k{number}", number % 10) for number in range(known)))
         for uid, key, member in added:
             one_by_one.push(uid, key, member)
-        at_once.push_all(added)
+        at_once.push_all(*map(list, zip(*added, strict=True)))
         assert list(at_once.problems()) == []
         assert _drain(at_once) == _drain(one_by_one)
 
 
 def test_a_member_that_is_there_is_replaced_when_many_are_added() -> None:
     heap = _heap(("a", 1), ("b", 2))
-    heap.push_all([("b", (0,), "b"), ("c", (3,), "c")])
+    heap.push_all(["b", "c"], [(0,), (3,)], ["b", "c"])
     assert list(heap.problems()) == []
     assert _drain(heap) == ["b", "a", "c"]

@@ -114,7 +114,7 @@ def test_a_resync_of_the_same_version_changes_nothing(bring: Bring, place: Place
 def test_an_update_of_an_unknown_pod_adds_it() -> None:
     queue = make_queue()
     assert queue.update(pending("p"), 0.0) is Place.ACTIVE
-    assert queue.incoming_counts == {("active", "UnscheduledPodUpdate"): 1}
+    assert queue.incoming_counts == {("active", "UnschedulablePodUpdate"): 1}
 
 
 def test_deleting_an_unknown_pod_does_nothing() -> None:
@@ -148,7 +148,7 @@ def test_an_update_that_helps_moves_an_unschedulable_pod() -> None:
     reject(queue, pending("p"))
     assert queue.update(pending("p", labels={"a": "b"}), 0.5) is Place.BACKOFF
     queue.validate()
-    assert queue.incoming_counts["backoff", "UnscheduledPodUpdatePodLabel"] == 1
+    assert queue.incoming_counts["backoff", "UnschedulablePodUpdatePodLabel"] == 1
 
 
 def test_an_update_after_the_backoff_makes_the_pod_active() -> None:

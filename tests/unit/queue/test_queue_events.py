@@ -15,8 +15,8 @@ from tests.unit.queue.scenario import NODE_ADD, pending
     [
         (EventResource.NODE, ActionType.ADD, "NodeAdd"),
         (EventResource.ASSIGNED_POD, ActionType.DELETE, "AssignedPodDelete"),
-        (EventResource.UNSCHEDULED_POD, ActionType.UPDATE, "UnscheduledPodUpdate"),
-        (EventResource.UNSCHEDULED_POD, ActionType.UPDATE_POD_OTHER, "UnscheduledPodUpdate"),
+        (EventResource.UNSCHEDULED_POD, ActionType.UPDATE, "UnschedulablePodUpdate"),
+        (EventResource.UNSCHEDULED_POD, ActionType.UPDATE_POD_OTHER, "UnschedulablePodUpdate"),
         (EventResource.NODE, ActionType.UPDATE_NODE_TAINT, "NodeUpdateNodeTaint"),
         (
             EventResource.NODE,

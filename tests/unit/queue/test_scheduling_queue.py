@@ -175,7 +175,7 @@ def test_incoming_pods_are_counted_by_queue_and_event() -> None:
     queue.move_on_event(NODE_ADD, None, None, 20.0)
     queue.flush(40.0)
     assert queue.incoming_counts == {
-        ("active", "UnscheduledPodAdd"): 2,
+        ("active", "UnschedulablePodAdd"): 2,
         ("backoff", "ScheduleAttemptFailure"): 1,
         ("unschedulable", "ScheduleAttemptFailure"): 1,
         ("backoff", "NodeAdd"): 1,
