@@ -24,6 +24,7 @@ _COLLECTIONS = {
     "CSINode": "/apis/storage.k8s.io/v1/csinodes",
     "PriorityClass": "/apis/scheduling.k8s.io/v1/priorityclasses",
     "Deployment": "/apis/apps/v1/namespaces/{namespace}/deployments",
+    "StatefulSet": "/apis/apps/v1/namespaces/{namespace}/statefulsets",
     "Job": "/apis/batch/v1/namespaces/{namespace}/jobs",
 }
 

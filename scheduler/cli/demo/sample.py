@@ -39,7 +39,7 @@ def _texts() -> Iterator[str]:
 
 def _num_pods(obj: Json) -> int:
     spec = obj.get("spec", {})
-    if obj["kind"] == "Deployment":
+    if obj["kind"] in ("Deployment", "StatefulSet"):
         return int(spec.get("replicas", 1))
     if obj["kind"] == "Job":
         return int(spec.get("completions", 1))
