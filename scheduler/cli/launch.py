@@ -52,12 +52,7 @@ async def start_cluster(
         f"--write-kubeconfig={kubeconfig}",
         *flags,  # last, so that they count
     )
-    deadline = time.monotonic() + timeout_s
-    while not (kubeconfig.exists() and kubeconfig.stat().st_size):
-        child.check()
-        if time.monotonic() > deadline:
-            raise NotReadyError(f"the cluster wrote no {kubeconfig}:\n{child.log_tail()}")
-        await asyncio.sleep(_POLL_S)
+    await wait_for_file(child, kubeconfig, timeout_s)
     return kubeconfig
 
 
@@ -74,6 +69,27 @@ def start_scheduler(
         "--bind-address=127.0.0.1",
         f"--secure-port={port}",
     )
+
+
+async def wait_for_file(
+    child: ChildProcess, file: Path, timeout_s: float = START_TIMEOUT_S
+) -> None:
+    """Wait until a process has written a file.
+
+    Raises:
+        ProcessDiedError: it ended.
+        NotReadyError: it wrote nothing in time.
+    """
+    deadline = time.monotonic() + timeout_s
+    while not _is_written(file):
+        child.check()
+        if time.monotonic() > deadline:
+            raise NotReadyError(f"{child.name} wrote no {file}:\n{child.log_tail()}")
+        await asyncio.sleep(_POLL_S)
+
+
+def _is_written(file: Path) -> bool:
+    return file.exists() and file.stat().st_size > 0
 
 
 async def wait_until_ready(child: ChildProcess, port: int) -> None:

@@ -48,6 +48,15 @@ class ChildProcess:
             )
         self.pid = self._process.pid
 
+    @property
+    def exit_status(self) -> int | None:
+        """None while the process runs; minus the number of the signal that killed it."""
+        return self._process.poll()
+
+    def send_signal(self, signal_number: signal.Signals) -> None:
+        """Send a signal to the group; nothing if it has ended."""
+        self._signal_group(signal_number)
+
     def check(self) -> None:
         """Do nothing while the process runs.
 

@@ -66,7 +66,7 @@ class FaultEndpoints:
             faults.clear()
         elif method != "GET":
             raise errors.method_not_allowed()
-        return _ok(rules=faults.rules, hits=faults.hits)
+        return _ok(rules=faults.rules, hits=faults.hits, hits_by_name=faults.hits_by_name)
 
     def _go_away(self, body: bytes) -> Answer:
         try:

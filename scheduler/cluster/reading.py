@@ -11,6 +11,7 @@ from aiohttp import web
 
 from scheduler.cluster import errors
 from scheduler.cluster.connections import InFlight
+from scheduler.cluster.disturbance import sink_of
 from scheduler.cluster.endpoints import Answer, ApiRequest, Endpoints, deprecation, format_for
 from scheduler.cluster.formats import ITEMS_PER_SLICE, Format
 from scheduler.cluster.list_options import (
@@ -208,7 +209,7 @@ class Reader:
         async with _broken_off_after(timeout_s + STALL_S, request) as deadline:
             clock = asyncio.get_running_loop().time
             watcher.on_overflow = lambda: deadline.reschedule(clock() + SLOW_WATCHER_S)
-            await stream.run(response)
+            await stream.run(sink_of(request, response))
 
 
 def _named(target: Target, query: Mapping[str, str]) -> dict[str, str]:

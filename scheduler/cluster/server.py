@@ -15,6 +15,7 @@ from multidict import CIMultiDict
 from scheduler.cluster import errors
 from scheduler.cluster.access import Access, AccessOptions
 from scheduler.cluster.connections import HttpServer, InFlight, make_room_for_connections
+from scheduler.cluster.disturbance import as_of_before, cut_short, disturb_stream
 from scheduler.cluster.documents import PAGE_NOT_FOUND, TEXT_TYPE, DocumentRequest, Documents
 from scheduler.cluster.endpoints import (
     Answer,
@@ -197,6 +198,11 @@ class ApiServer:
     ) -> web.StreamResponse:
         if rule.delay_s:
             await asyncio.sleep(rule.delay_s)
+        if rule.disturbs_answer:
+            older = as_of_before(request, self._store.revision, rule.revisions_behind)
+            disturb_stream(older, self.faults, rule)
+            answer = await self._answer(older, user)
+            return await cut_short(older, answer) if rule.is_cut else answer
         if rule.is_applied:
             await self._answer(request, user)
         elif not (rule.status or rule.is_dropped or rule.hang_s):

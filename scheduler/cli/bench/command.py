@@ -8,6 +8,7 @@ import msgspec
 import typer
 from rich.console import Console
 
+from scheduler.cli.bench.chaos_command import chaos, chaos_cluster
 from scheduler.cli.bench.e2e_command import e2e
 from scheduler.cli.bench.workloads import CORE_SIZES, PREEMPTION, WORKLOADS
 
@@ -16,6 +17,8 @@ REQUEUE_STORM = "requeue-storm"
 
 app = typer.Typer(no_args_is_help=True, help="Measure what a pod costs.", rich_markup_mode="rich")
 app.command()(e2e)
+app.command()(chaos)
+app.command(hidden=True)(chaos_cluster)
 
 
 def _known_workload(name: str) -> str:

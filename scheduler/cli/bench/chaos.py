@@ -1,0 +1,270 @@
+"""A run under chaos: cluster, replicas, load and trouble together, and the judgement at the end.
+
+The judgement is by what the cluster's store wrote down itself (`chaos_history`), so what the
+faults do to watches and answers does not touch it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from scheduler.cli.apply import create_all
+from scheduler.cli.audit import read_cluster
+from scheduler.cli.bench.chaos_cluster import CALM, FAULTY, HISTORY, kubeconfig_of
+from scheduler.cli.bench.chaos_history import HistoryReader
+from scheduler.cli.bench.chaos_ledger import Ledger
+from scheduler.cli.bench.chaos_load import ChaosLoad
+from scheduler.cli.bench.chaos_plan import Plan, draw_plan
+from scheduler.cli.bench.chaos_pods import GATED, HUGE, calm_pod, pod_lives, priority_classes
+from scheduler.cli.bench.chaos_replicas import LeaseTimes, Replicas
+from scheduler.cli.bench.chaos_result import (
+    ChaosResult,
+    final_violations,
+    memory_of,
+    recoveries,
+    this_machine,
+)
+from scheduler.cli.bench.chaos_trouble import Trouble, create_config_map
+from scheduler.cli.launch import NotReadyError, wait_for_file
+from scheduler.cli.processes import ChildProcess, ChildProcesses
+from scheduler.operator.api_client import ApiClient
+from scheduler.operator.connection import connect
+
+_READ_EVERY_S = 0.05
+_FIRST_BINDING_WITHIN_S = 60.0
+_NUM_PROBES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class ChaosOptions:
+    """What to run.
+
+    Attributes:
+        pods_per_s: How many are created.
+        recovery_limit_s: How long after the last fault a pod that fits may be pending.
+    """
+
+    minutes: float
+    seed: int
+    num_nodes: int
+    pods_per_s: float
+    recovery_limit_s: float
+    scheduler_name: str = "stowage"
+    times: LeaseTimes = field(default_factory=LeaseTimes)
+
+    def plan(self) -> Plan:
+        """What will go wrong."""
+        return draw_plan(self.minutes * 60.0, self.seed, self.times.lease_s)
+
+
+class _Run:
+    """One run.
+
+    Args:
+        options: What to run.
+        processes: Where cluster and replicas are started.
+        directory: For kubeconfigs, logs and the history.
+        say: Told how far it is.
+    """
+
+    def __init__(
+        self,
+        options: ChaosOptions,
+        processes: ChildProcesses,
+        directory: Path,
+        say: Callable[[str], None],
+    ) -> None:
+        self._options = options
+        self._processes = processes
+        self._directory = directory
+        self._say = say
+        self._ledger = Ledger(options.scheduler_name, options.times.lease_s)
+        self._replicas = Replicas(processes, directory, options.times)
+
+    async def run(self) -> ChaosResult:
+        """Let it all happen; leaves nothing behind.
+
+        Raises:
+            ProcessDiedError, NotReadyError: the cluster or the replicas did not come up.
+            ApiError: the calm door refused something.
+        """
+        cluster = self._start_cluster()
+        await wait_for_file(cluster, kubeconfig_of(self._directory, CALM))
+        calm_connection = await connect(str(kubeconfig_of(self._directory, CALM)))
+        faulty_connection = await connect(str(kubeconfig_of(self._directory, FAULTY)))
+        reader = HistoryReader(self._directory / HISTORY)
+        try:
+            async with _beside(self._follow(reader, cluster)):
+                return await self._measure(ApiClient(calm_connection), ApiClient(faulty_connection))
+        finally:
+            reader.close()
+            await calm_connection.close()
+            await faulty_connection.close()
+
+    def _start_cluster(self) -> ChildProcess:
+        options = self._options
+        return self._processes.start_stowage(
+            "cluster",
+            "bench",
+            "chaos-cluster",
+            str(self._directory),
+            str(options.num_nodes),
+            str(options.seed),
+        )
+
+    async def _follow(self, reader: HistoryReader, cluster: ChildProcess) -> None:
+        while True:
+            cluster.check()
+            self._ledger.take(reader.new_lines())
+            await asyncio.sleep(_READ_EVERY_S)
+
+    async def _measure(self, calm: ApiClient, faulty: ApiClient) -> ChaosResult:
+        options, machine = self._options, this_machine()
+        plan = options.plan()
+        await create_config_map(calm, options.scheduler_name)
+        await create_all(calm, priority_classes())
+        trouble = Trouble(calm, faulty, self._replicas, self._ledger, options.scheduler_name)
+        self._replicas.start()
+        load = ChaosLoad(
+            calm,
+            self._ledger,
+            pod_lives(options.seed, options.scheduler_name),
+            Random(f"{options.seed} load"),  # noqa: S311 - to be repeatable
+        )
+        started_at = time.monotonic()
+        try:
+            async with _beside(self._replicas.keep_running(), load.remove_finished()):
+                async with _beside(load.create_pods(options.pods_per_s)):
+                    await self._first_binding()
+                    self._say(f"{len(plan.steps)} steps, plan {plan.digest}")
+                    async with _beside(self._tell()):
+                        await trouble.carry_out(plan)
+                elapsed_s = time.monotonic() - started_at
+                created_per_s = self._ledger.counts["pods created"] / elapsed_s
+                await load.close()
+                return await self._judge(calm, trouble, plan, machine, created_per_s)
+        finally:
+            await load.close()
+
+    async def _judge(
+        self, calm: ApiClient, trouble: Trouble, plan: Plan, machine: Any, created_per_s: float
+    ) -> ChaosResult:
+        options, ledger = self._options, self._ledger
+        recovered_s = await self._recovery()
+        await create_all(
+            calm, (calm_pod(f"calm-{each}", options.scheduler_name) for each in range(_NUM_PROBES))
+        )
+        problems = []
+        await asyncio.sleep(_READ_EVERY_S * 4)
+        if recovered_s is None or await self._recovery() is None:
+            limit = options.recovery_limit_s
+            problems.append(f"pods that fit are pending {limit:g} s after the last fault")
+        problems += await self._mismatches()
+        self._replicas.sample()
+        memory = memory_of(self._replicas.lives)
+        state = await read_cluster(calm)
+        problems += final_violations(ledger, state, memory)
+        bound_s = (ledger.last_bound_at or 0.0) - (ledger.first_bound_at or 0.0)
+        return ChaosResult(
+            machine=machine,
+            seed=options.seed,
+            minutes=options.minutes,
+            nodes=options.num_nodes,
+            plan=plan.digest,
+            requests_hit=dict(sorted((await trouble.hits()).items())),
+            trouble=dict(sorted(trouble.done.items())),
+            exits=dict(sorted(self._replicas.exits.items())),
+            counts=dict(sorted(ledger.counts.items())),
+            pods_created_per_s=round(created_per_s, 1),
+            binds_per_s=round(ledger.counts["pods bound"] / bound_s, 1) if bound_s else 0.0,
+            recoveries=recoveries(ledger.disturbances),
+            recovered_after_last_fault_s=None if recovered_s is None else round(recovered_s, 2),
+            memory=memory,
+            violations=problems,
+        )
+
+    async def _first_binding(self) -> None:
+        deadline = time.monotonic() + _FIRST_BINDING_WITHIN_S
+        while not self._ledger.counts["pods bound"]:
+            if time.monotonic() > deadline:
+                raise NotReadyError("the replicas have bound nothing")
+            await asyncio.sleep(_READ_EVERY_S)
+
+    async def _recovery(self) -> float | None:
+        """Wait until all pods that fit are bound; the seconds it took, None if it took too long."""
+        started_at = time.monotonic()
+        while any(not _may_wait(pod.name) for pod in self._ledger.waiting.values()):
+            if time.monotonic() > started_at + self._options.recovery_limit_s:
+                return None
+            await asyncio.sleep(_READ_EVERY_S)
+        return time.monotonic() - started_at
+
+    async def _mismatches(self) -> list[str]:
+        """Wait until all caches agree with the server; what differs still, if they never do."""
+        deadline = time.monotonic() + self._options.recovery_limit_s
+        while found := await self._replicas.cache_mismatches():
+            if time.monotonic() > deadline:
+                return found
+            await asyncio.sleep(1.0)
+        return []
+
+    async def _tell(self) -> None:
+        """Say now and then how it goes."""
+        started_at = time.monotonic()
+        while True:
+            await asyncio.sleep(10.0)
+            ledger = self._ledger
+            self._say(
+                f"{time.monotonic() - started_at:5.0f} s: {ledger.counts['pods created']} pods "
+                f"created, {ledger.counts['pods bound']} bound, {len(ledger.waiting)} waiting, "
+                f"{ledger.holding_replica or 'nobody'} leads, "
+                f"{len(ledger.violations)} violations"
+            )
+
+
+def _may_wait(pod_name: str) -> bool:
+    return pod_name.startswith((GATED, HUGE))
+
+
+@asynccontextmanager
+async def _beside(*work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Have work that never ends done for as long as the block lasts; its failure ends the block."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(each) for each in work]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+
+
+def run_chaos(
+    options: ChaosOptions, say: Callable[[str], None], keep_logs: Path | None
+) -> ChaosResult:
+    """Run once, with processes of its own.
+
+    Raises:
+        ProcessDiedError, NotReadyError, ApiError, OSError: it could not be done.
+    """
+    with tempfile.TemporaryDirectory(prefix="stowage-chaos-") as name:
+        directory = keep_logs or Path(name)
+        directory.mkdir(parents=True, exist_ok=True)
+        with ChildProcesses(directory) as processes:
+            try:
+                return asyncio.run(_Run(options, processes, directory, say).run())
+            except* Exception as group:
+                # They are all of one cause; the first says it.
+                raise _first(group) from None
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    first = group.exceptions[0]
+    return _first(first) if isinstance(first, BaseExceptionGroup) else first

@@ -1,0 +1,194 @@
+"""Judges a cluster's history: which promises to pods were broken, and how fast all went on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from scheduler.cli.bench.chaos_history import (
+    BindingArrived,
+    Line,
+    NodeChange,
+    PodChange,
+)
+
+NODE_CPU_MILLI = 4000
+NODE_PODS = 110
+_FINISHED = ("Succeeded", "Failed")
+_OUT_OF = "OutOf"
+
+
+@dataclass(slots=True)
+class SeenPod:
+    """A pod that exists.
+
+    Attributes:
+        node: Where it was bound, or empty.
+        bound_by: The replica that did it; empty for anybody else.
+    """
+
+    name: str
+    uid: str
+    cpu_milli: int
+    scheduler: str
+    created_at: float
+    node: str = ""
+    bound_by: str = ""
+    is_finished: bool = False
+
+
+@dataclass(slots=True)
+class Disturbance:
+    """A leader was killed or stopped.
+
+    Attributes:
+        at: When, in monotonic seconds.
+        kind: What was done to it.
+        was_taken_over: Whether the lease has changed hands since.
+        recovered_at: The first binding after that; None while there is none.
+    """
+
+    at: float
+    kind: str
+    holder: str
+    was_taken_over: bool = False
+    recovered_at: float | None = None
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The cluster as the history tells it, and what was wrong.
+
+    Attributes:
+        scheduler_name: Of the pods that are the replicas' business.
+        lease_s: How long a lease is good that is not renewed.
+        pods: Those that exist, by UID.
+        finished: UIDs of pods that have finished and are there still.
+        node_names: Of the nodes that exist.
+        on_node: Pods that take room, by node and UID.
+        holder: Identity in the lease.
+        violations: Sentences; there should be none.
+        counts: Of what happened, by name.
+    """
+
+    scheduler_name: str
+    lease_s: float
+    pods: dict[str, SeenPod] = field(default_factory=dict)
+    finished: set[str] = field(default_factory=set)
+    node_names: set[str] = field(default_factory=set)
+    on_node: dict[str, dict[str, SeenPod]] = field(default_factory=dict)
+    waiting: dict[str, SeenPod] = field(default_factory=dict)
+    holder: str = ""
+    holding_replica: str = ""
+    violations: list[str] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    disturbances: list[Disturbance] = field(default_factory=list)
+    first_bound_at: float | None = None
+    last_bound_at: float | None = None
+    _renewed_at: dict[str, float] = field(default_factory=dict)
+
+    def take(self, lines: Iterable[Line]) -> None:
+        """Enter what has happened since."""
+        for line in lines:
+            if isinstance(line, PodChange):
+                self._take_pod(line)
+            elif isinstance(line, NodeChange):
+                self._take_node(line)
+            elif isinstance(line, BindingArrived):
+                self._take_binding(line)
+            else:
+                self._take_lease(line.at, line.by, line.holder)
+
+    def disturbed(self, at: float, kind: str) -> None:
+        """Note that the present leader was killed or stopped, to see how long that took to mend."""
+        self.disturbances.append(Disturbance(at, kind, self.holder))
+
+    def cpu_used(self, node_name: str) -> int:
+        """Milli-CPUs that the pods of a node ask for."""
+        return sum(pod.cpu_milli for pod in self.on_node.get(node_name, {}).values())
+
+    def _take_node(self, line: NodeChange) -> None:
+        if line.change == "DELETED":
+            self.node_names.discard(line.name)
+            self.counts["nodes removed"] += 1
+        else:
+            self.node_names.add(line.name)
+
+    def _take_lease(self, at: float, by: str, holder: str) -> None:
+        if holder and holder != self.holder:
+            self.counts["leaders"] += 1
+            for each in self.disturbances:
+                each.was_taken_over = each.was_taken_over or each.holder != holder
+        self.holder, self.holding_replica = holder, by if holder else ""
+        self._renewed_at[by] = at
+
+    def _take_binding(self, line: BindingArrived) -> None:
+        """A binding by a replica that had lost its lease, long enough ago for it to know."""
+        if not self.holding_replica or line.by == self.holding_replica:
+            return
+        self.counts["bindings of replicas that do not lead"] += 1
+        age_s = line.at - self._renewed_at.get(line.by, 0.0)
+        if age_s > self.lease_s:
+            self.violations.append(
+                f"{line.by} sent a binding of {line.pod} {age_s:.2f} s after it renewed its lease "
+                f"of {self.lease_s:g} s, while {self.holding_replica} leads"
+            )
+
+    def _take_pod(self, line: PodChange) -> None:
+        pod = self.pods.get(line.uid)
+        if line.change == "DELETED":
+            self._forget(line.uid)
+            return
+        if pod is None:
+            pod = SeenPod(line.name, line.uid, line.cpu_milli, line.scheduler, line.at)
+            self.pods[line.uid] = pod
+            self.counts["pods created"] += 1
+            if not line.node and line.scheduler == self.scheduler_name:
+                self.waiting[line.uid] = pod
+        if line.node != pod.node:
+            self._bound(pod, line)
+        if line.phase in _FINISHED and not pod.is_finished:
+            pod.is_finished = True
+            self.finished.add(line.uid)
+            if line.phase == "Failed":
+                self._refused(pod, line.reason)
+            self.on_node.get(pod.node, {}).pop(line.uid, None)
+
+    def _forget(self, uid: str) -> None:
+        pod = self.pods.pop(uid, None)
+        self.waiting.pop(uid, None)
+        self.finished.discard(uid)
+        if pod is not None:
+            self.on_node.get(pod.node, {}).pop(uid, None)
+
+    def _bound(self, pod: SeenPod, line: PodChange) -> None:
+        if pod.node:
+            self.violations.append(f"pod {pod.name} was on {pod.node} and is on {line.node}")
+        pod.node, pod.bound_by = line.node, line.by
+        self.waiting.pop(pod.uid, None)
+        self.on_node.setdefault(line.node, {})[pod.uid] = pod
+        if not line.by:
+            self.counts["pods bound by another scheduler"] += 1
+            return
+        self.counts["pods bound"] += 1
+        self.first_bound_at = self.first_bound_at or line.at
+        self.last_bound_at = line.at
+        for each in self.disturbances:
+            if each.was_taken_over and each.recovered_at is None:
+                each.recovered_at = line.at
+
+    def _refused(self, pod: SeenPod, reason: str) -> None:
+        """The kubelet refused a pod: somebody gave away what was not there."""
+        there = self.on_node.get(pod.node, {}).values()
+        ours = [each for each in there if each.bound_by]
+        others = len(there) - len(ours)
+        is_overcommitted_by_us = (
+            sum(each.cpu_milli for each in ours) > NODE_CPU_MILLI or len(ours) > NODE_PODS
+        )
+        if not pod.bound_by:
+            self.counts["conflicts with another scheduler (its pod refused)"] += 1
+        elif reason.startswith(_OUT_OF) and others and not is_overcommitted_by_us:
+            self.counts["conflicts with another scheduler (our pod refused)"] += 1
+        else:
+            self.violations.append(f"pod {pod.name} was refused by node {pod.node}: {reason}")

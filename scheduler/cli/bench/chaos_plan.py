@@ -1,0 +1,184 @@
+"""What will go wrong in a run of `stowage bench chaos`: drawn from a seed, the same every time."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+from typing import Any, TypeAlias
+
+import msgspec
+
+Rule: TypeAlias = dict[str, Any]
+
+API_FAULT = "api"
+KILL_LEADER = "leader killed"
+STOP_LEADER = "leader stopped (SIGSTOP)"
+KILL_STANDBY = "standby killed"
+AWAY = "server away"
+AWAY_LONG = "server away longer than a lease"
+RESTART_FORGETTING = "server restarted without its watch history"
+DROP_WATCHES = "all watches ended"
+FORGET_HISTORY = "watch history lost (410)"
+EDIT_CONFIG = "configuration edited"
+BREAK_CONFIG = "configuration broken and mended"
+CYCLE_NODE = "node removed and added again"
+
+#: Kind -> seconds between two of them, on average.
+_INTERVALS_S = {
+    KILL_LEADER: 60.0,
+    STOP_LEADER: 90.0,
+    KILL_STANDBY: 150.0,
+    AWAY: 75.0,
+    AWAY_LONG: 300.0,
+    RESTART_FORGETTING: 150.0,
+    DROP_WATCHES: 25.0,
+    FORGET_HISTORY: 45.0,
+    EDIT_CONFIG: 20.0,
+    BREAK_CONFIG: 150.0,
+    CYCLE_NODE: 4.0,
+}
+_API_FAULT_EVERY_S = 1.5
+_LISTS = r"^(?!.*watch=)[^?]*/(pods|nodes|namespaces|services|replicasets|[a-z]+)(\?|$)"
+
+_REFUSALS: dict[str, Rule] = {
+    "429": {"status": 429, "retry_after_s": 1},
+    "500": {"status": 500},
+    "503": {"status": 503},
+    "504": {"status": 504},
+    "reset": {"is_dropped": True},
+}
+_SLOW: dict[str, Rule] = {"delayed": {"delay_s": 1.0}}
+_CUT: dict[str, Rule] = {"cut in mid-answer": {"is_cut": True}}
+_LOST: dict[str, Rule] = {
+    "applied, answer lost": {"is_applied": True, "is_dropped": True},
+    "applied, answered 504": {"is_applied": True, "status": 504},
+    "applied, never answered": {"is_applied": True, "hang_s": 5.0},
+}
+_CONFLICT: dict[str, Rule] = {"409": {"status": 409}}
+_GONE: dict[str, Rule] = {"410": {"status": 410}}
+_WRITE_FAULTS = {**_REFUSALS, **_SLOW, **_CUT, **_LOST, **_CONFLICT}
+
+#: Kind of request -> (how a rule finds it, what can happen to it).
+REQUESTS: dict[str, tuple[Rule, dict[str, Rule]]] = {
+    "binding": ({"method": "POST", "path": "/binding$"}, _WRITE_FAULTS),
+    "pod status": ({"method": "PATCH", "path": "/pods/[^/]+/status"}, _WRITE_FAULTS),
+    "eviction": ({"method": "DELETE", "path": "/pods/"}, _WRITE_FAULTS),
+    "event": ({"method": "POST", "path": "/events"}, _WRITE_FAULTS),
+    "lease": ({"path": "/leases"}, {**_REFUSALS, **_SLOW, **_LOST}),
+    "read of a pod": ({"method": "GET", "path": "/pods/[^/?]+$"}, {**_REFUSALS, **_SLOW, **_CUT}),
+    "list": (
+        {"method": "GET", "path": _LISTS},
+        {
+            **_REFUSALS,
+            **_SLOW,
+            **_CUT,
+            **_GONE,
+            "older state": {"revisions_behind": 300},
+        },
+    ),
+    "watch": (
+        {"method": "GET", "path": "watch="},
+        {
+            **_REFUSALS,
+            **_GONE,
+            "cut in mid-line": {"is_cut": True},
+            "stale and duplicated events": {"repeat_rate": 0.2},
+        },
+    ),
+    "any request": ({"path": ""}, {**_REFUSALS, **_SLOW}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing that goes wrong.
+
+    Attributes:
+        at_s: Seconds after the trouble begins.
+        kind: What.
+        seconds: How long it lasts, where that makes sense.
+        number: Chooses among many, such as nodes.
+        rule: Of an API fault, as `FaultRule` in JSON.
+    """
+
+    at_s: float
+    kind: str
+    seconds: float = 0.0
+    number: int = 0
+    rule: Rule | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that goes wrong in a run, in order."""
+
+    duration_s: float
+    steps: tuple[Step, ...]
+
+    @property
+    def digest(self) -> str:
+        """The same for the same plan."""
+        return hashlib.sha256(msgspec.json.encode(self.steps)).hexdigest()[:12]
+
+
+def draw_plan(duration_s: float, seed: int, lease_s: float) -> Plan:
+    """Draw what goes wrong, from the seed alone.
+
+    Every kind comes up at least once, however short the run. All is over, but for what follows
+    from it, after `duration_s`.
+    """
+    random = Random(f"{seed} plan")  # noqa: S311 - to be repeatable
+    steps = [*_api_faults(duration_s, random), *_crashes(duration_s, random, lease_s)]
+    return Plan(duration_s, tuple(sorted(steps, key=lambda step: step.at_s)))
+
+
+def _api_faults(duration_s: float, random: Random) -> Iterator[Step]:
+    """Windows of one fault each, some of them at the same time."""
+    at_s = 0.0
+    deck: list[tuple[str, str]] = []
+    while True:
+        at_s += random.expovariate(1.0 / _API_FAULT_EVERY_S)
+        if at_s >= duration_s:
+            return
+        if not deck:
+            # A deck that is dealt to its end: no kind is left out for long.
+            deck = [(kind, fault) for kind, (_, faults) in REQUESTS.items() for fault in faults]
+            random.shuffle(deck)
+        kind, fault = deck.pop()
+        found_by, faults = REQUESTS[kind]
+        rule = {
+            **found_by,
+            **faults[fault],
+            "name": f"{kind}: {fault}",
+            "times": 1_000_000,
+            "rate": round(random.uniform(0.05, 0.2 if kind == "any request" else 0.6), 2),
+            "lasts_s": round(min(random.uniform(1.0, 8.0), duration_s - at_s) + 0.001, 3),
+        }
+        if "delay_s" in rule:
+            rule["delay_s"] = round(random.uniform(0.2, 4.0), 2)
+        if "revisions_behind" in rule:
+            rule["revisions_behind"] = random.randrange(1, 600)
+        yield Step(at_s, API_FAULT, rule["lasts_s"], rule=rule)
+
+
+def _crashes(duration_s: float, random: Random, lease_s: float) -> Iterator[Step]:
+    longest_s = {
+        KILL_LEADER: 0.0,
+        STOP_LEADER: lease_s * 2,
+        AWAY: lease_s / 2,
+        AWAY_LONG: lease_s * 1.5,
+        RESTART_FORGETTING: 1.0,
+        CYCLE_NODE: 5.0,
+        BREAK_CONFIG: 2.0,
+    }
+    for kind, interval_s in _INTERVALS_S.items():
+        for _ in range(max(1, round(duration_s / interval_s))):
+            longest = longest_s.get(kind, 0.0)
+            at_s = random.uniform(0.0, max(0.0, duration_s - longest))
+            seconds = random.uniform(0.1, 1.0) * longest
+            if kind in (STOP_LEADER, AWAY_LONG):
+                # Longer than the lease in any case.
+                seconds = random.uniform(lease_s * 1.1, longest)
+            yield Step(at_s, kind, seconds, random.randrange(1_000_000))

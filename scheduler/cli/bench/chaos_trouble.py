@@ -1,0 +1,203 @@
+"""Carries out the plan of `stowage bench chaos`, each step at its time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import msgspec
+
+from scheduler.cli.apply import create
+from scheduler.cli.bench import chaos_plan as kinds
+from scheduler.cli.bench.chaos_ledger import Ledger
+from scheduler.cli.bench.chaos_plan import Plan, Step
+from scheduler.cli.bench.chaos_replicas import CONFIG_MAP, Replicas
+from scheduler.cli.bench.workloads import Json, bench_node
+from scheduler.operator.api_client import LOST_ANSWER_ERRORS, ApiClient
+
+FAULTS = "/stowage/faults"
+_RETRY_S = 0.1
+_NAMESPACE, _NAME = CONFIG_MAP.split("/")
+_CONFIG_MAPS = f"/api/v1/namespaces/{_NAMESPACE}/configmaps"
+_NO_LEADER_PATIENCE_S = 5.0
+
+_CONFIGURATION = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+podInitialBackoffSeconds: 1
+podMaxBackoffSeconds: {max_backoff_s}
+profiles:
+- schedulerName: {scheduler_name}
+  plugins:
+    score:
+      disabled: [{{name: NodeResourcesFit}}]
+      enabled: [{{name: NodeResourcesFit, weight: {weight}}}]
+"""
+
+
+def config_map(scheduler_name: str, number: int) -> Json:
+    """The configuration with other weights and back-offs for each number."""
+    text = _CONFIGURATION.format(
+        scheduler_name=scheduler_name, weight=1 + number % 5, max_backoff_s=2 + number % 3
+    )
+    return {"metadata": {"name": _NAME}, "data": {"config.yaml": text}}
+
+
+async def create_config_map(calm: ApiClient, scheduler_name: str) -> None:
+    """Create the configuration the replicas start with."""
+    body = msgspec.json.encode(config_map(scheduler_name, 0))
+    await calm.post(_CONFIG_MAPS, body)
+
+
+class Trouble:
+    """What goes wrong on purpose.
+
+    Args:
+        calm: Of the door without faults.
+        faulty: Of the administrator at the other door, where faults are set.
+        replicas: Who is harmed.
+        ledger: Says who leads.
+        scheduler_name: In the configuration.
+
+    Attributes:
+        done: How often each kind has been done.
+    """
+
+    def __init__(
+        self,
+        calm: ApiClient,
+        faulty: ApiClient,
+        replicas: Replicas,
+        ledger: Ledger,
+        scheduler_name: str,
+    ) -> None:
+        self.done: Counter[str] = Counter()
+        self._calm = calm
+        self._faulty = faulty
+        self._replicas = replicas
+        self._ledger = ledger
+        self._scheduler_name = scheduler_name
+        self._absent_nodes: set[str] = set()
+        self._absence = asyncio.Lock()
+        self._carriers: dict[str, Callable[[Step], Awaitable[None]]] = {
+            kinds.API_FAULT: self._fail_requests,
+            kinds.KILL_LEADER: self._kill_leader,
+            kinds.STOP_LEADER: self._stop_leader,
+            kinds.KILL_STANDBY: self._kill_standby,
+            kinds.AWAY: self._go_away,
+            kinds.AWAY_LONG: self._go_away,
+            kinds.RESTART_FORGETTING: self._restart_forgetting,
+            kinds.DROP_WATCHES: lambda _step: self._ask("drop-watches"),
+            kinds.FORGET_HISTORY: lambda _step: self._forget_history(),
+            kinds.EDIT_CONFIG: self._edit_configuration,
+            kinds.BREAK_CONFIG: self._break_configuration,
+            kinds.CYCLE_NODE: self._cycle_node,
+        }
+
+    async def carry_out(self, plan: Plan) -> None:
+        """Do everything at its time; returns when all is over.
+
+        Raises:
+            ApiError: the calm door refused something.
+        """
+        started_at = time.monotonic()
+        async with asyncio.TaskGroup() as group:
+            for step in plan.steps:
+                await asyncio.sleep(max(0.0, started_at + step.at_s - time.monotonic()))
+                group.create_task(self._carry_out(step))
+            await asyncio.sleep(max(0.0, started_at + plan.duration_s - time.monotonic()))
+        await self._patiently(lambda: self._faulty.delete(FAULTS, b"{}"))
+
+    async def hits(self) -> dict[str, int]:
+        """How many requests each API fault has hit."""
+        answer = msgspec.json.decode(await self._patiently(lambda: self._faulty.get(FAULTS)))
+        hits: dict[str, int] = answer["hits_by_name"]
+        return hits
+
+    async def _carry_out(self, step: Step) -> None:
+        await self._carriers[step.kind](step)
+        self.done[step.kind] += 1
+
+    async def _patiently(self, ask: Callable[[], Awaitable[bytes]]) -> bytes:
+        """Ask until answered: the server may be away, on our own behalf."""
+        while True:
+            with suppress(*LOST_ANSWER_ERRORS):
+                return await ask()
+            await asyncio.sleep(_RETRY_S)
+
+    async def _ask(self, action: str, **fields: float) -> None:
+        body = msgspec.json.encode(fields)
+        await self._patiently(lambda: self._faulty.post(f"{FAULTS}/{action}", body))
+
+    async def _fail_requests(self, step: Step) -> None:
+        body = msgspec.json.encode(step.rule)
+        await self._patiently(lambda: self._faulty.post(FAULTS, body))
+        await asyncio.sleep(step.seconds)
+
+    async def _leader(self) -> str:
+        """The replica that leads, or is about to; empty if nobody is."""
+        deadline = time.monotonic() + _NO_LEADER_PATIENCE_S
+        while time.monotonic() < deadline:
+            leader = self._ledger.holding_replica
+            if leader in self._replicas.running:
+                return leader
+            await asyncio.sleep(_RETRY_S)
+        return ""
+
+    async def _kill_leader(self, step: Step) -> None:
+        leader = await self._leader()
+        if leader and self._replicas.kill(leader):
+            self._ledger.disturbed(time.monotonic(), step.kind)
+
+    async def _stop_leader(self, step: Step) -> None:
+        leader = await self._leader()
+        if leader:
+            self._ledger.disturbed(time.monotonic(), step.kind)
+            await self._replicas.stop_for(leader, step.seconds)
+
+    async def _kill_standby(self, step: Step) -> None:
+        leader = await self._leader()
+        others = [name for name in self._replicas.running if name != leader]
+        if others:
+            self._replicas.kill(others[step.number % len(others)])
+
+    async def _go_away(self, step: Step) -> None:
+        async with self._absence:
+            await self._ask("away", seconds=step.seconds)
+            await asyncio.sleep(step.seconds)
+
+    async def _forget_history(self) -> None:
+        await self._ask("forget-history")
+        await self._ask("drop-watches")
+
+    async def _restart_forgetting(self, step: Step) -> None:
+        await self._ask("forget-history")
+        await self._go_away(step)
+
+    async def _edit_configuration(self, step: Step) -> None:
+        await self._patch_configuration(config_map(self._scheduler_name, step.number)["data"])
+
+    async def _break_configuration(self, step: Step) -> None:
+        good = config_map(self._scheduler_name, step.number)["data"]
+        bad = {name: text.replace("weight: ", "weight: -") for name, text in good.items()}
+        await self._patch_configuration(bad)
+        await asyncio.sleep(step.seconds)
+        await self._patch_configuration(good)
+
+    async def _patch_configuration(self, data: Json) -> None:
+        body = msgspec.json.encode({"data": data})
+        await self._calm.patch(f"{_CONFIG_MAPS}/{_NAME}", body)
+
+    async def _cycle_node(self, step: Step) -> None:
+        names = sorted(self._ledger.node_names - self._absent_nodes)
+        name = names[step.number % len(names)]
+        self._absent_nodes.add(name)
+        try:
+            await self._calm.delete(f"/api/v1/nodes/{name}", b"{}")
+            await asyncio.sleep(step.seconds)
+            await create(self._calm, bench_node(int(name.rpartition("-")[2])))
+        finally:
+            self._absent_nodes.discard(name)
