@@ -27,7 +27,9 @@ from scheduler.cli.bench.chaos_pods import GATED, HUGE, calm_pod, pod_lives, pri
 from scheduler.cli.bench.chaos_replicas import LeaseTimes, Replicas
 from scheduler.cli.bench.chaos_result import (
     ChaosResult,
+    Machine,
     final_violations,
+    has_grown,
     memory_of,
     recoveries,
     this_machine,
@@ -40,6 +42,7 @@ from scheduler.operator.connection import connect
 
 _READ_EVERY_S = 0.05
 _FIRST_BINDING_WITHIN_S = 60.0
+_WARM_UP_S = 30.0
 _NUM_PROBES = 50
 
 
@@ -63,6 +66,24 @@ class ChaosOptions:
     def plan(self) -> Plan:
         """What will go wrong."""
         return draw_plan(self.minutes * 60.0, self.seed, self.times.lease_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Storm:
+    """What can be told once everything has gone wrong.
+
+    Attributes:
+        plan: Its digest.
+        done: How often each kind of trouble was had.
+        pods_per_s: Created.
+        memory_mib: Of the largest replica before it began.
+    """
+
+    machine: Machine
+    plan: str
+    done: dict[str, int]
+    pods_per_s: float
+    memory_mib: float
 
 
 class _Run:
@@ -127,66 +148,67 @@ class _Run:
             await asyncio.sleep(_READ_EVERY_S)
 
     async def _measure(self, calm: ApiClient, faulty: ApiClient) -> ChaosResult:
-        options, machine = self._options, this_machine()
-        plan = options.plan()
+        options = self._options
         await create_config_map(calm, options.scheduler_name)
         await create_all(calm, priority_classes())
         trouble = Trouble(calm, faulty, self._replicas, self._ledger, options.scheduler_name)
+        lives = pod_lives(options.seed, options.scheduler_name)
+        random = Random(f"{options.seed} load")  # noqa: S311 - to be repeatable
+        load = ChaosLoad(calm, self._ledger, lives, random)
         self._replicas.start()
-        load = ChaosLoad(
-            calm,
-            self._ledger,
-            pod_lives(options.seed, options.scheduler_name),
-            Random(f"{options.seed} load"),  # noqa: S311 - to be repeatable
-        )
-        started_at = time.monotonic()
         try:
             async with _beside(self._replicas.keep_running(), load.remove_finished()):
-                async with _beside(load.create_pods(options.pods_per_s)):
-                    await self._first_binding()
-                    self._say(f"{len(plan.steps)} steps, plan {plan.digest}")
-                    async with _beside(self._tell()):
-                        await trouble.carry_out(plan)
-                elapsed_s = time.monotonic() - started_at
-                created_per_s = self._ledger.counts["pods created"] / elapsed_s
-                await load.close()
-                return await self._judge(calm, trouble, plan, machine, created_per_s)
+                storm = await self._storm(load, trouble)
+                load.forget_intentions()
+                return await self._judge(calm, storm, await trouble.hits())
         finally:
             await load.close()
 
-    async def _judge(
-        self, calm: ApiClient, trouble: Trouble, plan: Plan, machine: Any, created_per_s: float
-    ) -> ChaosResult:
+    async def _storm(self, load: ChaosLoad, trouble: Trouble) -> Storm:
+        """Create pods, at first in peace; then let everything go wrong."""
+        machine, plan, counts = this_machine(), self._options.plan(), self._ledger.counts
+        begin = time.monotonic()
+        async with _beside(load.create_pods(self._options.pods_per_s), self._tell()):
+            await self._first_binding()
+            await asyncio.sleep(min(_WARM_UP_S, plan.duration_s / 10))
+            memory_mib = self._replicas.memory_mib()
+            self._say(f"plan {plan.digest}: {len(plan.steps)} steps")
+            await trouble.carry_out(plan)
+        pods_per_s = counts["pods created"] / (time.monotonic() - begin)
+        return Storm(machine, plan.digest, dict(trouble.done), pods_per_s, memory_mib)
+
+    async def _judge(self, calm: ApiClient, storm: Storm, hits: dict[str, int]) -> ChaosResult:
         options, ledger = self._options, self._ledger
         recovered_s = await self._recovery()
-        await create_all(
-            calm, (calm_pod(f"calm-{each}", options.scheduler_name) for each in range(_NUM_PROBES))
-        )
-        problems = []
+        probes = (f"calm-{number}" for number in range(_NUM_PROBES))
+        await create_all(calm, (calm_pod(name, options.scheduler_name) for name in probes))
         await asyncio.sleep(_READ_EVERY_S * 4)
+        problems = []
         if recovered_s is None or await self._recovery() is None:
             limit = options.recovery_limit_s
             problems.append(f"pods that fit are pending {limit:g} s after the last fault")
         problems += await self._mismatches()
-        self._replicas.sample()
+        memory_mib = self._replicas.memory_mib()
         memory = memory_of(self._replicas.lives)
-        state = await read_cluster(calm)
-        problems += final_violations(ledger, state, memory)
-        bound_s = (ledger.last_bound_at or 0.0) - (ledger.first_bound_at or 0.0)
+        problems += final_violations(ledger, await read_cluster(calm), memory)
+        if has_grown(storm.memory_mib, memory_mib):
+            problems.append(f"memory rose from {storm.memory_mib:.0f} to {memory_mib:.0f} MiB")
         return ChaosResult(
-            machine=machine,
+            machine=storm.machine,
             seed=options.seed,
             minutes=options.minutes,
             nodes=options.num_nodes,
-            plan=plan.digest,
-            requests_hit=dict(sorted((await trouble.hits()).items())),
-            trouble=dict(sorted(trouble.done.items())),
+            plan=storm.plan,
+            requests_hit=dict(sorted(hits.items())),
+            trouble=dict(sorted(storm.done.items())),
             exits=dict(sorted(self._replicas.exits.items())),
             counts=dict(sorted(ledger.counts.items())),
-            pods_created_per_s=round(created_per_s, 1),
-            binds_per_s=round(ledger.counts["pods bound"] / bound_s, 1) if bound_s else 0.0,
+            pods_created_per_s=round(storm.pods_per_s, 1),
+            binds_per_s=round(ledger.binds_per_s, 1),
             recoveries=recoveries(ledger.disturbances),
             recovered_after_last_fault_s=None if recovered_s is None else round(recovered_s, 2),
+            memory_before_mib=round(storm.memory_mib),
+            memory_after_mib=round(memory_mib),
             memory=memory,
             violations=problems,
         )

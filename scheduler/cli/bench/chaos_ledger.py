@@ -85,7 +85,7 @@ class Ledger:
     counts: Counter[str] = field(default_factory=Counter)
     disturbances: list[Disturbance] = field(default_factory=list)
     first_bound_at: float | None = None
-    last_bound_at: float | None = None
+    last_bound_at: float = 0.0
     _renewed_at: dict[str, float] = field(default_factory=dict)
 
     def take(self, lines: Iterable[Line]) -> None:
@@ -103,6 +103,13 @@ class Ledger:
     def disturbed(self, at: float, kind: str) -> None:
         """Note that the present leader was killed or stopped, to see how long that took to mend."""
         self.disturbances.append(Disturbance(at, kind, self.holder))
+
+    @property
+    def binds_per_s(self) -> float:
+        """Between the first and the last binding by a replica."""
+        if self.first_bound_at is None or self.last_bound_at == self.first_bound_at:
+            return 0.0
+        return self.counts["pods bound"] / (self.last_bound_at - self.first_bound_at)
 
     def cpu_used(self, node_name: str) -> int:
         """Milli-CPUs that the pods of a node ask for."""

@@ -88,11 +88,19 @@ class ChaosLoad:
                 await self._start(self._delete(self._ledger.pods[uid].name, uid))
             self._raise_failures()
 
+    def forget_intentions(self) -> None:
+        """Do nothing more to the pods that are there."""
+        for task in self._later:
+            task.cancel()
+        self._later.clear()
+
     async def close(self) -> None:
         """Give up what was still to be done."""
-        for task in self._tasks | self._later:
+        self.forget_intentions()
+        tasks = list(self._tasks)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, *self._later, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _bind_somewhere(self, pod: Json) -> None:
         """Bind a pod as another scheduler, as soon as there is a node where it fits."""

@@ -60,6 +60,7 @@ _CONFLICT: dict[str, Rule] = {"409": {"status": 409}}
 _GONE: dict[str, Rule] = {"410": {"status": 410}}
 _WRITE_FAULTS = {**_REFUSALS, **_SLOW, **_CUT, **_LOST, **_CONFLICT}
 
+LIST, WATCH = "list", "watch"
 #: Kind of request -> (how a rule finds it, what can happen to it).
 REQUESTS: dict[str, tuple[Rule, dict[str, Rule]]] = {
     "binding": ({"method": "POST", "path": "/binding$"}, _WRITE_FAULTS),
@@ -68,7 +69,7 @@ REQUESTS: dict[str, tuple[Rule, dict[str, Rule]]] = {
     "event": ({"method": "POST", "path": "/events"}, _WRITE_FAULTS),
     "lease": ({"path": "/leases"}, {**_REFUSALS, **_SLOW, **_LOST}),
     "read of a pod": ({"method": "GET", "path": "/pods/[^/?]+$"}, {**_REFUSALS, **_SLOW, **_CUT}),
-    "list": (
+    LIST: (
         {"method": "GET", "path": _LISTS},
         {
             **_REFUSALS,
@@ -78,7 +79,7 @@ REQUESTS: dict[str, tuple[Rule, dict[str, Rule]]] = {
             "older state": {"revisions_behind": 300},
         },
     ),
-    "watch": (
+    WATCH: (
         {"method": "GET", "path": "watch="},
         {
             **_REFUSALS,
@@ -101,6 +102,7 @@ class Step:
         seconds: How long it lasts, where that makes sense.
         number: Chooses among many, such as nodes.
         rule: Of an API fault, as `FaultRule` in JSON.
+        request: What kind of request that hits.
     """
 
     at_s: float
@@ -108,6 +110,7 @@ class Step:
     seconds: float = 0.0
     number: int = 0
     rule: Rule | None = None
+    request: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +163,7 @@ def _api_faults(duration_s: float, random: Random) -> Iterator[Step]:
             rule["delay_s"] = round(random.uniform(0.2, 4.0), 2)
         if "revisions_behind" in rule:
             rule["revisions_behind"] = random.randrange(1, 600)
-        yield Step(at_s, API_FAULT, rule["lasts_s"], rule=rule)
+        yield Step(at_s, API_FAULT, rule["lasts_s"], rule=rule, request=kind)
 
 
 def _crashes(duration_s: float, random: Random, lease_s: float) -> Iterator[Step]:

@@ -131,6 +131,13 @@ class Replicas:
             self._stopped.discard(name)
             life.child.send_signal(signal.SIGCONT)
 
+    def memory_mib(self) -> float:
+        """Of the largest that runs at this moment."""
+        self.sample()
+        return max(
+            (life.memory[-1][1] for life in self._current.values() if life.memory), default=0.0
+        )
+
     @property
     def running(self) -> list[str]:
         """Names of the replicas that run."""

@@ -51,6 +51,11 @@ class Recovery(msgspec.Struct, frozen=True):
     max_s: float | None = None
 
 
+def has_grown(before_mib: float, after_mib: float) -> bool:
+    """Whether memory has risen further than it may."""
+    return after_mib > before_mib * MAX_GROWTH + MAX_GROWTH_MIB
+
+
 class Memory(msgspec.Struct, frozen=True):
     """Memory of one process of a replica: when it had settled and at last."""
 
@@ -62,7 +67,7 @@ class Memory(msgspec.Struct, frozen=True):
     @property
     def has_grown(self) -> bool:
         """Whether it is out of bounds."""
-        return self.last_mib > self.settled_mib * MAX_GROWTH + MAX_GROWTH_MIB
+        return has_grown(self.settled_mib, self.last_mib)
 
 
 class ChaosResult(msgspec.Struct, frozen=True):
@@ -73,6 +78,9 @@ class ChaosResult(msgspec.Struct, frozen=True):
         requests_hit: How many requests each API fault hit.
         trouble: How often everything else was done.
         counts: What the history says happened.
+        memory_before_mib: Of the largest replica when pods had been bound for a while and nothing
+            had gone wrong yet.
+        memory_after_mib: Of the largest replica at the end.
         recovered_after_last_fault_s: Until every pod that fits was bound; None if that never was.
         violations: Of the promises; there should be none.
     """
@@ -90,6 +98,8 @@ class ChaosResult(msgspec.Struct, frozen=True):
     binds_per_s: float
     recoveries: list[Recovery]
     recovered_after_last_fault_s: float | None
+    memory_before_mib: float
+    memory_after_mib: float
     memory: list[Memory]
     violations: list[str]
 

@@ -135,6 +135,11 @@ class Trouble:
     async def _fail_requests(self, step: Step) -> None:
         body = msgspec.json.encode(step.rule)
         await self._patiently(lambda: self._faulty.post(FAULTS, body))
+        # Lists and watches are rare by themselves: a fault of theirs would hit nobody.
+        if step.request == kinds.LIST:
+            await self._forget_history()
+        elif step.request == kinds.WATCH:
+            await self._ask("drop-watches")
         await asyncio.sleep(step.seconds)
 
     async def _leader(self) -> str:
