@@ -9,7 +9,7 @@ from aiohttp import web
 from scheduler.cluster.faults import FaultRule, Faults
 from scheduler.cluster.watch import ByteSink
 
-_SINK = "stowage.sink"
+_SINK: web.RequestKey[Callable[[ByteSink], ByteSink]] = web.RequestKey("sink", Callable)  # type: ignore[arg-type]
 _REMEMBERED_EVENTS = 64
 _MAX_EVENTS_BEFORE_CUT = 40
 _BOOKMARK = b'{"type":"BOOKMARK"'
@@ -73,7 +73,7 @@ def disturb_stream(request: web.BaseRequest, faults: Faults, rule: FaultRule) ->
 
 def sink_of(request: web.BaseRequest, sink: ByteSink) -> ByteSink:
     """Where the frames of a watch go: `sink`, unless its request is to be disturbed."""
-    disturbed: Callable[[ByteSink], ByteSink] | None = request.get(_SINK)
+    disturbed = request.get(_SINK)
     return sink if disturbed is None else disturbed(sink)
 
 

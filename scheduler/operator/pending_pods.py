@@ -10,7 +10,7 @@ twice.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from cachetools import LRUCache
@@ -39,6 +39,15 @@ class _Spec(msgspec.Struct, frozen=True, rename="camel"):
 class _Pod(msgspec.Struct, frozen=True):
     metadata: _Metadata = _Metadata()
     spec: _Spec = _Spec()
+
+
+class _Known(NamedTuple):
+    """What a pod's departure, or older news of it, are judged by."""
+
+    namespace: str
+    name: str
+    scheduler_name: str
+    version: int
 
 
 class _SchedulerNames(msgspec.Struct, frozen=True):
@@ -82,8 +91,8 @@ class PendingPods:
         self._inbox = inbox
         self._scheduler_names = frozenset(scheduler_names)
         self._raw = raw
-        # Namespace, name and scheduler name by UID.
-        self._known: dict[str, tuple[str, str, str]] = {}
+        # By UID.
+        self._known: dict[str, _Known] = {}
         self._departed: LRUCache[str, None] = LRUCache(MAX_REMEMBERED_DEPARTURES)
         self._listing: set[str] = set()
         self._listed_version = 0
@@ -95,7 +104,10 @@ class PendingPods:
         still is.
         """
         self._scheduler_names = frozenset(scheduler_names)
-        for uid in [uid for uid, known in self._known.items() if known[2] not in scheduler_names]:
+        others = [
+            uid for uid, pod in self._known.items() if pod.scheduler_name not in scheduler_names
+        ]
+        for uid in others:
             del self._known[uid]
             if self._raw is not None:
                 self._raw.pop(uid, None)
@@ -158,10 +170,12 @@ class PendingPods:
         self._inbox.wake()
 
     def _is_stale(self, uid: str, metadata: dict[str, Any]) -> bool:
-        """Whether the event is older than its pod's departure, or than the last list."""
+        """Whether the event is older than its pod's departure, the last list or other news."""
         if uid in self._departed:
             return True
-        return as_number(metadata.get("resourceVersion", "")) <= self._listed_version
+        known = self._known.get(uid)
+        newest = self._listed_version if known is None else max(self._listed_version, known.version)
+        return as_number(metadata.get("resourceVersion", "")) <= newest
 
     def _take_raw(self, uid: str, metadata: dict[str, Any], raw: dict[str, Any]) -> None:
         if self._raw is not None:
@@ -169,17 +183,22 @@ class PendingPods:
         try:
             self._add(convert_object(Pod, raw))
         except InvalidObject as invalid:
-            namespace, name = metadata.get("namespace", ""), metadata["name"]
             scheduler_name = raw["spec"]["schedulerName"]
-            self._known[uid] = (namespace, name, scheduler_name)
+            self._known[uid] = _Known(
+                metadata.get("namespace", ""),
+                metadata["name"],
+                scheduler_name,
+                as_number(metadata.get("resourceVersion", "")),
+            )
             self._inbox.put(object_invalid(invalid, scheduler_name))
 
     def _add(self, pod: Pod) -> None:
         metadata = pod.metadata
-        self._known[metadata.uid] = (
+        self._known[metadata.uid] = _Known(
             metadata.namespace,
             metadata.name,
             pod.spec.scheduler_name,
+            as_number(metadata.resource_version),
         )
         self._inbox.put(PendingPodSeen(pod))
 
@@ -188,5 +207,4 @@ class PendingPods:
         if self._raw is not None:
             self._raw.pop(uid, None)
         if known is not None:
-            namespace, name, _ = known
-            self._inbox.put(PendingPodGone(namespace, name, uid))
+            self._inbox.put(PendingPodGone(known.namespace, known.name, uid))

@@ -125,6 +125,7 @@ class Reflector(Generic[T]):
         self._num_refreshes_listed = 0
         self._oldest_believed = 0
         self._num_stale_lists = 0
+        self._was_lost = False
 
     @property
     def kind(self) -> str:
@@ -174,9 +175,14 @@ class Reflector(Generic[T]):
                 elif _is_from_the_future(error):
                     self._oldest_believed = 0
                     self._resource_version = ""
+                if self._was_lost:
+                    # The server is back: how long it was away says nothing of this error.
+                    self._backoff.reset()
+                self._was_lost = False
                 await self._wait(error)
             except (*LOST_ANSWER_ERRORS, InvalidObject, StaleListError) as error:
                 # InvalidObject escapes only when the answer as a whole is no list.
+                self._was_lost = isinstance(error, LOST_ANSWER_ERRORS)
                 await self._wait(error)
 
     async def _wait(self, error: Exception | None) -> None:
@@ -281,10 +287,12 @@ class Reflector(Generic[T]):
             return
         if isinstance(event, WatchError):
             raise ApiError(event.code, event.reason, event.message)
+        metadata = event.object.metadata
+        if self._is_old(metadata.resource_version):
+            return
+        self._resource_version = metadata.resource_version
         if self._raw_reader is not None:
             self._raw_reader.take_line(line)
-        metadata = event.object.metadata
-        self._resource_version = metadata.resource_version
         if event.type == "DELETED":
             self._add_gone(Identity(metadata.namespace, metadata.name, metadata.uid), events)
         elif event.type != "BOOKMARK":
@@ -297,11 +305,20 @@ class Reflector(Generic[T]):
             events.append(object_invalid(invalid))
             return
         metadata = header.object.metadata
+        if self._is_old(metadata.resource_version):
+            return
         self._resource_version = metadata.resource_version or self._resource_version
         if header.type == "DELETED":
             self._add_gone(Identity(metadata.namespace, metadata.name, metadata.uid), events)
         else:
             events.append(object_invalid(invalid))
+
+    def _is_old(self, resource_version: str) -> bool:
+        """Whether an event is one we have had, or one from before it.
+
+        The API server sends them in order and once; what stands between may not.
+        """
+        return 0 < as_number(resource_version) <= as_number(self._resource_version)
 
     def _add_gone(self, identity: Identity, events: list[Event]) -> None:
         known_uid = self._known.pop((identity.namespace, identity.name), identity.uid)

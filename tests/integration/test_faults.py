@@ -1,11 +1,12 @@
 """The embedded cluster fails when a test asks it to, and only then."""
 
 import asyncio
+import json
 
 import aiohttp
 import pytest
 
-from scheduler.cluster import EmbeddedCluster, FaultRule
+from scheduler.cluster import EmbeddedCluster, FaultRule, Faults
 from tests.integration.api_client import CONFIG_MAPS, PODS, ApiClient, config_map, pod
 
 
@@ -102,7 +103,11 @@ async def test_faults_can_be_set_over_http(embedded: EmbeddedCluster, api: ApiCl
     rule = {"method": "GET", "path": "/pods", "status": 503}
     assert len((await api.post("/stowage/faults", rule)).body["rules"]) == 1
     assert (await api.get(PODS)).status == 503
-    assert (await api.get("/stowage/faults")).body == {"rules": [], "hits": 1}
+    assert (await api.get("/stowage/faults")).body == {
+        "rules": [],
+        "hits": 1,
+        "hits_by_name": {"": 1},
+    }
     assert (await api.post("/stowage/faults", {"nonsense": 1})).status == 400
     async with api.watch(PODS) as watch:
         assert (await api.post("/stowage/faults/drop-watches", {})).body == {"closed": 1}
@@ -110,6 +115,77 @@ async def test_faults_can_be_set_over_http(embedded: EmbeddedCluster, api: ApiCl
     await api.post("/stowage/faults", rule)
     await api.delete("/stowage/faults")
     assert (await api.get(PODS)).status == 200
+
+
+async def test_an_answer_can_be_cut_off_in_the_middle(
+    embedded: EmbeddedCluster, api: ApiClient
+) -> None:
+    await api.create(PODS, pod())
+    embedded.faults.add(FaultRule("GET", "/pods", is_cut=True))
+    with pytest.raises(aiohttp.ClientPayloadError):
+        await api.get(PODS)
+    assert len((await api.get(PODS)).body["items"]) == 1
+
+
+async def test_a_watch_can_be_cut_within_an_event(
+    embedded: EmbeddedCluster, api: ApiClient
+) -> None:
+    query = f"resourceVersion={await api.revision(CONFIG_MAPS)}"
+    embedded.faults.add(FaultRule("GET", "watch|resourceVersion", times=10, is_cut=True))
+    async with api.watch(CONFIG_MAPS, query) as watch:
+        for number in range(50):
+            await api.create(CONFIG_MAPS, config_map(f"m{number}"))
+        with pytest.raises((aiohttp.ClientError, json.JSONDecodeError)):
+            await watch.take(50)
+
+
+async def test_a_watch_can_repeat_itself_until_the_fault_is_over(
+    embedded: EmbeddedCluster, api: ApiClient
+) -> None:
+    query = f"resourceVersion={await api.revision(CONFIG_MAPS)}"
+    embedded.faults.add(FaultRule("GET", "watch|resourceVersion", times=10, repeat_rate=1.0))
+    async with api.watch(CONFIG_MAPS, query) as watch:
+        await api.create(CONFIG_MAPS, config_map("a"))
+        names = [event["object"]["metadata"]["name"] for event in await watch.take(2)]
+        assert names == ["a", "a"]
+        embedded.faults.clear()
+        await api.create(CONFIG_MAPS, config_map("b"))
+        await api.create(CONFIG_MAPS, config_map("c"))
+        names = [event["object"]["metadata"]["name"] for event in await watch.take(2)]
+        assert names == ["b", "c"]
+
+
+async def test_a_list_can_be_older_than_what_is_known(
+    embedded: EmbeddedCluster, api: ApiClient
+) -> None:
+    await api.create(PODS, pod("a"))
+    revision = await api.revision()
+    await api.create(PODS, pod("b"))
+    embedded.faults.add(FaultRule("GET", "/pods", revisions_behind=1))
+    old = (await api.get(PODS)).body
+    assert [item["metadata"]["name"] for item in old["items"]] == ["a"]
+    assert old["metadata"]["resourceVersion"] == revision
+    assert len((await api.get(PODS)).body["items"]) == 2
+
+
+def test_a_rule_with_a_rate_hits_some_requests_and_counts_them_by_name() -> None:
+    draws = iter([0.1, 0.9, 0.4, 0.5])
+    faults = Faults(chance=lambda: next(draws))
+    faults.add(FaultRule("GET", status=500, times=10, rate=0.5, name="some"))
+    hit = [faults.take("GET", "/pods") is not None for _ in range(4)]
+    assert hit == [True, False, True, False]
+    assert (faults.hits, faults.hits_by_name) == (2, {"some": 2})
+
+
+def test_a_rule_can_last_a_while() -> None:
+    now = [100.0]
+    faults = Faults(clock=lambda: now[0])
+    faults.add(FaultRule("GET", status=500, times=10, lasts_s=2.0))
+    faults.add(FaultRule("POST", status=500, times=10))
+    assert faults.take("GET", "/pods") is not None
+    now[0] = 102.0
+    assert faults.take("GET", "/pods") is None
+    assert faults.take("POST", "/pods") is not None
 
 
 async def test_a_watcher_that_falls_behind_is_closed_and_others_are_not(

@@ -106,6 +106,15 @@ def test_an_event_from_before_a_list_is_stale(watch: _Watch) -> None:
     assert watch.arrived() == ["+b", "+c"]
 
 
+def test_news_that_come_again_change_nothing(watch: _Watch) -> None:
+    watch.listed()
+    watch.event("ADDED", "a", 11)
+    watch.event("MODIFIED", "a", 12)
+    watch.event("ADDED", "a", 11)
+    watch.event("MODIFIED", "a", 12)
+    assert watch.arrived() == ["+a", "+a"]
+
+
 def test_a_pod_that_cannot_be_understood_is_reported_and_still_known(watch: _Watch) -> None:
     watch.listed()
     watch.event("ADDED", "a", 11, priority="high")

@@ -161,7 +161,12 @@ async def test_a_bad_object_is_reported_and_the_others_go_on() -> None:
     bad = _node("bad", allocatable=7)
     story = _Story(
         [_list(bad, _node("a"))],
-        [[_line("MODIFIED", _node("bad", version=12, images="x")), _line("ADDED", _node("c"))]],
+        [
+            [
+                _line("MODIFIED", _node("bad", version=12, images="x")),
+                _line("ADDED", _node("c", version=13)),
+            ]
+        ],
     )
     assert await story.arrived() == ["+a", "!bad status.allocatable", "!bad status.images", "+c"]
 
@@ -222,6 +227,21 @@ async def test_a_server_that_stays_behind_is_believed_in_the_end() -> None:
     story = _Story([_list(_node("a")), *old], [[gone]])
     assert await story.arrived() == ["+a", "-a"]
     assert story.watched_from() == ["10", "9"]
+
+
+async def test_events_that_come_again_change_nothing() -> None:
+    removed, added = _line("DELETED", _node("a", version=11)), _line("ADDED", _node("a", "u2", 12))
+    bad = _line("ADDED", _node("b", version=13, allocatable=7))
+    story = _Story([_list(_node("a"))], [[removed, added, removed, bad, added, bad]])
+    assert await story.arrived() == ["+a", "-a", "+a", "!b status.allocatable"]
+    assert story.watched_from() == ["10", "13"]
+
+
+async def test_a_server_that_is_back_is_not_kept_waiting_for_its_absence() -> None:
+    away = [[OSError("refused")]] * 5
+    story = _Story([_list(_node("a")), _list(_node("b"), version=50)], [*away, [ApiError(410)]])
+    assert await story.arrived() == ["+a", "+b", "-a"]
+    assert story.time.slept == [0.2, 0.4, 0.8, 1.6, 3.2, 0.2]
 
 
 async def _settle() -> None:

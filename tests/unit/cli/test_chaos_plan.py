@@ -1,0 +1,50 @@
+"""What goes wrong is drawn from a seed."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import msgspec
+import pytest
+
+from scheduler.cli.bench import chaos_plan
+from scheduler.cli.bench.chaos_plan import API_FAULT, REQUESTS, draw_plan
+from scheduler.cluster.faults import FaultRule
+
+LEASE_S = 4.0
+
+
+def test_the_same_seed_draws_the_same_plan_and_another_seed_another() -> None:
+    plans = [draw_plan(60.0, seed, LEASE_S) for seed in (1, 1, 2)]
+    assert plans[0] == plans[1]
+    assert len({plan.digest for plan in plans}) == 2
+
+
+def test_even_a_short_plan_has_every_kind_of_trouble() -> None:
+    kinds = Counter(step.kind for step in draw_plan(20.0, 1, LEASE_S).steps)
+    for name in ("KILL_LEADER", "STOP_LEADER", "AWAY", "AWAY_LONG", "CYCLE_NODE", "EDIT_CONFIG"):
+        assert kinds[getattr(chaos_plan, name)] >= 1
+    assert kinds[API_FAULT] >= 5
+
+
+def test_a_long_plan_has_every_fault_of_every_kind_of_request() -> None:
+    steps = draw_plan(600.0, 1, LEASE_S).steps
+    drawn = {step.rule["name"] for step in steps if step.rule is not None}
+    assert drawn == {
+        f"{kind}: {fault}" for kind, (_, faults) in REQUESTS.items() for fault in faults
+    }
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_all_is_over_when_the_time_is(seed: int) -> None:
+    plan = draw_plan(30.0, seed, LEASE_S)
+    assert all(0 <= step.at_s <= step.at_s + step.seconds <= 30.01 for step in plan.steps)
+    assert list(plan.steps) == sorted(plan.steps, key=lambda step: step.at_s)
+
+
+def test_the_server_understands_every_rule() -> None:
+    for step in draw_plan(600.0, 1, LEASE_S).steps:
+        if step.rule is not None:
+            rule = msgspec.convert(step.rule, FaultRule)
+            assert rule.lasts_s > 0
+            assert 0 < rule.rate < 1
