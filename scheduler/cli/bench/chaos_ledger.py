@@ -36,6 +36,7 @@ class SeenPod:
     node: str = ""
     bound_by: str = ""
     is_finished: bool = False
+    is_evicted: bool = False
 
 
 @dataclass(slots=True)
@@ -155,6 +156,9 @@ class Ledger:
                 self.waiting[line.uid] = pod
         if line.node != pod.node:
             self._bound(pod, line)
+        if line.is_deleting and line.by and not pod.is_evicted:
+            pod.is_evicted = True
+            self.counts["pods preempted"] += 1
         if line.phase in _FINISHED and not pod.is_finished:
             pod.is_finished = True
             self.finished.add(line.uid)

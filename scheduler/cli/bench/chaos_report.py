@@ -22,10 +22,14 @@ def print_chaos(console: Console, result: ChaosResult) -> None:
         table.add_row(each.kind, str(each.times), _seconds(each.median_s), _seconds(each.max_s))
     table.add_row("last fault over", "1", *[_seconds(result.recovered_after_last_fault_s)] * 2)
     console.print(table)
-    for memory in result.memory:
+    console.print(
+        f"memory of a replica: {result.memory_before_mib:g} MiB before, "
+        f"{result.memory_after_mib:g} MiB after"
+    )
+    for memory in sorted(result.memory, key=lambda each: each.settled_mib - each.last_mib)[:3]:
         console.print(
-            f"{memory.process}: {memory.settled_mib:g} MiB, "
-            f"{memory.between_s:g} s later {memory.last_mib:g} MiB"
+            f"most growth: {memory.process}, from {memory.settled_mib:g} MiB to "
+            f"{memory.last_mib:g} MiB in {memory.between_s:g} s"
         )
     console.print(
         f"{result.counts.get('pods bound', 0):,} pods bound, {result.binds_per_s:g} a second; "

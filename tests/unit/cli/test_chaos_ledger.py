@@ -93,6 +93,12 @@ def test_a_binding_that_was_sent_within_its_lease_may_be_late(ledger: Ledger) ->
     assert ledger.counts["bindings of replicas that do not lead"] == 1
 
 
+def test_a_pod_is_preempted_once(ledger: Ledger) -> None:
+    ledger.take([bound("1"), change("1", by=A, node="n1", is_deleting=True)])
+    ledger.take([change("1", by=A, node="n1", is_deleting=True), change("1", change="DELETED")])
+    assert ledger.counts["pods preempted"] == 1
+
+
 def test_recovery_lasts_until_another_has_bound_a_pod(ledger: Ledger) -> None:
     ledger.take([LeaseChange(0.0, A, "a1"), bound("1", 1.0)])
     ledger.disturbed(2.0, KILL_LEADER)
