@@ -178,18 +178,13 @@ class _Run:
         return Storm(machine, plan.digest, dict(trouble.done), pods_per_s, memory_mib)
 
     async def _judge(self, calm: ApiClient, storm: Storm, hits: dict[str, int]) -> ChaosResult:
+        """Wait until all is well again, and look at what is not."""
         options, ledger = self._options, self._ledger
         recovered_s = await self._recovery()
-        probes = (f"calm-{number}" for number in range(_NUM_PROBES))
-        await create_all(calm, (calm_pod(name, options.scheduler_name) for name in probes))
-        await asyncio.sleep(_READ_EVERY_S * 4)
-        problems = []
-        if recovered_s is None or await self._recovery() is None:
-            limit = options.recovery_limit_s
-            problems.append(f"pods that fit are pending {limit:g} s after the last fault")
+        is_well = await self._goes_on(calm) and recovered_s is not None
+        problems = [] if is_well else [_late(options.recovery_limit_s)]
         problems += await self._mismatches()
-        memory_mib = self._replicas.memory_mib()
-        memory = memory_of(self._replicas.lives)
+        memory_mib, memory = self._replicas.memory_mib(), memory_of(self._replicas.lives)
         problems += final_violations(ledger, await read_cluster(calm), memory)
         if has_grown(storm.memory_mib, memory_mib):
             problems.append(f"memory rose from {storm.memory_mib:.0f} to {memory_mib:.0f} MiB")
@@ -212,6 +207,13 @@ class _Run:
             memory=memory,
             violations=problems,
         )
+
+    async def _goes_on(self, calm: ApiClient) -> bool:
+        """Whether pods created now are bound in time, and all that were there before."""
+        names = (f"calm-{number}" for number in range(_NUM_PROBES))
+        await create_all(calm, (calm_pod(name, self._options.scheduler_name) for name in names))
+        await asyncio.sleep(_READ_EVERY_S * 4)
+        return await self._recovery() is not None
 
     async def _first_binding(self) -> None:
         deadline = time.monotonic() + _FIRST_BINDING_WITHIN_S
@@ -250,6 +252,10 @@ class _Run:
                 f"{ledger.holding_replica or 'nobody'} leads, "
                 f"{len(ledger.violations)} violations"
             )
+
+
+def _late(limit_s: float) -> str:
+    return f"pods that fit are pending {limit_s:g} s after the last fault"
 
 
 def _may_wait(pod_name: str) -> bool:

@@ -6,15 +6,18 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from scheduler.api.quantity import quantity_milli_value
 from scheduler.cli.bench.chaos_history import (
     BindingArrived,
     Line,
     NodeChange,
     PodChange,
 )
+from scheduler.cli.bench.workloads import bench_node
 
-NODE_CPU_MILLI = 4000
-NODE_PODS = 110
+_ALLOCATABLE = bench_node(0)["status"]["allocatable"]
+NODE_CPU_MILLI = quantity_milli_value(_ALLOCATABLE["cpu"])
+NODE_PODS = int(_ALLOCATABLE["pods"])
 _FINISHED = ("Succeeded", "Failed")
 _OUT_OF = "OutOf"
 
