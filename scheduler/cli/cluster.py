@@ -196,6 +196,15 @@ MaxRequests: TypeAlias = Annotated[
         rich_help_panel=_LIMITS_PANEL,
     ),
 ]
+FaultsOverHttp: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--faults",
+        help="Let POST /stowage/faults make requests fail: JSON with method, path, rate, status "
+        "and more (see scheduler/cluster/faults.py).",
+        rich_help_panel=_LIMITS_PANEL,
+    ),
+]
 
 
 def cluster(
@@ -217,6 +226,7 @@ def cluster(
     watch_history: WatchHistory = 10_000,
     max_connections: MaxConnections = 4096,
     max_requests: MaxRequests = 600,
+    faults: FaultsOverHttp = False,
     service_accounts: ServiceAccounts = False,
     pod_start_seconds: PodStart = 0.0,
     job_run_seconds: JobRun = 2.0,
@@ -255,6 +265,7 @@ def cluster(
             history_size=watch_history,
             max_connections=max_connections,
             max_in_flight=max_requests,
+            faults_over_http=faults,
             kubelet=KubeletOptions(start_s=pod_start_seconds, job_run_s=job_run_seconds),
             from_files=tuple(from_ or ()),
             refuse_unknown_kinds=strict_from,

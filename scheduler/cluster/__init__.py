@@ -17,7 +17,7 @@ How it is made, from the inside out:
 - ``endpoints``, ``listing`` and ``watch`` turn requests into registry calls and stored bytes into
   answers (``formats``, ``table``, ``presentation``); ``documents`` are discovery and OpenAPI, whose
   schemas are read from the models of the kubernetes client; ``server`` adds HTTP, TLS and
-  ``faults``.
+  ``faults``, some of which spoil answers (``disturbance``).
 - ``access`` is the gate in front: ``users`` by their ``tokens``, acting as others
   (``impersonation``), and roles (``rbac``) where wanted.
 - ``kubelet`` runs bound pods or refuses what a node cannot hold (``node_load``), and behaves as the

@@ -10,6 +10,8 @@ import asyncio
 import random
 from pathlib import Path
 
+import uvloop
+
 from scheduler.cli.bench.chaos_history import HistoryWriter
 from scheduler.cli.bench.workloads import bench_node
 from scheduler.cluster import ClusterOptions, EmbeddedCluster, Faults, User, write_kubeconfig
@@ -30,7 +32,8 @@ def kubeconfig_of(directory: Path, name: str) -> Path:
 
 def run_chaos_cluster(directory: Path, num_nodes: int, seed: int) -> None:
     """Run until killed; kubeconfigs and history are written to the directory."""
-    asyncio.run(_run(directory, num_nodes, seed))
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_run(directory, num_nodes, seed))
 
 
 async def _run(directory: Path, num_nodes: int, seed: int) -> None:
