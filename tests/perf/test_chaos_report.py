@@ -1,0 +1,36 @@
+"""The recorded run under chaos was long, large and clean."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from scheduler.cli.bench.chaos_plan import REQUESTS, draw_plan
+from scheduler.cli.bench.chaos_replicas import LeaseTimes
+from scheduler.cli.bench.chaos_result import ChaosResult
+
+
+@pytest.fixture
+def report() -> ChaosResult:
+    text = (Path(__file__).parent / "chaos-report.json").read_bytes()
+    return msgspec.json.decode(text, type=ChaosResult)
+
+
+def test_it_lasted_half_an_hour_and_bound_a_hundred_thousand_pods(report: ChaosResult) -> None:
+    assert report.minutes >= 30
+    assert report.counts["pods bound"] >= 100_000
+    assert report.pods_created_per_s >= 60
+
+
+def test_nothing_was_broken(report: ChaosResult) -> None:
+    assert report.violations == []
+    assert report.recovered_after_last_fault_s is not None
+
+
+def test_every_kind_of_request_was_hit(report: ChaosResult) -> None:
+    assert {name.partition(":")[0] for name in report.requests_hit} == set(REQUESTS)
+
+
+def test_the_plan_can_be_had_again(report: ChaosResult) -> None:
+    plan = draw_plan(report.minutes * 60, report.seed, LeaseTimes().lease_s)
+    assert plan.digest == report.plan
