@@ -47,6 +47,15 @@ def test_a_process_runs_until_it_is_stopped(tmp_path: Path) -> None:
     assert not is_running(child.pid)
 
 
+def test_a_process_says_which_signal_killed_it(tmp_path: Path) -> None:
+    child = ChildProcess("sleeper", SLEEP, tmp_path / "log")
+    wait_for_output(child)
+    assert child.exit_status is None
+    child.send_signal(signal.SIGKILL)
+    child.stop()
+    assert child.exit_status == -signal.SIGKILL
+
+
 def test_what_a_process_started_ends_with_it(tmp_path: Path) -> None:
     child = ChildProcess("parent", WITH_CHILD, tmp_path / "log")
     grandchild = int(wait_for_output(child))
