@@ -91,6 +91,10 @@ class QueuedPod:
         """Whether a PreEnqueue plugin keeps the pod out of the active and backoff queues."""
         return bool(self.gating_plugin)
 
+    def may_be_moved_by(self, event: ClusterEvent) -> bool:
+        """Whether an event concerns it: a gated pod only what its gating plugin waits for."""
+        return not self.is_gated or any(wanted.matches(event) for wanted in self.gating_events)
+
     @property
     def was_rejected(self) -> bool:
         """Whether plugins rejected the pod, as opposed to an error that befell it."""

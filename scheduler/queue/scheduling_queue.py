@@ -457,7 +457,7 @@ class SchedulingQueue:
         rejectors, questions = None, NO_QUESTIONS
         moved = 0
         for group in groups:
-            if group.is_gated and not _concerns(event, group.one):
+            if group.is_gated and not group.one.may_be_moved_by(event):
                 continue
             if group.rejectors is not rejectors:
                 rejectors = group.rejectors
@@ -473,7 +473,7 @@ class SchedulingQueue:
 
     def _consider(self, queued: QueuedPod, happened: Happened, now: float) -> bool:
         """Move an unschedulable pod if the event may help it; whether it moved."""
-        if not _concerns(happened.event, queued):
+        if not queued.may_be_moved_by(happened.event):
             return False
         strategy = self._registrations.judge(queued, happened)
         if strategy is Requeue.SKIP:
@@ -489,11 +489,6 @@ class SchedulingQueue:
             place = self._waiting.place_of(flight.queued.uid)
             if place is not None:
                 yield f"in-flight pod {flight.queued.info.key} also waits as {place.value}"
-
-
-def _concerns(event: ClusterEvent, queued: QueuedPod) -> bool:
-    """Whether a pod may be moved by it: a gated one only by what its gating plugin waits for."""
-    return not queued.is_gated or any(wanted.matches(event) for wanted in queued.gating_events)
 
 
 def _pod_of(happened: Happened) -> str:
