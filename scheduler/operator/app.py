@@ -194,17 +194,7 @@ class Process:
         self._objects = ExtenderObjects(
             self._client, self._clock.jitter, asyncio.sleep, options.extenders
         )
-        self._reflectors: list[Reflector[Any]] = [
-            Reflector(
-                kind,
-                self._client,
-                self._inbox,
-                self._clock.jitter,
-                asyncio.sleep,
-                self._raw_reader(kind),
-            )
-            for kind in ALL_REFLECTED
-        ]
+        self._reflectors = self._make_reflectors()
         self._view = View(self._inbox, lambda: self.has_synced, self._to_refresh())
         self._pending_pods = PendingPods(self._inbox, options.scheduler_names, self._objects.pods)
         self._engine = options.engine_factory(
@@ -223,13 +213,8 @@ class Process:
         self._configuration = LiveConfiguration(
             options.configuration, self._inbox.put, self._pending_pod_watch.select
         )
-        self._metrics.registry.register(ConfigurationMetrics(self._configuration))
         self._dispatcher = self._make_dispatcher()
-        self._metrics.observe_engine(self._engine, lambda: self._events.num_dropped)
-        self._metrics.registry.register(
-            ReplicaMetrics(self._elector, lambda: self._dispatcher.num_unfinished_bindings)
-        )
-        self._metrics.registry.register(ReflectorMetrics(self._reflectors))
+        self._register_metrics()
         self._comparer = CacheComparer(self._client, self._engine)
         self._loop = SchedulingLoop(
             self._engine,
@@ -356,6 +341,29 @@ class Process:
         """Who reads along with a reflector: extenders see whole objects."""
         readers = ((NODES, self._objects.nodes), (ASSIGNED_PODS, self._objects.assigned_pods))
         return next((reader for followed, reader in readers if followed is kind), None)
+
+    def _make_reflectors(self) -> list[Reflector[Any]]:
+        return [
+            Reflector(
+                kind,
+                self._client,
+                self._inbox,
+                self._clock.jitter,
+                asyncio.sleep,
+                self._raw_reader(kind),
+            )
+            for kind in ALL_REFLECTED
+        ]
+
+    def _register_metrics(self) -> None:
+        """Have /metrics show what is read off the parts at each scrape."""
+        registry = self._metrics.registry
+        registry.register(ConfigurationMetrics(self._configuration))
+        self._metrics.observe_engine(self._engine, lambda: self._events.num_dropped)
+        registry.register(
+            ReplicaMetrics(self._elector, lambda: self._dispatcher.num_unfinished_bindings)
+        )
+        registry.register(ReflectorMetrics(self._reflectors))
 
     def _make_elector(self) -> LeaderElector | None:
         if self._options.leader_election is None:
