@@ -10,6 +10,8 @@ from typing import Any, NamedTuple, Self
 
 import aiohttp
 
+from tests.support.patience import PATIENCE_S
+
 Json = dict[str, Any]
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -39,7 +41,7 @@ class Watch:
         self.status = response.status
         self._response = response
 
-    async def next(self, timeout_s: float = 5.0) -> Json:
+    async def next(self, timeout_s: float = PATIENCE_S) -> Json:
         """The next event.
 
         Raises:
@@ -77,7 +79,10 @@ class ApiClient:
         headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
         connector = aiohttp.TCPConnector(ssl=self._tls if self._tls is not None else True)
         self._session = aiohttp.ClientSession(
-            self._url, headers=headers, connector=connector, timeout=aiohttp.ClientTimeout(total=30)
+            self._url,
+            headers=headers,
+            connector=connector,
+            timeout=aiohttp.ClientTimeout(total=PATIENCE_S),
         )
         return self
 
@@ -153,7 +158,7 @@ async def until(api: ApiClient, path: str, name: str, holds: Callable[[Json], bo
     """Follow one object until ``holds`` is true of it."""
     async with api.watch(path, f"fieldSelector=metadata.name={name}") as watch:
         while True:
-            event = await watch.next(10)
+            event = await watch.next()
             if event["type"] != "DELETED" and holds(event["object"]):
                 found: Json = event["object"]
                 return found
@@ -165,7 +170,7 @@ async def expect_gone(api: ApiClient, path: str, name: str) -> AsyncIterator[Non
     async with api.watch(path, f"fieldSelector=metadata.name={name}") as watch:
         assert (await watch.next())["type"] == "ADDED"
         yield
-        while (await watch.next(10))["type"] != "DELETED":
+        while (await watch.next())["type"] != "DELETED":
             pass
 
 

@@ -19,12 +19,12 @@ import pytest
 import yaml
 
 from scheduler.cluster import EmbeddedCluster, write_kubeconfig
+from tests.support.patience import PATIENCE_S
 
 Json = dict[str, Any]
 
 ASSETS = "KUBEBUILDER_ASSETS"
 EXISTING = "STOWAGE_TEST_KUBECONFIG"
-_START_TIMEOUT_S = 60.0
 _LOG_TAIL = 4000
 _AWAITED = (
     "/readyz",
@@ -119,7 +119,7 @@ def _await_answers(
     Raises:
         RuntimeError: a process has ended, or it takes too long; with the ends of the logs.
     """
-    deadline = time.monotonic() + _START_TIMEOUT_S
+    deadline = time.monotonic() + PATIENCE_S
     for url in urls:
         while not _is_answered(url, token):
             has_ended = any(process.poll() is not None for process in processes)

@@ -20,12 +20,12 @@ from scheduler.cli.main import app
 from scheduler.cluster.catalog import BY_KIND
 from scheduler.operator import RunOptions, run
 from tests.integration.api_client import ApiClient
+from tests.support.patience import PATIENCE_S
 
 Json = dict[str, Any]
 
 ROOT = Path(__file__).parents[2]
 MANIFESTS = ROOT / "manifests"
-PATIENCE_S = 20.0
 KUBECTL = Path(sys.executable).parent / "kubectl"
 
 needs_kubectl = pytest.mark.skipif(not KUBECTL.exists(), reason="kubectl is not installed")

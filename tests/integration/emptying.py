@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 from tests.integration.api_client import MERGE, ApiClient
+from tests.support.patience import PATIENCE_S
 
 Json = dict[str, Any]
 
@@ -38,7 +39,6 @@ LISTS = (
 )
 """What is emptied. Namespaces stay: without their controller one that is deleted never goes."""
 AT_ONCE = "gracePeriodSeconds=0&propagationPolicy=Background"
-DEADLINE_S = 20.0
 
 
 async def empty(api: ApiClient) -> None:
@@ -47,7 +47,7 @@ async def empty(api: ApiClient) -> None:
     Raises:
         TimeoutError: something stayed.
     """
-    async with asyncio.timeout(DEADLINE_S):
+    async with asyncio.timeout(PATIENCE_S):
         for path in LISTS:
             while found := await _found(api, path):
                 await asyncio.gather(*(_delete(api, path, metadata) for metadata in found))

@@ -20,7 +20,8 @@ from scheduler.cluster import FaultRule
 from scheduler.cluster.resources import PODS
 from scheduler.engine import commitments
 from scheduler.operator.patience import Patience
-from tests.support.auditor import PATIENCE_S, node_of, scheduled_condition
+from tests.support.auditor import node_of, scheduled_condition
+from tests.support.patience import PATIENCE_S
 from tests.support.running_scheduler import running_scheduler, scheduler_process
 from tests.support.storm import Storm
 from tests.support.troubled_cluster import (

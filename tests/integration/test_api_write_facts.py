@@ -21,6 +21,7 @@ from tests.integration.api_client import (
     pod,
 )
 from tests.integration.api_servers import ApiServerUnderTest
+from tests.support.patience import PATIENCE_S
 
 Json = dict[str, Any]
 
@@ -108,7 +109,7 @@ async def test_a_binding_for_another_uid_is_a_conflict(api: ApiClient) -> None:
 
 async def _create_with_class(api: ApiClient, name: str) -> Json:
     """A pod, once the API server's admission has heard of the class."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             reply = await api.post(PODS, pod(priorityClassName=name))
             if reply.status == 201:

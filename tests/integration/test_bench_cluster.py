@@ -6,6 +6,7 @@ import sys
 
 from scheduler.cli.bench.cluster_report import request_table, watch_table
 from scheduler.cli.bench.cluster_result import RequestCost, WatchCost
+from tests.support.patience import PATIENCE_S
 
 SIZES = ["--nodes=20", "--pods=300", "--requests=100"]
 STOWAGE = [sys.executable, "-m", "scheduler.cli"]
@@ -17,7 +18,7 @@ def test_every_request_is_answered_and_every_event_arrives() -> None:
         capture_output=True,
         check=False,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     assert answer.returncode == 0, answer.stdout + answer.stderr
     result = json.loads(answer.stdout)

@@ -13,10 +13,11 @@ from scheduler.cli.bench.scenarios import SCENARIOS, Size, scenario_nodes
 from scheduler.operator.api_client import ApiClient
 from scheduler.operator.connection import connect
 from tests.integration.api_servers import ApiServerUnderTest
+from tests.support.patience import PATIENCE_S
 
 STOWAGE = [sys.executable, "-m", "scheduler.cli"]
 SIZE = Size(nodes=3, running=4, pods=2)
-SMALL = ("--nodes=40", "--running=40", "--pods=80", "--timeout=40", "--json")
+SMALL = ("--nodes=40", "--running=40", "--pods=80", "--timeout=300", "--json")
 
 
 def results_of(*arguments: str) -> list[dict[str, Any]]:
@@ -25,7 +26,7 @@ def results_of(*arguments: str) -> list[dict[str, Any]]:
         capture_output=True,
         check=False,
         text=True,
-        timeout=100,
+        timeout=3 * PATIENCE_S,
     )
     assert answer.returncode == 0, answer.stdout + answer.stderr
     report = json.loads(answer.stdout)

@@ -25,11 +25,11 @@ from tests.integration.api_client import CONFIG_MAPS, MERGE, NODES, PODS, ApiCli
 from tests.integration.api_client import pod as make_pod
 from tests.integration.api_servers import ApiServerUnderTest
 from tests.support.configurable_engine import configuration_of, fit_profile
+from tests.support.patience import PATIENCE_S
 
 NAME = "stowage-config"
 CONFIG_MAP = f"{CONFIG_MAPS}/{NAME}"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
-PATIENCE_S = 20.0
 EFFECT_WITHIN_S = 2.0
 
 Json = dict[str, Any]

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.patience import PATIENCE_S
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -53,7 +55,11 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
             command = command.replace("/opt/stowage", f"{folder}/opt/stowage")
             environment = {**os.environ, **pip, "PATH": path}
             subprocess.run(
-                ["sh", "-c", command], cwd=folder / "src", env=environment, check=True, timeout=120
+                ["sh", "-c", command],
+                cwd=folder / "src",
+                env=environment,
+                check=True,
+                timeout=PATIENCE_S,
             )
     return folder
 
@@ -80,7 +86,7 @@ def test_what_is_installed_runs_outside_of_the_repository(
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     assert "Usage: stowage" in answer.stdout
 

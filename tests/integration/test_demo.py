@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.patience import PATIENCE_S
+
 STOWAGE = [sys.executable, "-m", "scheduler.cli"]
-TIME_LIMIT_S = 60
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +19,7 @@ def demo() -> subprocess.CompletedProcess[str]:
         capture_output=True,
         check=False,
         text=True,
-        timeout=TIME_LIMIT_S,
+        timeout=2 * PATIENCE_S,
         env={"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "COLUMNS": "120"},
     )
 

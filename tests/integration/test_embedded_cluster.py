@@ -169,7 +169,7 @@ async def _bind_everything(api: ApiClient) -> None:
     """A scheduler of one node."""
     async with api.watch(PODS, "fieldSelector=spec.nodeName=") as watch:
         while True:
-            event = await watch.next(30)
+            event = await watch.next()
             if event["type"] == "ADDED":
                 await api.bind(event["object"]["metadata"]["name"], "big")
 

@@ -16,11 +16,11 @@ from scheduler.cluster import ClusterOptions, EmbeddedCluster, write_kubeconfig
 from scheduler.cluster.users import User
 from scheduler.operator import LeaderElectionOptions, RunOptions, ServingOptions, run
 from tests.integration.api_client import ApiClient
+from tests.support.patience import PATIENCE_S
 from tests.support.round_robin_engine import RoundRobinEngine
 
 ADMIN, MONITORING, STRANGER = "admin-token", "monitoring-token", "stranger-token"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
-PATIENCE_S = 20.0
 
 
 class _Endpoints:

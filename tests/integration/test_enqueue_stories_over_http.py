@@ -20,7 +20,7 @@ from tests.engine.enqueue_stories import STORIES
 from tests.engine.enqueue_stories.story import EnqueueStory, Put
 from tests.integration.api_client import MERGE, NODES, PODS, ApiClient
 from tests.integration.api_servers import ApiServerUnderTest
-from tests.support.auditor import PATIENCE_S
+from tests.support.patience import PATIENCE_S
 from tests.support.running_scheduler import CONFIGURATION, RunningScheduler, running_scheduler
 
 Json = dict[str, Any]

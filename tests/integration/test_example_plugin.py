@@ -18,10 +18,10 @@ import yaml
 
 from tests.integration.api_client import NODES, PODS, ApiClient
 from tests.integration.api_servers import ApiServerUnderTest
+from tests.support.patience import PATIENCE_S
 
 EXAMPLE = Path(__file__).parent.parent / "example_plugin"
 STOWAGE = [sys.executable, "-m", "scheduler.cli"]
-PATIENCE_S = 20.0
 GANG = {"example.com/gang": "crew"}
 ENABLED: tuple[Mapping[str, object], ...] = (
     {"name": "PreferLabel", "weight": 50},

@@ -20,9 +20,9 @@ from scheduler.cli.launch import free_port
 from scheduler.operator import RunOptions, run
 from tests.integration.api_client import NODES, PODS, ApiClient
 from tests.integration.api_servers import ApiServerUnderTest
+from tests.support.patience import PATIENCE_S
 
 EXTENDER = Path(__file__).parent.parent / "support" / "extender_server.py"
-PATIENCE_S = 20.0
 GPU = "example.com/gpu"
 PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 

@@ -13,6 +13,7 @@ import yaml
 from scheduler.cluster import ClusterOptions, EmbeddedCluster, sample_nodes
 from tests.integration.api_client import PODS, ApiClient, node, pod, until
 from tests.integration.api_servers import self_signed_certificate
+from tests.support.patience import PATIENCE_S
 
 KUBECTL = Path(sys.executable).parent / "kubectl"
 pytestmark = pytest.mark.skipif(not KUBECTL.exists(), reason="kubectl is not installed")
@@ -73,7 +74,7 @@ def kubectl_for(cluster: EmbeddedCluster, tmp_path: Path) -> Kubectl:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
-        output, _ = await asyncio.wait_for(process.communicate(stdin.encode()), 60)
+        output, _ = await asyncio.wait_for(process.communicate(stdin.encode()), PATIENCE_S)
         text = output.decode()
         assert (process.returncode == 0) is succeeds, text
         return text

@@ -18,10 +18,10 @@ from scheduler.cluster.resources import PODS as CLUSTER_PODS
 from scheduler.operator import LeaderElectionOptions, RunOptions, run
 from tests.integration.api_client import NODES, PODS, ApiClient
 from tests.integration.api_servers import ApiServerUnderTest
+from tests.support.patience import PATIENCE_S
 from tests.support.round_robin_engine import RoundRobinEngine
 
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
-PATIENCE_S = 20.0
 
 Condition = Callable[[], Awaitable[bool]]
 

@@ -14,7 +14,10 @@ import pytest
 from tests.integration.api_client import PODS, STRATEGIC, ApiClient
 from tests.integration.api_servers import ApiServerUnderTest
 from tests.integration.test_scheduling import Cluster
-from tests.support.auditor import PATIENCE_S, node_of
+from tests.support.auditor import (
+    node_of,
+)
+from tests.support.patience import PATIENCE_S
 from tests.support.running_scheduler import RunningScheduler, running_scheduler
 
 Json = dict[str, Any]

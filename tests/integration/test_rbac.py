@@ -24,7 +24,6 @@ from tests.integration.api_client import MERGE, NODES, PODS, ApiClient, node, po
 from tests.integration.api_servers import ApiServerUnderTest, self_signed_certificate
 from tests.integration.deployed import (
     MANIFESTS,
-    PATIENCE_S,
     CannotStartError,
     apply,
     deployed_options,
@@ -44,6 +43,7 @@ from tests.integration.volume_objects import (
     using,
     volume,
 )
+from tests.support.patience import PATIENCE_S
 
 pytestmark = needs_kubectl
 

@@ -13,7 +13,8 @@ import pytest
 
 from tests.integration.api_client import JSON_PATCH, NODES, PODS, ApiClient
 from tests.integration.api_servers import ApiServerUnderTest
-from tests.support.auditor import PATIENCE_S, node_of, scheduled_condition
+from tests.support.auditor import node_of, scheduled_condition
+from tests.support.patience import PATIENCE_S
 from tests.support.running_scheduler import RunningScheduler, running_scheduler
 
 Json = dict[str, Any]

@@ -12,12 +12,12 @@ import aiohttp
 
 from scheduler.cluster import ClusterOptions, EmbeddedCluster, make_node
 from scheduler.cluster.resources import PODS
+from tests.support.patience import PATIENCE_S
 from tests.support.troubled_cluster import CAPACITY, small_pod
 
 CANARY = "canary-of-the-kubeconfig"
 CALLER = "canary-of-a-caller"
 SECRET = "canary-of-a-pod"
-PATIENCE_S = 60.0
 PATHS = ("/metrics", "/metrics/resources", "/configz", "/debug/queue", "/debug/cache", "/version")
 
 

@@ -25,6 +25,7 @@ from tests.integration.volume_objects import (
     using,
     volume,
 )
+from tests.support.patience import PATIENCE_S
 from tests.support.running_scheduler import RunningScheduler, running_scheduler
 
 NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
@@ -214,7 +215,7 @@ async def test_a_write_whose_answer_is_lost_counts(
     assert await volumes.claim_of_volume("disk") == "data"
     await volumes.bind("data", "disk")
     assert await cluster.node_of("p") == "n1"
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         # The API shows the node before the answer to the Binding has arrived.
         while scheduler.engine.dump()["bindings"]:  # noqa: ASYNC110 - the engine tells nobody
             await asyncio.sleep(0.01)

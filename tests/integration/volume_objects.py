@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.integration.api_client import MERGE, PODS, ApiClient
-from tests.support.auditor import PATIENCE_S
+from tests.support.patience import PATIENCE_S
 
 Json = dict[str, Any]
 

@@ -17,11 +17,9 @@ from scheduler.api import InvalidObject, Node, Pod, decode_object
 from scheduler.api.resources import node_allocatable, pod_requests
 from scheduler.cluster import EmbeddedCluster
 from scheduler.cluster.resources import NODES, PODS
+from tests.support.patience import PATIENCE_S
 
 Json = dict[str, Any]
-
-PATIENCE_S = 60.0
-"""Only something that hangs takes as long."""
 
 
 class Auditor:

@@ -16,8 +16,8 @@ from scheduler.cluster.rbac import Decision
 from scheduler.cluster.request_attributes import Attributes
 from scheduler.cluster.users import MASTERS, User
 from tests.integration.api_client import NODES, PODS, ApiClient
+from tests.support.patience import PATIENCE_S
 
-PATIENCE_S = 20.0
 ADMIN_TOKEN = "the-administrators-own-token"
 WRITES = frozenset({"create", "update", "patch", "delete"})
 

@@ -14,8 +14,7 @@ from scheduler.api.config import load_configuration
 from scheduler.cli.profiles import make_frameworks
 from scheduler.engine import Engine, make_engine
 from scheduler.operator import EngineParts, RunOptions, run
-
-END_WITHIN_S = 30.0
+from tests.support.patience import PATIENCE_S
 
 CONFIGURATION = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -86,7 +85,7 @@ async def running_scheduler(
         yield RunningScheduler(engines[0])
     finally:
         stop.set()
-        assert await asyncio.wait_for(process, END_WITHIN_S) == 0
+        assert await asyncio.wait_for(process, PATIENCE_S) == 0
 
 
 @asynccontextmanager

@@ -23,13 +23,13 @@ from scheduler.cluster.binding import bind
 from scheduler.cluster.deletion import DeleteOptions
 from scheduler.cluster.resources import NODES, PODS
 from tests.support.auditor import (
-    PATIENCE_S,
     Auditor,
     auditing,
     is_finished,
     node_of,
     scheduled_condition,
 )
+from tests.support.patience import PATIENCE_S
 from tests.support.running_scheduler import RunningScheduler
 
 Json = dict[str, Any]

@@ -18,9 +18,9 @@ from tests.integration.api_servers import (
     self_signed_certificate,
 )
 from tests.integration.emptying import empty
+from tests.support.patience import PATIENCE_S
 
 TOKEN = "contract-test-token"
-START_TIMEOUT_S = 20.0
 
 
 async def _serve(
@@ -39,7 +39,7 @@ def running(options: ClusterOptions, folder: Path) -> Iterator[ApiServerUnderTes
     serving = threading.Thread(target=lambda: loop.run_until_complete(_serve(options, ready, end)))
     serving.start()
     try:
-        cluster = ready.result(START_TIMEOUT_S)
+        cluster = ready.result(PATIENCE_S)
         path = cluster.write_kubeconfig(folder / "kubeconfig")
         tls = insecure_tls() if options.cert_file else None
         yield ApiServerUnderTest(

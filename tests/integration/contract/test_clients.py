@@ -25,6 +25,7 @@ from tests.integration.contract.test_custom_resources import (
     define,
     widget,
 )
+from tests.support.patience import PATIENCE_S
 
 Json = dict[str, Any]
 # What the package does not type.
@@ -33,7 +34,6 @@ AioWatch: Any = kubernetes.aio.watch.Watch
 Dynamic: Any = DynamicClient
 
 EVENTS = "/api/v1/namespaces/default/events"
-PATIENCE_S = 20.0
 
 
 def configured(configuration: Any, server: ApiServerUnderTest) -> Any:

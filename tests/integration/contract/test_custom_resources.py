@@ -8,6 +8,7 @@ import pytest
 
 from tests.integration.api_client import JSON_PATCH, MERGE, STRATEGIC, ApiClient, Reply
 from tests.integration.contract.requests import apply
+from tests.support.patience import PATIENCE_S
 
 Json = dict[str, Any]
 
@@ -122,7 +123,7 @@ async def define(http: ApiClient, body: Json) -> Json:
     name = body["metadata"]["name"]
     spec = body["spec"]
     path = f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             found = (await http.get(f"{DEFINITIONS}/{name}")).body
             conditions = found["status"].get("conditions") or []
@@ -135,7 +136,7 @@ async def define(http: ApiClient, body: Json) -> Json:
 
 async def until_gone(http: ApiClient, name: str) -> None:
     """Wait until a definition is gone."""
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             if (await http.get(f"{DEFINITIONS}/{name}")).status == 404:
                 return
@@ -185,7 +186,7 @@ async def test_what_it_defines_is_discovered(widgets: ApiClient) -> None:
 
 
 async def test_its_fields_are_in_the_openapi_document(widgets: ApiClient) -> None:
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             index = (await widgets.get("/openapi/v3")).body["paths"]
             if "apis/example.com/v1" in index:
@@ -403,7 +404,7 @@ async def test_a_definition_takes_its_objects_along(http: ApiClient) -> None:
     query = f"resourceVersion={await http.revision(path)}"
     async with http.watch(path, query) as watch:
         await http.delete(f"{DEFINITIONS}/leaves.example.edu")
-        assert (await watch.next(15))["type"] == "DELETED"
+        assert (await watch.next())["type"] == "DELETED"
     await until_gone(http, "leaves.example.edu")
     assert (await http.get(path)).status == 404
 

@@ -13,6 +13,7 @@ import yaml
 from tests.integration.api_client import node, pod
 from tests.integration.api_servers import ApiServerUnderTest
 from tests.integration.contract.test_custom_resources import WIDGET, widget
+from tests.support.patience import PATIENCE_S
 
 KUBECTL = Path(sys.executable).parent / "kubectl"
 pytestmark = pytest.mark.skipif(not KUBECTL.exists(), reason="kubectl is not installed")
@@ -34,7 +35,7 @@ def kubectl(secure_server: ApiServerUnderTest, tmp_path_factory: pytest.TempPath
             input=stdin.encode(),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=60,
+            timeout=PATIENCE_S,
         )
         text = done.stdout.decode()
         assert (done.returncode == 0) is succeeds, text

@@ -12,11 +12,12 @@ import pytest
 
 from scheduler.cluster import ClusterOptions, EmbeddedCluster, FaultRule, connections, reading
 from tests.integration.api_client import CONFIG_MAPS, PODS, ApiClient, config_map, pod
+from tests.support.patience import PATIENCE_S
 
 LIMIT_BYTES = 3 * 1024 * 1024
 
 
-async def until(holds: Callable[[], bool], timeout_s: float = 5.0) -> None:
+async def until(holds: Callable[[], bool], timeout_s: float = PATIENCE_S) -> None:
     """Wait until something is true."""
     async with asyncio.timeout(timeout_s):
         while not holds():  # noqa: ASYNC110 - nothing tells
@@ -58,7 +59,7 @@ async def test_the_connection_survives_a_refused_body(api: ApiClient) -> None:
 
 async def test_requests_beyond_the_limit_are_told_to_come_back() -> None:
     async with cluster_with(max_in_flight=2) as cluster, ApiClient(cluster.url, "") as api:
-        cluster.faults.add(FaultRule("GET", "/configmaps", times=2, delay_s=30))
+        cluster.faults.add(FaultRule("GET", "/configmaps", times=2, delay_s=PATIENCE_S))
         held = [asyncio.create_task(api.get(CONFIG_MAPS)) for _ in range(2)]
         await until(lambda: cluster.faults.hits == 2)
         refused = await api.get(PODS)
@@ -92,12 +93,14 @@ async def test_connections_beyond_the_limit_are_told_to_come_back() -> None:
                     replies.append((response.status, response.headers.get("Retry-After")))
             assert replies == [(200, None), (200, None), (429, "1")]
             await sessions[0].close()
-            for _ in range(100):
-                async with sessions[2].get(url) as response:
-                    if response.status == 200:
-                        return
-                await asyncio.sleep(0.02)
-            pytest.fail("no connection became free")
+            async with asyncio.timeout(PATIENCE_S):
+                while await _status(sessions[2], url) != 200:  # noqa: ASYNC110 - nothing tells
+                    await asyncio.sleep(0.02)
+
+
+async def _status(session: aiohttp.ClientSession, url: str) -> int:
+    async with session.get(url) as response:
+        return response.status
 
 
 async def test_a_client_that_vanishes_frees_its_watch() -> None:
@@ -150,7 +153,7 @@ async def test_a_connection_on_which_no_whole_request_arrives_is_closed(
     async with cluster_with() as cluster:
         reader, writer = await asyncio.open_connection(*address(cluster))
         writer.write(sent.encode())
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             answer = await reader.read()
         assert answer.startswith(b"HTTP/1.1 408") if "POST" in sent else answer == b""
         writer.close()

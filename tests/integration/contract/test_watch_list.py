@@ -130,7 +130,7 @@ async def test_a_revision_that_does_not_come_is_an_error_in_the_stream(api: ApiC
     query = f"{WATCH_LIST}&allowWatchBookmarks=true&resourceVersion={future}"
     async with api.watch(PODS, query) as watch:
         assert watch.status == 200
-        error = await watch.next(10)
+        error = await watch.next()
     assert error["type"] == "ERROR"
     assert (error["object"]["code"], error["object"]["reason"]) == (504, "Timeout")
     causes = error["object"]["details"]["causes"]

@@ -10,13 +10,14 @@ import pytest
 
 from scheduler.cli.bench.process_cost import cpu_seconds, peak_memory_mib
 from scheduler.cli.processes import ChildProcess, ChildProcesses, ProcessDiedError
+from tests.support.patience import PATIENCE_S
 
-SLEEP = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(60)"]
+SLEEP = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(3600)"]
 PARENT = """
 import subprocess, sys, time
-child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"])
 print(child.pid, flush=True)
-time.sleep(60)
+time.sleep(3600)
 """
 WITH_CHILD = [sys.executable, "-c", PARENT]
 
@@ -30,7 +31,7 @@ def is_running(pid: int) -> bool:
 
 
 def wait_for_output(child: ChildProcess) -> str:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE_S
     while not child.log_tail():
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -61,7 +62,7 @@ def test_what_a_process_started_ends_with_it(tmp_path: Path) -> None:
     grandchild = int(wait_for_output(child))
     assert is_running(grandchild)
     child.stop()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE_S
     while is_running(grandchild):
         assert time.monotonic() < deadline
         time.sleep(0.01)

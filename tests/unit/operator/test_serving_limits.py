@@ -22,8 +22,8 @@ from scheduler.operator.health import Checks
 from scheduler.operator.serving import Content, Server, ServingOptions
 from scheduler.operator.tls_options import CIPHER_SUITES, TlsOptions
 from tests.support.fake_api import FakeApiClient, FakeTime
+from tests.support.patience import PATIENCE_S
 
-PATIENCE_S = 20.0
 Connected = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 CLIENTS: list[Connected] = []
 
