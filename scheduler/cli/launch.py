@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import time
 from pathlib import Path
 
@@ -12,7 +11,8 @@ import aiohttp
 from scheduler.cli.cluster import Shape
 from scheduler.cli.processes import ChildProcess, ChildProcesses
 
-START_TIMEOUT_S = 20.0
+START_TIMEOUT_S = 120.0
+"""Only a machine that has no time for us takes as long."""
 _POLL_S = 0.05
 
 
@@ -117,11 +117,3 @@ async def _answers_ready(session: aiohttp.ClientSession, port: int) -> bool:
             return response.status == 200
     except (aiohttp.ClientError, TimeoutError):
         return False
-
-
-def free_port() -> int:
-    """A port nobody listens on at the moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

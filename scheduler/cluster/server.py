@@ -29,6 +29,7 @@ from scheduler.cluster.faults import FaultRule, Faults
 from scheduler.cluster.health import health_report, is_health_path
 from scheduler.cluster.impersonation import impersonated
 from scheduler.cluster.paths import Target, parse_path, without_watch_prefix
+from scheduler.cluster.ports import reserved_port
 from scheduler.cluster.presentation import (
     common_headers,
     compressed,
@@ -146,10 +147,14 @@ class ApiServer:
             await runner.cleanup()
 
     async def be_away(self, seconds: float) -> None:
-        """Close the listening socket and every connection, and come back on the same port."""
+        """Close the listening socket and every connection, and come back on the same port.
+
+        Nobody else is given the port meanwhile.
+        """
         await self.stop()
-        await asyncio.sleep(seconds)
-        await self.start()
+        with reserved_port(self._options.host, self._port):
+            await asyncio.sleep(seconds)
+            await self.start()
 
     def forget_history(self) -> None:
         """Make every watch and page that starts in the past answer 410."""

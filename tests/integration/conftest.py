@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from scheduler.cluster import ClusterOptions, EmbeddedCluster
+from scheduler.cluster.ports import reserved_port
 from tests.integration.api_client import ApiClient
 from tests.integration.api_servers import (
     EXISTING,
@@ -44,6 +45,13 @@ def foreign_api_server(
             yield server
     else:
         yield None
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """A port that nobody else is given while the test runs."""
+    with reserved_port() as port:
+        yield port
 
 
 @pytest.fixture

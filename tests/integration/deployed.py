@@ -15,9 +15,9 @@ import yaml
 from typer.testing import CliRunner
 
 from scheduler.cli import composition
-from scheduler.cli.launch import free_port
 from scheduler.cli.main import app
 from scheduler.cluster.catalog import BY_KIND
+from scheduler.cluster.ports import reserved_port
 from scheduler.operator import RunOptions, run
 from tests.integration.api_client import ApiClient
 from tests.support.patience import PATIENCE_S
@@ -136,9 +136,16 @@ async def deployed_options(objects: Sequence[Json], kubeconfig: Path) -> RunOpti
 @asynccontextmanager
 async def running(options: RunOptions) -> AsyncIterator[str]:
     """Run it in this process; yields the URL once it answers there. It must end in good order."""
+    with reserved_port() as port:
+        async with _serving(options, port) as url:
+            yield url
+
+
+@asynccontextmanager
+async def _serving(options: RunOptions, port: int) -> AsyncIterator[str]:
     assert options.serving is not None
     stop = asyncio.Event()
-    serving = replace(options.serving, bind_address="127.0.0.1", port=free_port())
+    serving = replace(options.serving, bind_address="127.0.0.1", port=port)
     here = replace(options, serving=serving, stop=stop, owns_process=False)
     process = asyncio.create_task(run(here))
     url = f"https://127.0.0.1:{serving.port}"
@@ -153,7 +160,7 @@ async def running(options: RunOptions) -> AsyncIterator[str]:
 async def _answering(url: str) -> None:
     async with serving_client(url, "") as client:
         while True:
-            with suppress(aiohttp.ClientConnectorError):
+            with suppress(aiohttp.ClientError):
                 async with client.get("/livez"):
                     return
             await asyncio.sleep(0.02)

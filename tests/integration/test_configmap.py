@@ -16,9 +16,9 @@ import yaml
 from typer.testing import CliRunner
 
 from scheduler.cli import composition
-from scheduler.cli.launch import free_port
 from scheduler.cli.main import app
 from scheduler.cli.run import in_config_map
+from scheduler.cluster.ports import reserved_port
 from scheduler.operator import ServingOptions, run
 from scheduler.operator.delegated_access import AccessOptions
 from tests.integration.api_client import CONFIG_MAPS, MERGE, NODES, PODS, ApiClient, config_map
@@ -110,7 +110,16 @@ class Scheduler:
 
 @asynccontextmanager
 async def running(server: ApiServerUnderTest, api: ApiClient) -> AsyncIterator[Scheduler]:
-    port, stop = free_port(), asyncio.Event()
+    with reserved_port() as port:
+        async with _serving(server, api, port) as scheduler:
+            yield scheduler
+
+
+@asynccontextmanager
+async def _serving(
+    server: ApiServerUnderTest, api: ApiClient, port: int
+) -> AsyncIterator[Scheduler]:
+    stop = asyncio.Event()
     source = composition.live_source(f"default/{NAME}", lambda text: in_config_map(text, {}))
     start = await asyncio.to_thread(composition.read_live, source, server.kubeconfig)
     serving = ServingOptions(

@@ -13,14 +13,25 @@ STOWAGE = [sys.executable, "-m", "scheduler.cli"]
 
 
 @pytest.fixture(scope="module")
-def demo() -> subprocess.CompletedProcess[str]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where this demo, and no other that runs meanwhile, puts its files."""
+    return tmp_path_factory.mktemp("demo")
+
+
+@pytest.fixture(scope="module")
+def demo(folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*STOWAGE, "demo"],
         capture_output=True,
         check=False,
         text=True,
         timeout=2 * PATIENCE_S,
-        env={"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "COLUMNS": "120"},
+        env={
+            "PATH": "/usr/bin:/bin",
+            "HOME": "/nonexistent",
+            "COLUMNS": "120",
+            "TMPDIR": str(folder),
+        },
     )
 
 
@@ -58,12 +69,12 @@ def test_it_says_how_fast_it_went(demo: subprocess.CompletedProcess[str]) -> Non
     assert re.search(r"\d+ ms", demo.stdout)
 
 
-def test_no_process_is_left_behind(demo: subprocess.CompletedProcess[str]) -> None:
+def test_no_process_is_left_behind(demo: subprocess.CompletedProcess[str], folder: Path) -> None:
     assert demo.returncode == 0
     left = [
         path.parent.name
         for path in Path("/proc").glob("[0-9]*/cmdline")
-        if b"stowage-demo-" in _command_line(path)
+        if bytes(folder) in _command_line(path)
     ]
     assert left == []
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ import aiohttp
 import pytest
 
 from scheduler.cluster import ClusterOptions, EmbeddedCluster, write_kubeconfig
+from scheduler.cluster.ports import reserved_port
 from scheduler.cluster.users import User
 from scheduler.operator import LeaderElectionOptions, RunOptions, ServingOptions, run
 from tests.integration.api_client import ApiClient
@@ -36,12 +36,6 @@ class _Endpoints:
             return response.status, await response.text()
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 async def _let_monitoring_read(api: ApiClient, *paths: str) -> None:
     rule = {"nonResourceURLs": list(paths), "verbs": ["get"]}
     await api.post(f"{RBAC}/clusterroles", {"metadata": {"name": "metrics"}, "rules": [rule]})
@@ -53,7 +47,14 @@ async def _let_monitoring_read(api: ApiClient, *paths: str) -> None:
 
 @asynccontextmanager
 async def _running(kubeconfig: Path, **changes: Any) -> AsyncIterator[_Endpoints]:
-    stop, port = asyncio.Event(), _free_port()
+    with reserved_port() as port:
+        async with _serving(kubeconfig, port, **changes) as endpoints:
+            yield endpoints
+
+
+@asynccontextmanager
+async def _serving(kubeconfig: Path, port: int, **changes: Any) -> AsyncIterator[_Endpoints]:
+    stop = asyncio.Event()
     options = RunOptions(
         engine_factory=lambda _parts: RoundRobinEngine(),
         scheduler_names=("stowage",),

@@ -16,7 +16,6 @@ import pytest
 
 from scheduler.api.config import load_configuration
 from scheduler.cli.composition import run_options
-from scheduler.cli.launch import free_port
 from scheduler.operator import RunOptions, run
 from tests.integration.api_client import NODES, PODS, ApiClient
 from tests.integration.api_servers import ApiServerUnderTest
@@ -289,9 +288,9 @@ async def test_an_extender_that_fails_is_an_error_of_the_pod_unless_it_may_be_ig
 
 
 async def test_an_extender_that_is_gone_is_an_error_of_the_pod(
-    api_server: ApiServerUnderTest, cluster: Cluster
+    api_server: ApiServerUnderTest, cluster: Cluster, port: int
 ) -> None:
-    gone = {"urlPrefix": f"http://127.0.0.1:{free_port()}", "filterVerb": "filter"}
+    gone = {"urlPrefix": f"http://127.0.0.1:{port}", "filterVerb": "filter"}
     async with _scheduling(api_server, gone):
         await cluster.add_pod("p")
         assert "Cannot connect to host 127.0.0.1" in await cluster.refused("p", "SchedulerError")

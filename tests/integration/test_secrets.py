@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import socket
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import aiohttp
@@ -21,21 +21,23 @@ SECRET = "canary-of-a-pod"
 PATHS = ("/metrics", "/metrics/resources", "/configz", "/debug/queue", "/debug/cache", "/version")
 
 
-def _free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return int(listening.getsockname()[1])
-
-
 def _says(log: Path, words: tuple[str, ...]) -> bool:
     said = log.read_text(encoding="utf-8")
     return all(word in said for word in words)
 
 
 async def _until_said(log: Path, *words: str) -> None:
+    await _until(lambda: _says(log, words))
+
+
+async def _until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(PATIENCE_S):
-        while not _says(log, words):  # noqa: ASYNC110 - the process tells nobody else
+        while not holds():  # noqa: ASYNC110 - the process tells nobody else
             await asyncio.sleep(0.05)
+
+
+def _events(cluster: EmbeddedCluster) -> str:
+    return str([each.obj for each in cluster.registry.store.collection("events").items()])
 
 
 async def _ask(port: int, path: str, token: str) -> str:
@@ -48,8 +50,8 @@ async def _ask(port: int, path: str, token: str) -> str:
         return f"{response.status} {response.headers} {await response.text()}"
 
 
-async def test_no_secret_is_in_logs_events_or_dumps(tmp_path: Path) -> None:
-    log, kubeconfig, port = tmp_path / "log", tmp_path / "kubeconfig", _free_port()
+async def test_no_secret_is_in_logs_events_or_dumps(tmp_path: Path, port: int) -> None:
+    log, kubeconfig = tmp_path / "log", tmp_path / "kubeconfig"
     async with EmbeddedCluster(options=ClusterOptions(token=CANARY)) as cluster:
         cluster.add_nodes([make_node("n0", dict(CAPACITY))])
         cluster.write_kubeconfig(kubeconfig)
@@ -69,18 +71,17 @@ async def test_no_secret_is_in_logs_events_or_dumps(tmp_path: Path) -> None:
                 stderr=output,
             )
         try:
-            await _until_said(log, '"scheduled"', '"unschedulable"')
+            await _until_said(log, '"serving"', '"scheduled"', '"unschedulable"')
             answers = [
                 await _ask(port, path, token) for path in PATHS for token in (CALLER, CANARY)
             ]
             process.send_signal(signal.SIGUSR2)
             await _until_said(log, "cache compared")
+            await _until(lambda: "FailedScheduling" in _events(cluster))
         finally:
             process.terminate()
             await asyncio.wait_for(process.wait(), PATIENCE_S)
-        events = [each.obj for each in cluster.registry.store.collection("events").items()]
-    said = [log.read_text(encoding="utf-8"), *answers, str(events)]
+        said = [log.read_text(encoding="utf-8"), *answers, _events(cluster)]
     assert any(answer.startswith("200") for answer in answers)
-    assert "FailedScheduling" in said[-1]
     for secret in (CANARY, CALLER, SECRET):
         assert [text for text in said if secret in text] == []

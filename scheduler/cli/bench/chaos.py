@@ -17,7 +17,7 @@ from random import Random
 from typing import Any
 
 from scheduler.cli.apply import create_all
-from scheduler.cli.audit import read_cluster
+from scheduler.cli.audit import ClusterState, read_cluster
 from scheduler.cli.bench.chaos_cluster import CALM, FAULTY, HISTORY, kubeconfig_of
 from scheduler.cli.bench.chaos_history import HistoryReader
 from scheduler.cli.bench.chaos_ledger import Ledger
@@ -33,6 +33,7 @@ from scheduler.cli.bench.chaos_result import (
     memory_of,
     recoveries,
     this_machine,
+    unjustly_pending,
 )
 from scheduler.cli.bench.chaos_trouble import Trouble, create_config_map
 from scheduler.cli.launch import NotReadyError, wait_for_file
@@ -41,7 +42,7 @@ from scheduler.operator.api_client import ApiClient
 from scheduler.operator.connection import connect
 
 _READ_EVERY_S = 0.05
-_FIRST_BINDING_WITHIN_S = 60.0
+_FIRST_BINDING_WITHIN_S = 180.0
 _WARM_UP_S = 30.0
 _NUM_PROBES = 50
 
@@ -185,7 +186,7 @@ class _Run:
         problems = [] if is_well else [_late(options.recovery_limit_s)]
         problems += await self._mismatches()
         memory_mib, memory = self._replicas.memory_mib(), memory_of(self._replicas.lives)
-        problems += final_violations(ledger, await read_cluster(calm), memory)
+        problems += final_violations(ledger, await self._settled(calm), memory)
         if has_grown(storm.memory_mib, memory_mib):
             problems.append(f"memory rose from {storm.memory_mib:.0f} to {memory_mib:.0f} MiB")
         return ChaosResult(
@@ -230,6 +231,19 @@ class _Run:
                 return None
             await asyncio.sleep(_READ_EVERY_S)
         return time.monotonic() - started_at
+
+    async def _settled(self, calm: ApiClient) -> ClusterState:
+        """The cluster, once no pod waits without a reason, or as it is if that takes too long.
+
+        The ledger cannot tell when a gate was opened, nor whether a pod was told why it waits.
+        """
+        deadline = time.monotonic() + self._options.recovery_limit_s
+        while True:
+            state = await read_cluster(calm)
+            is_late = time.monotonic() > deadline
+            if is_late or not any(unjustly_pending(state, self._options.scheduler_name)):
+                return state
+            await asyncio.sleep(_READ_EVERY_S)
 
     async def _mismatches(self) -> list[str]:
         """Wait until all caches agree with the server; what differs still, if they never do."""

@@ -157,9 +157,7 @@ def final_violations(
     """What is wrong with the cluster when all should be well again."""
     yield from ledger.violations
     yield from overcommitted_nodes(state)
-    for pod in state.pods:
-        if pod.spec.scheduler_name == ledger.scheduler_name and not pod.spec.node_name:
-            yield from _unjustly_pending(pod)
+    yield from unjustly_pending(state, ledger.scheduler_name)
     for each in memory:
         if each.has_grown:
             yield (
@@ -168,7 +166,14 @@ def final_violations(
             )
 
 
-def _unjustly_pending(pod: Pod) -> Iterator[str]:
+def unjustly_pending(state: ClusterState, scheduler_name: str) -> Iterator[str]:
+    """One sentence for each pod of a scheduler that waits for a node and has no reason to."""
+    for pod in state.pods:
+        if pod.spec.scheduler_name == scheduler_name and not pod.spec.node_name:
+            yield from _no_reason_to_wait(pod)
+
+
+def _no_reason_to_wait(pod: Pod) -> Iterator[str]:
     name = pod.metadata.name
     said = next((each for each in pod.status.conditions if each.type == "PodScheduled"), None)
     if name.startswith(GATED) and pod.spec.scheduling_gates:

@@ -35,8 +35,9 @@ from scheduler.cli.bench.process_cost import cpu_seconds, memory_mib, peak_memor
 from scheduler.cli.bench.workloads import pending_pod
 from scheduler.cli.cluster import Shape
 from scheduler.cli.failures import FAILURES
-from scheduler.cli.launch import free_port, start_cluster
+from scheduler.cli.launch import start_cluster
 from scheduler.cli.processes import ChildProcesses
+from scheduler.cluster.ports import reserved_port
 
 Json: TypeAlias = dict[str, Any]
 
@@ -230,19 +231,20 @@ def _event(pod: str) -> Json:
 async def _run(options: ClusterOptions, processes: ChildProcesses, folder: Path) -> ClusterResult:
     file = folder / "cluster.json"
     await write_cluster_file(file, options.num_nodes, options.num_pods, _SCHEDULER_NAME)
-    port, began = free_port(), time.monotonic()
-    await start_cluster(
-        processes,
-        folder,
-        0,
-        Shape.BENCH,
-        f"--from={file}",
-        f"--listen=127.0.0.1:{port}",
-        f"--watch-history={max(10_000, options.num_requests * 2)}",
-        "--no-kubelet",
-        "--no-controllers",
-        timeout_s=_LOAD_TIMEOUT_S,
-    )
+    began = time.monotonic()
+    with reserved_port() as port:
+        await start_cluster(
+            processes,
+            folder,
+            0,
+            Shape.BENCH,
+            f"--from={file}",
+            f"--listen=127.0.0.1:{port}",
+            f"--watch-history={max(10_000, options.num_requests * 2)}",
+            "--no-kubelet",
+            "--no-controllers",
+            timeout_s=_LOAD_TIMEOUT_S,
+        )
     load_s = time.monotonic() - began
     bench = ClusterBench(options, Address("127.0.0.1", port), processes.children[0].pid)
     return await bench.run(load_s, file.stat().st_size / 2**20)

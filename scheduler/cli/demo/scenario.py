@@ -19,18 +19,18 @@ from scheduler.cli.demo.sample import SCHEDULER_NAME, expected_pods, sample_obje
 from scheduler.cli.failures import FAILURES
 from scheduler.cli.kubectl import kubectl_command
 from scheduler.cli.launch import (
-    free_port,
     start_cluster,
     start_scheduler,
     wait_until_ready,
 )
 from scheduler.cli.placements import Placement, PlacementWatch
 from scheduler.cli.processes import ChildProcesses
+from scheduler.cluster.ports import reserved_port
 from scheduler.operator.api_client import ApiClient
 from scheduler.operator.connection import connect
 
 NUM_NODES = 100
-PLACEMENT_TIMEOUT_S = 25.0
+PLACEMENT_TIMEOUT_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,9 @@ class Demo:
         self.console.print(f"starting an embedded cluster of {NUM_NODES} nodes")
         kubeconfig = await start_cluster(self.processes, self.directory, NUM_NODES, Shape.DEMO)
         self.console.print("starting the scheduler")
-        port = free_port()
-        scheduler = start_scheduler(self.processes, kubeconfig, SCHEDULER_NAME, port)
-        await wait_until_ready(scheduler, port)
+        with reserved_port() as port:
+            scheduler = start_scheduler(self.processes, kubeconfig, SCHEDULER_NAME, port)
+            await wait_until_ready(scheduler, port)
         connection = await connect(str(kubeconfig))
         try:
             return await self._place(ApiClient(connection)), kubeconfig

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from aiohttp.test_utils import TestServer, unused_port
+from aiohttp.test_utils import TestServer
 
 from scheduler.api.config import Extender
 from scheduler.api.config_types import ExtenderTLSConfig
 from scheduler.api.duration import Duration
+from scheduler.cluster.ports import reserved_port
 from scheduler.operator.extender_client import ExtenderClient, ExtenderError
 from tests.integration.api_servers import self_signed_certificate
 
@@ -78,9 +79,11 @@ async def test_an_extender_that_does_not_answer_in_time_is_given_up() -> None:
 
 
 async def test_an_extender_that_cannot_be_reached_has_not_acted() -> None:
-    url = f"http://127.0.0.1:{unused_port()}"
-    with pytest.raises(ExtenderError, match=f'extender "{url}/echo": Cannot connect') as failure:
-        await _send(url)
+    with reserved_port() as port:
+        url = f"http://127.0.0.1:{port}"
+        expected = f'extender "{url}/echo": Cannot connect'
+        with pytest.raises(ExtenderError, match=expected) as failure:
+            await _send(url)
     assert not failure.value.may_have_acted
 
 
