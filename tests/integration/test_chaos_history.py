@@ -20,6 +20,7 @@ from scheduler.cli.bench.chaos_history import (
 from scheduler.cluster import ClusterOptions, EmbeddedCluster, FaultRule, User, make_node
 from scheduler.cluster.users import MASTERS
 from tests.integration.api_client import LEASES, PODS, ApiClient, pod
+from tests.support.patience import PATIENCE_S
 
 REPLICA = "replica-a"
 LEASE = {"metadata": {"name": "stowage"}, "spec": {"holderIdentity": "a1"}}
@@ -50,12 +51,22 @@ async def _history(file: Path, rule: FaultRule | None) -> list[Line]:
                 target = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n1"}}
                 await replica.post(f"{PODS}/p/binding", target)
             await admin.delete(f"{PODS}/p")
-        await asyncio.sleep(0.2)  # it writes a few times a second
+            await admin.post(PODS, pod("last"))
+            lines = await _lines_until(file, "last")
         writing.cancel()
-    reader = HistoryReader(file)
-    lines = list(reader.new_lines())
-    reader.close()
     return lines
+
+
+async def _lines_until(file: Path, pod_name: str) -> list[Line]:
+    """What is written before a pod of that name."""
+    lines: list[Line] = []
+    reader = HistoryReader(file)
+    async with asyncio.timeout(PATIENCE_S):
+        while not any(isinstance(line, PodChange) and line.name == pod_name for line in lines):
+            lines += reader.new_lines()
+            await asyncio.sleep(0.01)
+    reader.close()
+    return [line for line in lines if not isinstance(line, PodChange) or line.name != pod_name]
 
 
 async def test_each_change_has_its_author(tmp_path: Path) -> None:

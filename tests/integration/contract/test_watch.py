@@ -222,8 +222,8 @@ async def test_bookmarks_are_for_those_who_ask(api: ApiClient) -> None:
 
 async def test_a_bookmark_is_never_older_than_what_was_sent(api: ApiClient) -> None:
     query = f"resourceVersion={await api.revision()}&timeoutSeconds=3&allowWatchBookmarks=true"
+    created = await api.create(PODS, pod())
     async with api.watch(PODS, query) as watch:
-        created = await api.create(PODS, pod())
         events = await watch.rest()
     assert [event["type"] for event in events[:2]] == ["ADDED", "BOOKMARK"]
     assert revision_of(events[-1]["object"]) >= revision_of(created)
