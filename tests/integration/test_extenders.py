@@ -74,7 +74,7 @@ def _options(server: ApiServerUnderTest, extenders: tuple[Json, ...]) -> RunOpti
             "apiVersion": "kubescheduler.config.k8s.io/v1",
             "kind": "KubeSchedulerConfiguration",
             "leaderElection": {"leaderElect": False},
-            "extenders": list(extenders),
+            "extenders": [{"httpTimeout": f"{PATIENCE_S:g}s", **each} for each in extenders],
         }
     )
     return run_options(configuration, server.kubeconfig, None, 300.0)

@@ -41,7 +41,7 @@ async def test_a_hanging_answer_keeps_the_client_waiting(
     embedded.faults.add(FaultRule("POST", "/configmaps", is_applied=True, hang_s=PATIENCE_S))
     waiting = asyncio.create_task(api.post(CONFIG_MAPS, config_map()))
     async with asyncio.timeout(PATIENCE_S):
-        while (await api.get(f"{CONFIG_MAPS}/a")).status != 200:
+        while (await api.get(f"{CONFIG_MAPS}/a")).status != 200:  # noqa: ASYNC110 - nobody tells
             await asyncio.sleep(0.01)
     assert not waiting.done()
     waiting.cancel()

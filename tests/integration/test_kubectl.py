@@ -20,6 +20,8 @@ pytestmark = pytest.mark.skipif(not KUBECTL.exists(), reason="kubectl is not ins
 
 Kubectl = Callable[..., Awaitable[str]]
 
+WAIT = f"--timeout={PATIENCE_S:g}s"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 DEPLOYMENT = """
 apiVersion: apps/v1
 kind: Deployment
@@ -116,10 +118,7 @@ async def test_scale_rollout_and_wide_workloads(kubectl: Kubectl, cluster: Embed
     await kubectl("apply", "-f", "-", stdin=DEPLOYMENT)
     assert "scaled" in await kubectl("scale", "deployment/web", "--replicas=1")
     async with ApiClient(cluster.url, "") as api:
-        path = "/apis/apps/v1/namespaces/default/deployments"
-        await until(api, path, "web", lambda found: found["status"].get("replicas") == 1)
-        (found,) = (await api.get(PODS)).body["items"]
-        await api.bind(found["metadata"]["name"], "node-000")
+        await api.bind(await the_only_pod(api), "node-000")
     assert "successfully rolled out" in await kubectl("rollout", "status", "deployment/web")
     wide = (await kubectl("get", "deploy", "-o", "wide")).splitlines()[1].split()
     assert (wide[0], wide[1], wide[-1]) == ("web", "1/1", "app=web")
@@ -130,9 +129,22 @@ async def test_scale_rollout_and_wide_workloads(kubectl: Kubectl, cluster: Embed
     assert "1 desired | 1 updated | 1 total | 1 available" in described
 
 
+async def the_only_pod(api: ApiClient) -> str:
+    """The name of the one pod that is left, as soon as the others are gone for good."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            deployment = (await api.get(DEPLOYMENTS)).body["items"][0]
+            pods = (await api.get(PODS)).body["items"]
+            is_seen = deployment["status"].get("observedGeneration") == 2
+            if is_seen and deployment["status"].get("replicas") == 1 == len(pods):
+                return str(pods[0]["metadata"]["name"])
+            await asyncio.sleep(0.02)
+
+
 async def test_jobs_replica_sets_and_config_maps_are_listed(kubectl: Kubectl) -> None:
     await kubectl("apply", "-f", "-", stdin=JOB)
     await kubectl("create", "configmap", "settings", "--from-literal=a=b")
+    await kubectl("wait", "--for=jsonpath={.status.active}=3", "job/batch", WAIT)
     job = (await kubectl("get", "jobs")).splitlines()
     assert job[0].split() == ["NAME", "STATUS", "COMPLETIONS", "DURATION", "AGE"]
     assert job[1].split()[:3] == ["batch", "Running", "0/3"]
@@ -196,7 +208,7 @@ async def test_events_are_read_in_the_old_shape(kubectl: Kubectl, cluster: Embed
 
 
 async def test_wait_patch_and_server_dry_run(kubectl: Kubectl) -> None:
-    assert "condition met" in await kubectl("wait", "--for=condition=Ready", "node/node-000")
+    assert "condition met" in await kubectl("wait", "--for=condition=Ready", "node/node-000", WAIT)
     manifest = yaml.safe_dump(node("imagined"))
     await kubectl("create", "-f", "-", "--dry-run=server", stdin=manifest)
     assert "NotFound" in await kubectl("get", "node", "imagined", succeeds=False)

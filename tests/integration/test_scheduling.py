@@ -91,16 +91,19 @@ class Cluster:
         assert scheduled_condition(pod)[0] == "True"
         return node_of(pod)
 
-    async def refused(self, name: str) -> str:
-        """Why a pod has no node, as soon as it says so."""
-        unschedulable = ("False", "Unschedulable")
-        pod = await self.seen(name, lambda pod: scheduled_condition(pod) == unschedulable)
+    async def refused(self, name: str, *words: str) -> str:
+        """Why a pod has no node, as soon as it says so in these words.
+
+        It may say something else before, for what was created first need not be seen first.
+        """
+
+        def is_refused(pod: Json) -> bool:
+            is_unschedulable = scheduled_condition(pod) == ("False", "Unschedulable")
+            return is_unschedulable and all(each in _message(pod) for each in words)
+
+        pod = await self.seen(name, is_refused)
         assert node_of(pod) == ""
-        return next(
-            str(each["message"])
-            for each in pod["status"]["conditions"]
-            if each["type"] == "PodScheduled"
-        )
+        return _message(pod)
 
     async def notes(self, name: str, reason: str) -> list[str]:
         """The notes of a pod's events with this reason, as soon as there is one."""
@@ -116,6 +119,15 @@ class Cluster:
                 if notes:
                     return notes
                 await asyncio.sleep(0.02)
+
+
+def _message(pod: Json) -> str:
+    """Of the PodScheduled condition."""
+    return next(
+        str(each["message"])
+        for each in pod["status"]["conditions"]
+        if each["type"] == "PodScheduled"
+    )
 
 
 @pytest.fixture
@@ -181,9 +193,11 @@ async def test_a_taint_keeps_pods_away_that_do_not_tolerate_it(
     await cluster.add_node("n3", {"pool": "gpu"}, taints=[taint])
     pool = {"pool": "gpu"}
     await cluster.create("intolerant", nodeSelector=pool)
-    message = await cluster.refused("intolerant")
-    assert "1 node(s) had untolerated taint(s)" in message
-    assert "2 node(s) didn't match Pod's node affinity/selector" in message
+    await cluster.refused(
+        "intolerant",
+        "1 node(s) had untolerated taint(s)",
+        "2 node(s) didn't match Pod's node affinity/selector",
+    )
     toleration = {"key": "dedicated", "operator": "Equal", "value": "gpu", "effect": "NoSchedule"}
     await cluster.create("tolerant", nodeSelector=pool, tolerations=[toleration])
     assert await cluster.node_of("tolerant") == "n3"
@@ -221,8 +235,7 @@ async def test_pods_follow_and_shun_each_other(
     await cluster.create("other", labels={"app": "web"}, affinity=alone)
     assert {home, await cluster.node_of("other")} == {"n1", "n2"}
     await cluster.create("another", labels={"app": "web"}, affinity=alone)
-    message = await cluster.refused("another")
-    assert "2 node(s) didn't match pod anti-affinity rules" in message
+    await cluster.refused("another", "2 node(s) didn't match pod anti-affinity rules")
 
 
 async def test_pods_spread_over_zones(scheduler: RunningScheduler, cluster: Cluster) -> None:

@@ -54,7 +54,9 @@ async def scheduler(api_server: ApiServerUnderTest) -> AsyncIterator[RunningSche
     async with running_scheduler(api_server.kubeconfig) as running:
         yield running
         running.engine.validate()
-        assert running.engine.dump()["storage_assumed"] == {}
+        async with asyncio.timeout(PATIENCE_S):
+            while running.engine.dump()["storage_assumed"]:  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0.01)
 
 
 @pytest.mark.usefixtures("scheduler")
@@ -102,7 +104,7 @@ async def test_two_pods_do_not_get_one_volume(cluster: Cluster, volumes: VolumeC
         await cluster.create(name, volumes=using(name))
     winner = await volumes.claim_of_volume("disk")
     loser = "two" if winner == "one" else "one"
-    assert NO_VOLUME in await cluster.refused(loser)
+    await cluster.refused(loser, NO_VOLUME)
     await volumes.bind(winner, "disk")
     assert await cluster.node_of(winner) == "n1"
     await volumes.add_volume(volume("another", "n2"))
@@ -148,10 +150,9 @@ async def test_a_claim_deleted_while_it_is_being_bound_sends_the_pod_back(
     await volumes.has_failed("p", 'persistentvolumeclaim "data" not found')
 
 
-@pytest.mark.usefixtures("scheduler")
-async def test_a_node_takes_no_more_volumes_than_its_driver_allows(
-    cluster: Cluster, volumes: VolumeController, api: ApiClient
-) -> None:
+@pytest.fixture
+async def limits(cluster: Cluster, api: ApiClient) -> None:
+    """Room for one volume on the one node, for none on the other."""
     for name, count in (("n1", 1), ("n2", 0)):
         driver = {"name": "csi.example.com", "nodeID": name, "allocatable": {"count": count}}
         csi_node = {
@@ -161,13 +162,19 @@ async def test_a_node_takes_no_more_volumes_than_its_driver_allows(
             "spec": {"drivers": [driver]},
         }
         await api.create(CSI_NODES, csi_node)
+
+
+@pytest.mark.usefixtures("limits", "scheduler")
+async def test_a_node_takes_no_more_volumes_than_its_driver_allows(
+    cluster: Cluster, volumes: VolumeController
+) -> None:
     for name in ("one", "two"):
         await volumes.add_claim(claim(name))
     await cluster.create("one", volumes=using("one"))
     await volumes.provision("one")
     assert await cluster.node_of("one") == "n1"
     await cluster.create("two", volumes=using("two"))
-    assert "2 node(s) exceed max volume count" in await cluster.refused("two")
+    await cluster.refused("two", "2 node(s) exceed max volume count")
     await cluster.delete("one")
     await volumes.provision("two")
     assert await cluster.node_of("two") == "n1"
