@@ -5,6 +5,7 @@ import json
 import signal
 import sys
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,16 @@ import pytest
 import yaml
 
 from scheduler.cluster import ClusterOptions, EmbeddedCluster, run_cluster, sample_nodes
-from tests.integration.api_client import PODS, ApiClient
-from tests.integration.test_kubectl import DEPLOYMENT, KUBECTL, Kubectl, kubectl_for
+from tests.integration.api_client import PODS, ApiClient, eviction
+from tests.integration.test_kubectl import (
+    DEPLOYMENT,
+    KUBECTL,
+    WAIT,
+    Kubectl,
+    environment_for,
+    kubectl_for,
+)
+from tests.support.patience import PATIENCE_S
 
 pytestmark = pytest.mark.skipif(not KUBECTL.exists(), reason="kubectl is not installed")
 
@@ -99,41 +108,74 @@ async def test_a_stateful_set_with_volumes_runs_once_a_scheduler_does_its_part(
     await kubectl("apply", "-f", str(STATEFUL))
     async with ApiClient(cluster.url, "") as api:
         binding = asyncio.create_task(bind_as_they_come(api))
-        status = await kubectl("rollout", "status", "statefulset/ledger", "--timeout=20s")
+        status = await kubectl("rollout", "status", "statefulset/ledger", WAIT)
         assert "partitioned roll out complete" in status or "rolling update complete" in status
         binding.cancel()
         claims = (await api.get(CLAIMS)).body["items"]
         assert {claim["status"]["phase"] for claim in claims} == {"Bound"}
         assert len(claims) == 2
     await kubectl("set", "image", "statefulset/ledger", "ledger=registry.example/ledger:2")
-    history = await kubectl("rollout", "history", "statefulset/ledger")
-    assert len([line for line in history.splitlines()[2:] if line.strip()]) == 2
+    async with asyncio.timeout(PATIENCE_S):
+        # The controller makes the second revision in its own time.
+        while await _num_revisions(kubectl, "statefulset/ledger") != 2:
+            pass
+
+
+async def _num_revisions(kubectl: Kubectl, what: str) -> int:
+    history = await kubectl("rollout", "history", what)
+    return len([line for line in history.splitlines()[2:] if line.strip()])
 
 
 async def test_a_node_is_stopped_and_started_with_kubectl(
     cluster: EmbeddedCluster, kubectl: Kubectl
 ) -> None:
     await kubectl("annotate", "node", "node-001", "stowage/node-state=stopped")
-    await kubectl("wait", "--for=condition=Ready=unknown", "node/node-001", "--timeout=10s")
+    await kubectl("wait", "--for=condition=Ready=unknown", "node/node-001", WAIT)
     assert "NotReady" in await kubectl("get", "node", "node-001")
     await kubectl("annotate", "node", "node-001", "stowage/node-state-")
-    await kubectl("wait", "--for=condition=Ready", "node/node-001", "--timeout=10s")
+    await kubectl("wait", "--for=condition=Ready", "node/node-001", WAIT)
 
 
-async def test_a_drain_waits_for_the_budget(cluster: EmbeddedCluster, kubectl: Kubectl) -> None:
+@asynccontextmanager
+async def _draining(cluster: EmbeddedCluster, folder: Path) -> AsyncIterator[asyncio.StreamReader]:
+    """Kubectl drains node-000 for as long as the block lasts; what it says."""
+    process = await asyncio.create_subprocess_exec(
+        *(str(KUBECTL), "drain", "node-000", "--ignore-daemonsets"),
+        env=environment_for(cluster, folder),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    assert process.stdout is not None
+    try:
+        yield process.stdout
+    finally:
+        process.kill()
+        await process.communicate()
+
+
+async def _pods_on(api: ApiClient, node_name: str) -> list[str]:
+    pods = (await api.get(PODS)).body["items"]
+    return [pod["metadata"]["name"] for pod in pods if pod["spec"].get("nodeName") == node_name]
+
+
+async def test_a_drain_waits_for_the_budget(
+    cluster: EmbeddedCluster, kubectl: Kubectl, tmp_path: Path
+) -> None:
     async with ApiClient(cluster.url, "") as api:
         binding = asyncio.create_task(bind_as_they_come(api))
         await kubectl("apply", "-f", "-", stdin=DEPLOYMENT)
         await kubectl("rollout", "status", "deployment/web")
         await kubectl("create", "pdb", "web", "--selector=app=web", "--min-available=2")
-        drain = ("drain", "node-000", "--ignore-daemonsets", "--timeout=1s")
-        refused = await kubectl(*drain, succeeds=False)
-        assert "would violate the pod's disruption budget" in refused
-        await kubectl("patch", "pdb", "web", "--type=merge", "-p", '{"spec":{"minAvailable":1}}')
-        binding.cancel()
-        await kubectl("drain", "node-000", "--ignore-daemonsets", "--timeout=2s", succeeds=False)
-        placed = [pod["spec"].get("nodeName") for pod in (await api.get(PODS)).body["items"]]
-        assert placed.count("node-000") == 1
+        async with _draining(cluster, tmp_path) as said, asyncio.timeout(PATIENCE_S):
+            while b"would violate the pod's disruption budget" not in await said.readline():
+                assert not said.at_eof()
+            assert len(await _pods_on(api, "node-000")) == 2
+            binding.cancel()
+            patch = '{"spec":{"minAvailable":1}}'
+            await kubectl("patch", "pdb", "web", "--type=merge", "-p", patch)
+            while len(left := await _pods_on(api, "node-000")) != 1:  # noqa: ASYNC110 - polled
+                await asyncio.sleep(0.02)
+        assert (await api.post(f"{PODS}/{left[0]}/eviction", eviction(left[0]))).status == 429
 
 
 @pytest.mark.parametrize("form", ["json", "yaml"])
@@ -145,9 +187,12 @@ async def test_a_cluster_starts_from_what_kubectl_printed(
         await kubectl("apply", "-f", "-", stdin=DEPLOYMENT)
         await kubectl("rollout", "status", "deployment/web")
         binding.cancel()
-    kinds = "nodes,pods,deployments,replicasets"
+    kinds, revision = "nodes,pods,deployments,replicasets", -1
     file = tmp_path / f"dump.{form}"
-    file.write_text(await kubectl("get", kinds, "-A", "-o", form))
+    # It reads one kind after the other.
+    while revision != cluster.store.revision:
+        revision = cluster.store.revision
+        file.write_text(await kubectl("get", kinds, "-A", "-o", form))
     options = ClusterOptions(from_files=(file,))
     async with EmbeddedCluster([], options) as copy:
         folder = tmp_path / "copy"
@@ -167,23 +212,28 @@ async def test_a_cluster_is_saved_on_a_signal_at_its_end_and_dumped_while_it_run
 ) -> None:
     saved, dumped = tmp_path / "saved.json", tmp_path / "dumped.json"
     kubeconfig = tmp_path / "kubeconfig"
-    ready = asyncio.Event()
+    ready: asyncio.Future[EmbeddedCluster] = asyncio.get_running_loop().create_future()
     running = asyncio.create_task(
-        run_cluster(
-            sample_nodes(2), ClusterOptions(), kubeconfig, lambda _cluster: ready.set(), saved
-        )
+        run_cluster(sample_nodes(2), ClusterOptions(), kubeconfig, ready.set_result, saved)
     )
-    await asyncio.wait_for(ready.wait(), 10)
-    await asyncio.sleep(0)
-    signal.raise_signal(signal.SIGUSR1)
-    async with asyncio.timeout(10):
-        while not saved.exists():  # noqa: ASYNC110 - a file tells nobody
-            await asyncio.sleep(0.01)
-    command = [sys.executable, "-m", "scheduler.cli", "dump", str(dumped)]
-    dump = await asyncio.create_subprocess_exec(*command, "--kubeconfig", str(kubeconfig))
-    assert await asyncio.wait_for(dump.wait(), 30) == 0
+    store, revision = (await asyncio.wait_for(ready, PATIENCE_S)).store, -1
+    # What the controllers write at first may come between the two.
+    while revision != store.revision:
+        revision = store.revision
+        saved.unlink(missing_ok=True)
+        signal.raise_signal(signal.SIGUSR1)
+        async with asyncio.timeout(PATIENCE_S):
+            while not saved.exists():  # noqa: ASYNC110 - a file tells nobody
+                await asyncio.sleep(0.01)
+        await _dump(dumped, kubeconfig)
     assert dumped.read_bytes() == saved.read_bytes()
     saved.unlink()
     signal.raise_signal(signal.SIGTERM)
-    await asyncio.wait_for(running, 10)
+    await asyncio.wait_for(running, PATIENCE_S)
     assert saved.read_bytes() == dumped.read_bytes()
+
+
+async def _dump(file: Path, kubeconfig: Path) -> None:
+    command = [sys.executable, "-m", "scheduler.cli", "dump", str(file)]
+    dump = await asyncio.create_subprocess_exec(*command, "--kubeconfig", str(kubeconfig))
+    assert await asyncio.wait_for(dump.wait(), PATIENCE_S) == 0

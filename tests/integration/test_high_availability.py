@@ -14,6 +14,7 @@ import pytest
 
 from scheduler.cluster.faults import FaultRule
 from tests.integration.api_client import PODS
+from tests.support.patience import PATIENCE_S
 from tests.support.replicas import (
     ADMIN_TOKEN,
     WRITES,
@@ -23,15 +24,14 @@ from tests.support.replicas import (
     token_of,
 )
 
-LEASE_S, RENEW_S, RETRY_S = 2.0, 1.4, 0.2
+LEASE_S, RENEW_S, RETRY_S = 8.0, 6.0, 0.2
+"""Long enough for a leader on a busy machine to renew in time."""
 QUICK = (
     f"--leader-elect-lease-duration={LEASE_S}s",
     f"--leader-elect-renew-deadline={RENEW_S}s",
     f"--leader-elect-retry-period={RETRY_S}s",
 )
 ASSIGNED_PODS_WATCH = "watch=true.*nodeName(!|%21)"
-SLACK_S = 1.0
-"""What two busy processes may need besides."""
 
 
 @pytest.fixture
@@ -60,11 +60,11 @@ async def test_a_standby_takes_over_from_a_leader_that_was_killed(replicas: Repl
     await replicas.are_bound(names[:10])
     assert {done.who for done in replicas.bindings()} == {leader.name}
     leader.signal(signal.SIGKILL)
-    killed_at = time.monotonic()
     await replicas.create(names[10:])
     await replicas.are_bound(names)
     taken_over_at = next(done.at for done in replicas.bindings() if done.who == standby.name)
-    assert taken_over_at - killed_at < LEASE_S + 2.2 * RETRY_S + SLACK_S
+    renewed_at = [done.at for done in replicas.leases() if done.who == leader.name][-1]
+    assert taken_over_at - renewed_at >= LEASE_S
     assert _no_pod_was_bound_twice(replicas)
 
 
@@ -77,7 +77,9 @@ async def test_a_leader_that_was_stopped_for_long_writes_nothing_when_it_wakes_u
     await replicas.are_bound(names[:5])
     leader.signal(signal.SIGSTOP)
     await creating
-    await replicas.are_bound(names)
+    # However quick the leader was, there is something left for the other.
+    await replicas.create(["last"])
+    await replicas.are_bound([*names, "last"])
     assert replicas.bindings()[-1].who == standby.name
     resumed_at = time.monotonic()
     leader.signal(signal.SIGCONT)
@@ -93,17 +95,20 @@ async def test_a_leader_that_was_stopped_for_long_writes_nothing_when_it_wakes_u
 
 
 async def test_a_leader_told_to_end_hands_its_lease_over_at_once(replicas: Replicas) -> None:
-    flags = (f"--leader-elect-retry-period={RETRY_S}s", "-v=10")
+    flags = (
+        f"--leader-elect-lease-duration={10 * PATIENCE_S}s",
+        f"--leader-elect-renew-deadline={5 * PATIENCE_S}s",
+        f"--leader-elect-retry-period={RETRY_S}s",
+        "-v=10",
+    )
     leader, standby = await _pair(replicas, *flags)
     leader.signal(signal.SIGUSR2)
     await replicas.eventually(lambda: _logs(leader, '"cache compared"'))
     leader.signal(signal.SIGTERM)
-    ended_at = time.monotonic()
     assert await leader.exit_code() == 0
     await replicas.create(["second"])
+    # Left alone, the lease would be good for ten times as long as this waits.
     await replicas.are_bound(["second"])
-    # Left alone, the lease would have been good for 15 seconds.
-    assert time.monotonic() - ended_at < 5.0
     assert replicas.bindings()[-1].who == standby.name
     _check_log(leader)
 
@@ -131,16 +136,17 @@ def _check_log(replica: Replica) -> None:
 async def test_a_leader_that_cannot_renew_stops_binding_before_its_lease_can_be_taken(
     replicas: Replicas,
 ) -> None:
-    leader = await replicas.start("replica-a", *QUICK)
+    lease_s = 4 * LEASE_S
+    leader = await replicas.start("replica-a", *QUICK, f"--leader-elect-lease-duration={lease_s}s")
     names = [f"p{number}" for number in range(2000)]
     creating = asyncio.create_task(replicas.create(names))
     await replicas.are_bound(names[:5])
-    replicas.cluster.faults.add(FaultRule("", "/leases", times=1000, hang_s=30.0))
+    replicas.cluster.faults.add(FaultRule("", "/leases", times=1000, hang_s=10 * PATIENCE_S))
     hung_at, renewed_at = time.monotonic(), replicas.leases()[-1].at
     assert await leader.exit_code() == 1
     creating.cancel()
-    # Nobody was bound once renewing had failed for too long, and pods were until then.
-    late = [done for done in replicas.bindings() if done.at > renewed_at + RENEW_S + 0.1]
+    # Nobody was bound when the lease could be had by another, and pods were before.
+    late = [done for done in replicas.bindings() if done.at > renewed_at + lease_s]
     assert late == []
     assert replicas.bindings()[-1].at > hung_at
     assert _no_pod_was_bound_twice(replicas)
@@ -153,7 +159,7 @@ async def test_a_standby_that_went_deaf_does_not_overcommit_when_it_takes_over(
     await _create_large(replicas, "seen")
     await replicas.are_bound(["seen"])
     faults = replicas.cluster.faults
-    faults.add(FaultRule("GET", ASSIGNED_PODS_WATCH, times=100, hang_s=60.0))
+    faults.add(FaultRule("GET", ASSIGNED_PODS_WATCH, times=100, hang_s=10 * PATIENCE_S))
     standby = await replicas.start("replica-b", *QUICK)
     await replicas.eventually(lambda: _has_hit(replicas))
     # Both nodes are full now, and the standby knows of one.

@@ -62,10 +62,15 @@ def kubectl(cluster: EmbeddedCluster, tmp_path: Path) -> Kubectl:
     return kubectl_for(cluster, tmp_path)
 
 
+def environment_for(cluster: EmbeddedCluster, tmp_path: Path) -> dict[str, str]:
+    """Of a kubectl that talks to that cluster."""
+    kubeconfig = cluster.write_kubeconfig(tmp_path / "kubeconfig")
+    return {**os.environ, "KUBECONFIG": str(kubeconfig), "HOME": str(tmp_path)}
+
+
 def kubectl_for(cluster: EmbeddedCluster, tmp_path: Path) -> Kubectl:
     """Runs kubectl, which must succeed unless told otherwise, and returns what it prints."""
-    kubeconfig = cluster.write_kubeconfig(tmp_path / "kubeconfig")
-    environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "HOME": str(tmp_path)}
+    environment = environment_for(cluster, tmp_path)
 
     async def run(*arguments: str, stdin: str = "", succeeds: bool = True) -> str:
         process = await asyncio.create_subprocess_exec(
