@@ -345,12 +345,18 @@ async def test_malformed_objects_stop_nothing(sea: TroubledCluster) -> None:
         sea.forget_history()
         sea.fail(FaultRule("GET", LISTS, times=1, status=500))
         await sea.expect_well(stays=is_bad)
-    regarding = {
-        event.obj["involvedObject"]["name"]
-        for event in store.collection("events").items()
-        if event.obj["reason"] == "FailedScheduling"
+        # Whoever made them is told.
+        names = {f"bad{number}" for number in range(len(MALFORMED))}
+        await _soon(lambda: names <= _regarding(sea, "FailedScheduling"))
+
+
+def _regarding(sea: TroubledCluster, reason: str) -> set[str]:
+    """Names of what there are events about with that reason."""
+    return {
+        str(event.obj["involvedObject"]["name"])
+        for event in sea.cluster.store.collection("events").items()
+        if event.obj["reason"] == reason
     }
-    assert {f"bad{number}" for number in range(len(MALFORMED))} <= regarding
 
 
 async def test_gated_pods_wait_for_their_gates_and_nobody_waits_for_them(

@@ -193,11 +193,16 @@ async def test_a_preemptor_that_is_deleted_meanwhile_leaves_nothing_behind(
     await _settled(scheduler, harbour)
 
 
-async def test_victims_that_a_budget_protects_are_spared(
-    scheduler: RunningScheduler, harbour: Harbour
-) -> None:
+@pytest.fixture
+async def budget(harbour: Harbour) -> None:
+    """One database is to stay."""
     spec = {"selector": {"matchLabels": {"app": "db"}}, "minAvailable": 1}
     await harbour.api.create(BUDGETS, {"metadata": {"name": "db"}, "spec": spec})
+
+
+async def test_victims_that_a_budget_protects_are_spared(
+    budget: None, scheduler: RunningScheduler, harbour: Harbour
+) -> None:
     await harbour.place("db", "n1", "4", "low", labels={"app": "db"})
     await harbour.place("web", "n2", "4", "middle", labels={"app": "web"})
     await harbour.preemptor("p", "3")
