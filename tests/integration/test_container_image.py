@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -45,10 +46,10 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "src").mkdir()
     (folder / "opt").mkdir()
     for source in _copied():
-        subprocess.run(["cp", "-r", str(ROOT / source), str(folder / "src")], check=True)
+        _copy(ROOT / source, folder / "src" / source)
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     # PIP_NO_BUILD_ISOLATION=0 means: do not isolate.
-    pip = {"PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_QUIET": "1"}
+    pip = {"PIP_NO_DEPS": "1", "PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_QUIET": "1"}
     for keyword, rest in _build_stage():
         if keyword == "RUN":
             command = rest.replace("/wheels", f"{folder}/wheels")
@@ -62,6 +63,14 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 timeout=PATIENCE_S,
             )
     return folder
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Without bytecode: others may be writing that at this moment."""
+    if source.is_dir():
+        shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+    else:
+        shutil.copy(source, target)
 
 
 def test_the_wheel_holds_the_package_and_its_data(image: Path) -> None:

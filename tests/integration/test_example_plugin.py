@@ -35,7 +35,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The environment of a process that has the example installed; built without a network."""
     folder = tmp_path_factory.mktemp("example")
     source, target = folder / "source", folder / "target"
-    shutil.copytree(EXAMPLE, source)
+    shutil.copytree(EXAMPLE, source, ignore=shutil.ignore_patterns("__pycache__"))
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     offline = ["--no-deps", "--no-build-isolation", "--no-index"]
     subprocess.run([*pip, *offline, f"--target={target}", str(source)], check=True)

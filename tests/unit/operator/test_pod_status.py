@@ -11,6 +11,7 @@ from scheduler.api.instructions import ClearNomination, PatchPodStatus, PodRefer
 from scheduler.operator.api_error import ApiError
 from scheduler.operator.pod_status import PodStatusWriter
 from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
+from tests.support.patience import PATIENCE_S
 
 POD = PodReference("default", "p", "u1")
 REFUSED = PatchPodStatus(POD, "Unschedulable", "0/1 nodes are available")
@@ -192,7 +193,7 @@ async def test_a_binding_waits_for_a_patch_under_way_and_drops_the_next() -> Non
 
 async def test_a_binding_of_a_pod_without_a_patch_need_not_wait() -> None:
     client = FakeApiClient()
-    await asyncio.wait_for(_writer(client).give_way("u1"), 5.0)
+    await asyncio.wait_for(_writer(client).give_way("u1"), PATIENCE_S)
     assert client.requests == []
 
 
