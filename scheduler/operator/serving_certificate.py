@@ -6,8 +6,8 @@ As in kube-scheduler: without ``--tls-cert-file`` a self-signed certificate is m
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
-import os
 import socket
 import ssl
 import tempfile
@@ -56,7 +56,7 @@ class ServingCertificate:
         tls: TlsOptions = DEFAULT_TLS,
     ) -> None:
         self._files = files
-        self._seen: tuple[tuple[int, int], ...] = ()
+        self._seen: tuple[bytes, ...] = ()
         self.context = tls.context()
         if files is not None:
             self._load(files)
@@ -95,10 +95,10 @@ class ServingCertificate:
         self._seen = seen
 
 
-def _versions(files: CertificateFiles) -> tuple[tuple[int, int], ...]:
+def _versions(files: CertificateFiles) -> tuple[bytes, ...]:
     paths = [files.certificate] if files.key is None else [files.certificate, files.key]
-    # A mounted Secret changes by a symbolic link: `stat` follows it.
-    return tuple((status.st_ino, status.st_mtime_ns) for status in map(os.stat, paths))
+    # By content: two writes within one tick of the clock have the same time.
+    return tuple(hashlib.sha256(path.read_bytes()).digest() for path in paths)
 
 
 def self_signed_files(folder: Path, host: str) -> CertificateFiles:

@@ -15,6 +15,7 @@ from tests.integration.api_servers import ApiServerUnderTest
 from tests.integration.contract.test_custom_resources import WIDGET, widget
 from tests.support.patience import PATIENCE_S
 
+WAIT = f"--timeout={PATIENCE_S:g}s"
 KUBECTL = Path(sys.executable).parent / "kubectl"
 pytestmark = pytest.mark.skipif(not KUBECTL.exists(), reason="kubectl is not installed")
 
@@ -49,7 +50,7 @@ def furnished(kubectl: Kubectl) -> Kubectl:
     """With two nodes, a pod and the widget's definition."""
     objects = [node("one"), node("two", "z2"), pod("p"), WIDGET]
     kubectl("create", "-f", "-", stdin=yaml.safe_dump_all(objects))
-    kubectl("wait", "--for=condition=Established", f"crd/{WIDGET['metadata']['name']}")
+    kubectl("wait", "--for=condition=Established", f"crd/{WIDGET['metadata']['name']}", WAIT)
     return kubectl
 
 
@@ -113,7 +114,7 @@ def test_custom_resources_are_worked_with(furnished: Kubectl) -> None:
         "patch", "wd", "w", "--subresource=status", "--type=merge", "-p",
         '{"status":{"conditions":[{"type":"Ready","status":"True"}]}}',
     )  # fmt: skip
-    assert "met" in furnished("wait", "--for=condition=Ready", "wd/w")
+    assert "met" in furnished("wait", "--for=condition=Ready", "wd/w", WAIT)
     refused = furnished(
         "patch", "wd", "w", "--type=merge", "-p", '{"spec":{"size":99}}', succeeds=False
     )

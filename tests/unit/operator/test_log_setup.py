@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from scheduler.operator.log_setup import QUIET_LIBRARIES, configure_logging
 def restored() -> Iterator[None]:
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
+    gc.collect()  # whose complaints about other tests would be logged, too
     yield
     structlog.reset_defaults()
     root.handlers[:] = handlers
