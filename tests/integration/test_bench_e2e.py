@@ -42,8 +42,8 @@ def results_of(*arguments: str) -> list[dict[str, Any]]:
 def test_every_pod_is_bound_once(workload: str) -> None:
     (result,) = results_of(f"--workload={workload}")
     assert result["scheduler"] == "stowage"
-    assert result["binds_per_s"] > 0
-    # All may be bound by the time somebody who was held up looks for the first.
+    # All may be seen at one instant by somebody who was held up.
+    assert result["binds_per_s"] is None or result["binds_per_s"] > 0
     assert result["cpu_ms_per_pod"] > result["cpu_ms_per_pod_after_first_bind"] >= 0
     assert result["rss_mib"] > 0
 

@@ -87,13 +87,13 @@ def e2e_result(
         bound=len(instants),
         problems=tuple(_problems(drain, placements, state)),
     )
-    if len(instants) < 2 or instants[-1] == instants[0]:
+    if not instants:
         return result
     on_node = Counter(each.node_names[0] for each in placements if each.node_names)
     per_pod_ms = 1000 / len(instants)
     return msgspec.structs.replace(
         result,
-        binds_per_s=round((len(instants) - 1) / (instants[-1] - instants[0]), 1),
+        binds_per_s=_rate(instants),
         first_bind_s=round(instants[0] - started_at, 2),
         last_bind_s=round(instants[-1] - started_at, 2),
         cpu_s=round(cost.cpu_s, 2),
@@ -105,6 +105,12 @@ def e2e_result(
         max_on_node=max(on_node.values()),
         nodes_used=len(on_node),
     )
+
+
+def _rate(instants: Sequence[float]) -> float | None:
+    """Bindings per second from the first to the last; None if a watch saw all at one instant."""
+    seconds = instants[-1] - instants[0]
+    return round((len(instants) - 1) / seconds, 1) if seconds else None
 
 
 def _problems(drain: Drain, placements: Sequence[Placement], state: ClusterState) -> Iterator[str]:

@@ -15,7 +15,12 @@ from scheduler.cli.cluster import Shape
 from scheduler.cli.demo.outcome import Outcome
 from scheduler.cli.demo.progress import DemoProgress
 from scheduler.cli.demo.report import print_report
-from scheduler.cli.demo.sample import SCHEDULER_NAME, expected_pods, sample_objects
+from scheduler.cli.demo.sample import (
+    SCHEDULER_NAME,
+    expected_pods,
+    is_meant_to_stay_pending,
+    sample_objects,
+)
 from scheduler.cli.failures import FAILURES
 from scheduler.cli.kubectl import kubectl_command
 from scheduler.cli.launch import (
@@ -86,14 +91,19 @@ class Demo:
 
 
 def _is_settled(watch: PlacementWatch, total: int) -> bool:
-    """Whether all pods are there and each was taken by its kubelet or has a reason why not."""
+    """Whether all pods are there, and each is where it belongs: with its kubelet, or told why not.
+
+    A pod that a node can take may be told so, too, while the scheduler has not seen its claim.
+    """
     placements = watch.placements.values()
     return len(placements) >= total and all(map(_has_answer, placements))
 
 
 def _has_answer(placement: Placement) -> bool:
     if placement.bound_at is None:
-        return placement.is_unschedulable
+        return placement.is_unschedulable and is_meant_to_stay_pending(
+            placement.pod.metadata.annotations
+        )
     return placement.pod.status.phase != "Pending"
 
 

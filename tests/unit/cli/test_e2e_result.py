@@ -43,6 +43,11 @@ def test_rates_and_costs_are_worked_out() -> None:
     assert result.problems == ()
 
 
+def test_costs_are_known_even_if_all_were_seen_bound_at_one_instant() -> None:
+    result = result_of(bound("a", "n", 11.0), bound("b", "m", 11.0))
+    assert (result.binds_per_s, result.first_bind_s, result.cpu_ms_per_pod) == (None, 1.0, 450.0)
+
+
 def test_an_unbound_pod_is_a_problem() -> None:
     unbound = Placement(make_pod("b"), created_at=0.0)
     result = result_of(bound("a", "n", 11.0), unbound)
