@@ -72,6 +72,7 @@ class LossyProxy:
         self._listening: asyncio.Server | None = None
         self._own_port = 0
         self._open: set[asyncio.StreamWriter] = set()
+        self._serving: set[asyncio.Task[None]] = set()
 
     @property
     def url(self) -> str:
@@ -81,7 +82,7 @@ class LossyProxy:
     async def start(self) -> None:
         """Listen, always on the same port."""
         self._listening = await asyncio.start_server(
-            self._serve, "127.0.0.1", self._own_port, limit=_READ_LIMIT
+            self._accept, "127.0.0.1", self._own_port, limit=_READ_LIMIT
         )
         self._own_port = self._listening.sockets[0].getsockname()[1]
 
@@ -98,6 +99,12 @@ class LossyProxy:
         await self.stop()
         await asyncio.sleep(seconds)
         await self.start()
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self._serve(reader, writer))
+        # The loop itself does not keep it.
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._open.add(writer)
@@ -189,7 +196,7 @@ async def _read_head(reader: asyncio.StreamReader) -> _Head:
 async def _read_body(head: _Head, reader: asyncio.StreamReader) -> bytes:
     if not head.is_chunked:
         return await reader.readexactly(head.length)
-    chunks = []
+    chunks: list[bytes] = []
     while not chunks or chunks[-1] != b"0\r\n\r\n":
         chunks.append(await _read_chunk(reader))
     return b"".join(chunks)
