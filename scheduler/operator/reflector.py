@@ -14,7 +14,7 @@ was seen before is not believed: by it, pods bound meanwhile would be gone, and 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import Generic, Protocol, TypeVar
 
@@ -25,6 +25,7 @@ from scheduler.api.decode import WatchError, decode_list, decode_watch_event
 from scheduler.api.errors import InvalidObject
 from scheduler.api.events import Event, ObjectInvalid
 from scheduler.api.meta import ObjectMeta
+from scheduler.operator import clock
 from scheduler.operator.api_client import LOST_ANSWER_ERRORS, ApiClient
 from scheduler.operator.api_error import ApiError
 from scheduler.operator.backoff import Backoff, Jitter, Sleep
@@ -94,6 +95,7 @@ class Reflector(Generic[T]):
         jitter: Random numbers in 0..1.
         sleep: Waits that many seconds.
         raw_reader: Reads along; None if nobody does.
+        monotonic: The process's clock, seconds.
 
     Attributes:
         has_synced: Whether the first list is in the inbox.
@@ -109,6 +111,7 @@ class Reflector(Generic[T]):
         jitter: Jitter,
         sleep: Sleep,
         raw_reader: RawReader | None = None,
+        monotonic: Callable[[], float] = clock.monotonic,
     ) -> None:
         self.has_synced = False
         self.num_lists = 0
@@ -119,6 +122,8 @@ class Reflector(Generic[T]):
         self._jitter = jitter
         self._sleep = sleep
         self._raw_reader = raw_reader
+        self._monotonic = monotonic
+        self._heard_at = monotonic()
         self._backoff = Backoff(jitter, initial_s=0.2, max_s=client.patience.pause_s)
         self._resource_version = ""
         self._known: dict[tuple[str, str], str] = {}
@@ -144,6 +149,15 @@ class Reflector(Generic[T]):
     def is_fresh(self) -> bool:
         """Whether a list begun after the last `refresh` is in the inbox."""
         return 0 < self._num_refreshes == self._num_refreshes_listed
+
+    @property
+    def silence_s(self) -> float:
+        """How long ago the server said anything, a bookmark at least."""
+        return self._monotonic() - self._heard_at
+
+    def hear(self) -> None:
+        """Note that the server has just said something."""
+        self._heard_at = self._monotonic()
 
     def refresh(self, at_least: int = 0) -> None:
         """End a watch, a pause or an older list at once, and list anew; `is_fresh` tells when.
@@ -205,6 +219,7 @@ class Reflector(Generic[T]):
                 self._reflected.path, params, self._client.patience.list_timeout
             )
             page = decode_list(self._reflected.type, body)
+            self.hear()
             if "continue" not in params:
                 self._check_age(page.metadata.resource_version)
             if self._raw_reader is not None:
@@ -265,6 +280,7 @@ class Reflector(Generic[T]):
         chunks = self._client.stream(self._reflected.path, params, self._client.patience.silence_s)
         was_silent = True
         async for lines in complete_lines(chunks):
+            self.hear()
             events: list[Event] = []
             try:
                 for line in lines:

@@ -245,6 +245,14 @@ async def test_events_in_another_order_than_they_happened_are_all_taken() -> Non
     assert story.watched_from() == ["10", "14", "14"]
 
 
+async def test_a_bookmark_ends_the_silence_of_a_watch() -> None:
+    story, now = _Story([_list(_node("a"))], [[_line("BOOKMARK", _node("", version=12))]]), 1000.0
+    story.reflector._monotonic = lambda: now
+    assert await story.arrived() == ["+a"]
+    now += 7.0
+    assert story.reflector.silence_s == 7.0
+
+
 async def test_a_server_that_is_back_is_not_kept_waiting_for_its_absence() -> None:
     away = [[OSError("refused")]] * 5
     story = _Story([_list(_node("a")), _list(_node("b"), version=50)], [*away, [ApiError(410)]])
