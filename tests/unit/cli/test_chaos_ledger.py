@@ -16,7 +16,7 @@ from scheduler.cli.bench.chaos_history import (
     PodChange,
     WriteArrived,
 )
-from scheduler.cli.bench.chaos_ledger import Ledger
+from scheduler.cli.bench.chaos_ledger import LATE_S, Ledger
 from scheduler.cli.bench.chaos_plan import KILL_LEADER
 from scheduler.cli.bench.chaos_pods import WITH_VOLUME
 from scheduler.cli.bench.chaos_result import final_violations
@@ -97,9 +97,11 @@ def test_a_write_without_the_lease_is_a_violation(ledger: Ledger, resource: str)
 def test_a_write_after_the_lease_has_run_out_is_a_violation_though_nobody_took_it(
     ledger: Ledger,
 ) -> None:
-    ledger.take([LeaseChange(0.0, A, "a1"), write(4.5)])
+    ledger.take([LeaseChange(0.0, A, "a1"), write(4.0 + LATE_S)])
+    assert not ledger.violations
+    ledger.take([write(4.1 + LATE_S)])
     assert len(ledger.violations) == 1
-    ledger.take([LeaseChange(5.0, A, "a1"), write(5.5)])
+    ledger.take([LeaseChange(9.0, A, "a1"), write(9.5)])
     assert len(ledger.violations) == 1
 
 
