@@ -11,6 +11,7 @@ import aiohttp
 
 from scheduler.api.config import Extender
 from scheduler.api.config_types import ExtenderTLSConfig
+from scheduler.api.extender_validation import without_credentials
 
 DEFAULT_TIMEOUT_S = 5.0
 MAX_ANSWER_BYTES = 256 * 2**20
@@ -56,8 +57,8 @@ class ExtenderClient:
 
     @property
     def name(self) -> str:
-        """The configured URL, as in ``HTTPExtender.Name``."""
-        return self.config.url_prefix
+        """The configured URL, as in ``HTTPExtender.Name``, without a password in it."""
+        return without_credentials(self.config.url_prefix)
 
     async def send(self, verb: str, body: bytes) -> bytes:
         """POST to a verb and return the answer.
@@ -67,20 +68,21 @@ class ExtenderClient:
                 200, or at a length nobody can mean.
         """
         url = f"{self._url}/{verb}"
+        shown = without_credentials(url)
         try:
             async with self._session.post(
                 url, data=body, headers=_HEADERS, server_hostname=self._server_name
             ) as response:
                 if response.status != 200:
-                    text = f"failed {verb} with extender at URL {url}, code {response.status}"
+                    text = f"failed {verb} with extender at URL {shown}, code {response.status}"
                     raise self.failure(text)
-                return await self._bounded(response, url)
+                return await self._bounded(response, shown)
         except TimeoutError as error:
             limit = self._timeout_s
-            raise self.failure(f'extender "{url}": no answer within {limit:g} s') from error
+            raise self.failure(f'extender "{shown}": no answer within {limit:g} s') from error
         except (aiohttp.ClientError, OSError) as error:
             reached = not isinstance(error, aiohttp.ClientConnectorError)
-            raise self.failure(f'extender "{url}": {error}', may_have_acted=reached) from error
+            raise self.failure(f'extender "{shown}": {error}', may_have_acted=reached) from error
 
     def failure(self, text: str, *, may_have_acted: bool = True) -> ExtenderError:
         """The error to raise for what it did or did not do; counted."""

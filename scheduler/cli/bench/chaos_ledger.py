@@ -20,8 +20,8 @@ _ALLOCATABLE = bench_node(0)["status"]["allocatable"]
 NODE_CPU_MILLI = quantity_milli_value(_ALLOCATABLE["cpu"])
 NODE_PODS = int(_ALLOCATABLE["pods"])
 LATE_S = 4.0
-"""So much later than its lease allows may a write arrive that nobody else's can have crossed: it was
-sent in time, to a server too busy to read it."""
+"""So much later than its lease allows may a write arrive while nobody else leads: it was sent in
+time, to a server too busy to read it."""
 _FINISHED = ("Succeeded", "Failed")
 _OUT_OF = "OutOf"
 

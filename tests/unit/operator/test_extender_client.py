@@ -100,6 +100,19 @@ async def test_an_answer_that_is_too_long_is_not_read_to_its_end(verb: str) -> N
     assert client.num_failures == 1
 
 
+@pytest.mark.parametrize("verb", ["fail", "hang", "echo"])
+async def test_a_password_in_the_url_is_used_and_never_shown(verb: str) -> None:
+    async with _server() as url:
+        secret = url.replace("http://", "http://user:canary@")
+        client = ExtenderClient(
+            Extender(url_prefix=secret, http_timeout=Duration(0.2)), max_answer_bytes=4
+        )
+        with pytest.raises(ExtenderError) as failure:
+            await client.send(verb, b"hello")
+        await client.close()
+    assert "canary" not in f"{failure.value} {client.name}"
+
+
 async def test_failures_are_counted_and_answers_are_not() -> None:
     async with _server() as url:
         client = ExtenderClient(Extender(url_prefix=url))
