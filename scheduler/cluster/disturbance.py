@@ -65,9 +65,11 @@ class DisturbedSink:
 
     def _in_order(self, event: bytes) -> list[bytes]:
         """The event and one that waits for it; nothing if it is to wait for the next."""
-        if self._held:
-            return [event, self._released()]
         is_bookmark = event.startswith(_BOOKMARK)
+        if self._held:
+            pair = [event, self._released()]
+            # A bookmark says that everything before it has been sent.
+            return pair[::-1] if is_bookmark else pair
         if is_bookmark or self._faults.chance() >= self._rule.reorder_rate:
             return [event]
         self._held = event

@@ -1,4 +1,4 @@
-"""Replicas behind a proxy that loses, delays and spoils what passes, judged by the server's audit."""
+"""Replicas behind a proxy that loses and delays what passes, judged by the server's audit."""
 
 from __future__ import annotations
 

@@ -85,7 +85,10 @@ class ChaosLoad:
             asked &= self._ledger.finished
             for uid in self._ledger.finished - asked:
                 asked.add(uid)
-                await self._start(self._delete(self._ledger.pods[uid].name, uid))
+                # While others were waited for it may have gone by itself.
+                pod = self._ledger.pods.get(uid)
+                if pod is not None:
+                    await self._start(self._delete(pod.name, uid))
             self._raise_failures()
 
     def forget_intentions(self) -> None:

@@ -29,11 +29,16 @@ _COMPARE_WITHIN_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class LeaseTimes:
-    """Of the election, in seconds."""
+    """Of the election, in seconds.
+
+    Attributes:
+        takeover_s: What a new leader may need besides: for its lists, a decision and a binding.
+    """
 
     lease_s: float = 4.0
     renew_s: float = 3.0
     retry_s: float = 0.5
+    takeover_s: float = 2.0
 
     def flags(self) -> tuple[str, ...]:
         """Of ``stowage run``."""

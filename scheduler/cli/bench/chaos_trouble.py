@@ -24,9 +24,7 @@ _NAMESPACE, _NAME = CONFIG_MAP.split("/")
 _CONFIG_MAPS = f"/api/v1/namespaces/{_NAMESPACE}/configmaps"
 _NO_LEADER_PATIENCE_S = 5.0
 _BINDING_WITHIN_S = 5.0
-_PEACE_WITHIN_S = 60.0
-_ALLOWANCE_S = 2.0
-"""What a new leader on a busy machine needs besides: its lists, a decision, a binding."""
+_PEACE_FACTOR = 30.0
 _SETTLED_S = 6.0
 _DAY_S = 86_400
 _HUNG_BINDING = {
@@ -187,12 +185,13 @@ class Trouble:
     async def _end_leader_in_peace(self, step: Step) -> None:
         """Kill or retire a leader at some instant, and see that another is as fast as promised."""
         times, is_killed = self._replicas.times, step.kind == kinds.KILL_IN_PEACE
-        if not await self._is_within(_PEACE_WITHIN_S, self._is_at_peace):
-            self._ledger.violations.append(f"all is not well {_PEACE_WITHIN_S:g} s after the storm")
+        peace_within_s = times.takeover_s * _PEACE_FACTOR
+        if not await self._is_within(peace_within_s, self._is_at_peace):
+            self._ledger.violations.append(f"no peace {peace_within_s:g} s after the storm")
             return
         await asyncio.sleep(step.number % 1000 / 1000 * times.retry_s * 2)
         leader = self._ledger.holding_replica
-        limit_s = times.retry_s + _ALLOWANCE_S + (times.lease_s if is_killed else 0.0)
+        limit_s = times.retry_s + times.takeover_s + (times.lease_s if is_killed else 0.0)
         ended = self._ledger.disturbed(time.monotonic(), step.kind, limit_s)
         _ = self._replicas.kill(leader) if is_killed else self._replicas.retire(leader)
         await self._is_within(limit_s * 2, lambda: ended.recovered_at is not None)
