@@ -14,7 +14,6 @@ from typing import Any, cast
 
 import pytest
 import yaml
-from aiohttp.test_utils import unused_port
 
 from scheduler.api.config import ConfigError, Extender, InvalidConfiguration
 from scheduler.api.events import BindFailed, BindSucceeded, NodeSeen, PendingPodSeen
@@ -104,7 +103,7 @@ class Replica:
         self.pending_pods = PendingPods(Inbox(), ["stowage"], monotonic=lambda: self.now)
         self.is_deaf = False
         self.metrics.registry.register(ReflectorMetrics(self.reflectors, self.pending_pods))
-        self.extender = ExtenderClient(Extender(url_prefix=f"http://127.0.0.1:{unused_port()}"))
+        self.extender = ExtenderClient(Extender(url_prefix="http://127.0.0.1:1"))
         self.metrics.registry.register(
             ExtenderMetrics(lambda: {self.extender.name: self.extender.num_failures})
         )

@@ -121,8 +121,8 @@ async def test_failures_are_counted_and_answers_are_not() -> None:
                 await client.send(verb, b"hello")
         await client.close()
     assert client.num_failures == 2
-    gone = ExtenderClient(Extender(url_prefix=f"http://127.0.0.1:{unused_port()}"))
-    with suppress(ExtenderError):
+    with reserved_port() as port, suppress(ExtenderError):
+        gone = ExtenderClient(Extender(url_prefix=f"http://127.0.0.1:{port}"))
         await gone.send("echo", b"hello")
     await gone.close()
     assert gone.num_failures == 1
