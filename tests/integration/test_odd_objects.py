@@ -17,7 +17,8 @@ from scheduler.cluster.resources import NODES, PODS
 from tests.fuzz.objects import odd_object
 from tests.integration.api_client import PODS as PODS_PATH
 from tests.integration.api_client import ApiClient
-from tests.support.auditor import PATIENCE_S, node_of
+from tests.support.auditor import node_of
+from tests.support.patience import PATIENCE_S
 from tests.support.running_scheduler import running_scheduler
 from tests.support.troubled_cluster import CAPACITY, TroubledCluster, small_pod, troubled_cluster
 
