@@ -29,6 +29,7 @@ from scheduler.api.config_types import (
     PluginSetting,
 )
 from scheduler.api.config_validation import configuration_errors
+from scheduler.api.extender_validation import without_credentials
 from scheduler.api.strict_decoding import decode_struct
 
 __all__ = [
@@ -110,17 +111,20 @@ def to_builtins(configuration: KubeSchedulerConfiguration) -> dict[str, Any]:
 
 
 def without_private_keys(configuration: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:
-    """The same without the ``keyData`` of extenders: for showing to anybody who asks."""
+    """The same without the ``keyData`` of extenders, and the passwords in their URLs.
+
+    It may be shown to anybody who asks.
+    """
+    extenders = tuple(_without_secrets(extender) for extender in configuration.extenders)
+    return msgspec.structs.replace(configuration, extenders=extenders)
+
+
+def _without_secrets(extender: Extender) -> Extender:
+    tls = extender.tls_config
     return msgspec.structs.replace(
-        configuration,
-        extenders=tuple(
-            extender
-            if extender.tls_config is None
-            else msgspec.structs.replace(
-                extender, tls_config=msgspec.structs.replace(extender.tls_config, key_data=b"")
-            )
-            for extender in configuration.extenders
-        ),
+        extender,
+        url_prefix=without_credentials(extender.url_prefix),
+        tls_config=None if tls is None else msgspec.structs.replace(tls, key_data=b""),
     )
 
 

@@ -6,6 +6,7 @@ URLs and TLS settings that cannot work.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
@@ -13,6 +14,8 @@ from scheduler.api.config_errors import ConfigError
 from scheduler.api.config_types import Extender, ExtenderTLSConfig
 from scheduler.api.resource_names import is_extended_resource_name
 from scheduler.api.selectors import key_problem
+
+_CREDENTIALS = re.compile(r"//[^/?#]*@")
 
 
 def extender_errors(extenders: Sequence[Extender]) -> Iterator[ConfigError]:
@@ -35,6 +38,11 @@ def extender_errors(extenders: Sequence[Extender]) -> Iterator[ConfigError]:
         yield ConfigError(f"extenders[{index}].bindVerb", extenders[index].bind_verb, expectation)
 
 
+def without_credentials(url: str) -> str:
+    """A URL as it may be shown: without user name and password."""
+    return _CREDENTIALS.sub("//", url)
+
+
 def _url_errors(path: str, extender: Extender) -> Iterator[ConfigError]:
     try:
         parts = urlsplit(extender.url_prefix)
@@ -45,7 +53,8 @@ def _url_errors(path: str, extender: Extender) -> Iterator[ConfigError]:
         is_usable = False
     if not is_usable:
         expectation = "an http:// or https:// URL with a host and without a query"
-        yield ConfigError(f"{path}.urlPrefix", extender.url_prefix, expectation)
+        shown = without_credentials(extender.url_prefix)
+        yield ConfigError(f"{path}.urlPrefix", shown, expectation)
 
 
 def _tls_errors(path: str, tls: ExtenderTLSConfig) -> Iterator[ConfigError]:

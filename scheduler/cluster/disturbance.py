@@ -1,5 +1,6 @@
 """Answers spoilt on purpose: cut off in the middle, out of date, or with events sent again."""
 
+import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Callable
@@ -12,6 +13,8 @@ from scheduler.cluster.watch import ByteSink
 _SINK: web.RequestKey[Callable[[ByteSink], ByteSink]] = web.RequestKey("sink", Callable)  # type: ignore[arg-type]
 _REMEMBERED_EVENTS = 64
 _MAX_EVENTS_BEFORE_CUT = 40
+_HELD_FOR_S = 0.5
+"""The longest an event waits for one to overtake it."""
 _BOOKMARK = b'{"type":"BOOKMARK"'
 
 
@@ -36,6 +39,8 @@ class DisturbedSink:
         self._sink = sink
         self._recent: deque[bytes] = deque(maxlen=_REMEMBERED_EVENTS)
         self._events_left = int(faults.chance() * _MAX_EVENTS_BEFORE_CUT)
+        self._held = b""
+        self._release: asyncio.Task[None] | None = None
 
     async def write(self, data: bytes) -> None:
         """Send frames, or part of them.
@@ -44,7 +49,7 @@ class DisturbedSink:
             ConnectionResetError: this is where the stream was cut.
         """
         if not self._faults.is_in_force(self._rule):
-            await self._sink.write(data)
+            await self._sink.write(self._released() + data)
             return
         sent: list[bytes] = []
         for event in data.splitlines(keepends=True):
@@ -53,15 +58,43 @@ class DisturbedSink:
                 _close(self._request)
                 raise ConnectionResetError("cut by a fault")
             self._events_left -= 1
-            sent.append(event)
+            sent += self._in_order(event)
             sent += self._repeated(event)
-        await self._sink.write(b"".join(sent))
+        if sent:
+            await self._sink.write(b"".join(sent))
+
+    def _in_order(self, event: bytes) -> list[bytes]:
+        """The event and one that waits for it; nothing if it is to wait for the next."""
+        is_bookmark = event.startswith(_BOOKMARK)
+        if self._held:
+            pair = [event, self._released()]
+            # A bookmark says that everything before it has been sent.
+            return pair[::-1] if is_bookmark else pair
+        if is_bookmark or self._faults.chance() >= self._rule.reorder_rate:
+            return [event]
+        self._held = event
+        self._release = asyncio.create_task(self._release_alone())
+        return []
+
+    def _released(self) -> bytes:
+        held, self._held = self._held, b""
+        if self._release is not None:
+            self._release.cancel()
+            self._release = None
+        return held
+
+    async def _release_alone(self) -> None:
+        await asyncio.sleep(_HELD_FOR_S)
+        held, self._held = self._held, b""
+        self._release = None
+        with contextlib.suppress(ConnectionError):
+            await self._sink.write(held)
 
     def _repeated(self, event: bytes) -> list[bytes]:
         if event.startswith(_BOOKMARK):
             return []
         self._recent.append(event)
-        if self._faults.chance() >= self._rule.repeat_rate:
+        if self._held or self._faults.chance() >= self._rule.repeat_rate:
             return []
         return [self._recent[int(self._faults.chance() * len(self._recent))]]
 

@@ -67,6 +67,7 @@ class ClusterOptions:
         with_kubelet: run bound pods.
         with_controllers: run Deployments, ReplicaSets, Jobs, budgets and the like, and taint nodes
             until they are ready. Without them a created node carries no such taint.
+        controllers: those to run where not all are wanted.
         kubelet: how long pods take to start, run and stop.
         from_files: dumps to start from, see :func:`scheduler.cluster.loading.load_files`.
         refuse_unknown_kinds: fail on kinds in those files that are not served here.
@@ -89,6 +90,7 @@ class ClusterOptions:
     faults_over_http: bool = False
     with_kubelet: bool = True
     with_controllers: bool = True
+    controllers: Sequence[type[Reconciler]] = ()
     kubelet: KubeletOptions = field(default_factory=KubeletOptions)
     from_files: Sequence[Path] = ()
     refuse_unknown_kinds: bool = False
@@ -166,11 +168,15 @@ class EmbeddedCluster:
         if self.options.with_kubelet:
             self._kubelet = Kubelet(self.registry, self.options.kubelet)
             self._kubelet.start()
+        made: list[Reconciler] = []
         if self.options.with_controllers:
             made = make_controllers(self._shared, self._controller_options())
-            self._controllers += made
-            for controller in made:
-                controller.start()
+        elif self.options.controllers:
+            self._shared.index_pods()
+            made = [controller(self._shared) for controller in self.options.controllers]
+        self._controllers += made
+        for controller in made:
+            controller.start()
 
     async def stop(self) -> None:
         """Stop listening, end every watch, and stop what runs behind."""

@@ -52,6 +52,7 @@ class FaultRule(msgspec.Struct, forbid_unknown_fields=True):
         is_cut: send a part of the answer and close the connection; a watch is cut in the midst of
             an event, after some.
         repeat_rate: of a watch, the chance after each event that an earlier one is sent again.
+        reorder_rate: of a watch, the chance that an event is sent after the one that follows it.
         revisions_behind: serve a list as it was that many writes ago.
     """
 
@@ -70,12 +71,14 @@ class FaultRule(msgspec.Struct, forbid_unknown_fields=True):
     lasts_s: float = 0.0
     is_cut: bool = False
     repeat_rate: float = 0.0
+    reorder_rate: float = 0.0
     revisions_behind: int = 0
 
     @property
     def disturbs_answer(self) -> bool:
         """Whether the request is handled, and its answer spoilt."""
-        return self.is_cut or self.repeat_rate > 0 or self.revisions_behind > 0
+        spoils_events = self.repeat_rate > 0 or self.reorder_rate > 0
+        return self.is_cut or spoils_events or self.revisions_behind > 0
 
     def matches(self, method: str, path: str) -> bool:
         """Whether a request is one of this rule's."""

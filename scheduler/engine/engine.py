@@ -209,6 +209,10 @@ class Engine:
         """How often volumes were the reason of an error, by stage: predicate, assume, bind."""
         return self._machine.volume_errors
 
+    def plugin_failure_counts(self) -> Mapping[str, int]:
+        """How often an attempt ended because a plugin raised or answered an Error, by plugin."""
+        return self._machine.plugin_failures
+
     def pods(self) -> Iterator[PodInfo]:
         """Every pod, placed, assumed or waiting; valid until the next call of `handle`."""
         yield from self._machine.cache.pods()

@@ -65,6 +65,7 @@ class Machine:
     timings: Timings | None = None
     permit_since: dict[str, float] = field(default_factory=dict)
     volume_errors: Counter[str] = field(default_factory=Counter)
+    plugin_failures: Counter[str] = field(default_factory=Counter)
     next_start_row: int = 0
     preemptions: dict[str, PreemptionUnderWay] = field(default_factory=dict)
     outbox: list[Instruction] = field(default_factory=list)
@@ -83,7 +84,9 @@ class Machine:
         return framework if state.timings is None else TimedFramework(framework, state.timings)
 
     def note_error(self, status: Status, framework: Framework, stage: str) -> None:
-        """Count an error at a stage if it is one of volumes."""
+        """Count an error of a plugin, and at a stage if it is one of volumes."""
+        if status.code is Code.ERROR and status.plugin:
+            self.plugin_failures[status.plugin] += 1
         if status.code is Code.ERROR and framework.has_staged_pre_bind(status.plugin):
             self.volume_errors[stage] += 1
 

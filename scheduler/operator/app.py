@@ -56,7 +56,7 @@ from scheduler.operator.pre_binder import PreBinder
 from scheduler.operator.rate_limit import TokenBucket
 from scheduler.operator.reflected import ALL_REFLECTED, ASSIGNED_PODS, NODES, Reflected
 from scheduler.operator.reflector import Reflector
-from scheduler.operator.replica_metrics import ReflectorMetrics, ReplicaMetrics
+from scheduler.operator.replica_metrics import ExtenderMetrics, ReflectorMetrics, ReplicaMetrics
 from scheduler.operator.resource_metrics import ResourceMetrics
 from scheduler.operator.serving import Content, Server, ServingOptions
 from scheduler.operator.view import View
@@ -196,7 +196,9 @@ class Process:
         )
         self._reflectors = self._make_reflectors()
         self._view = View(self._inbox, lambda: self.has_synced, self._to_refresh())
-        self._pending_pods = PendingPods(self._inbox, options.scheduler_names, self._objects.pods)
+        self._pending_pods = PendingPods(
+            self._inbox, options.scheduler_names, self._objects.pods, self._clock.monotonic
+        )
         self._engine = options.engine_factory(
             EngineParts(
                 self._clock.choose, timer, self._clock.monotonic(), self._inbox.put, self._metrics
@@ -351,6 +353,7 @@ class Process:
                 self._clock.jitter,
                 asyncio.sleep,
                 self._raw_reader(kind),
+                self._clock.monotonic,
             )
             for kind in ALL_REFLECTED
         ]
@@ -363,7 +366,8 @@ class Process:
         registry.register(
             ReplicaMetrics(self._elector, lambda: self._dispatcher.num_unfinished_bindings)
         )
-        registry.register(ReflectorMetrics(self._reflectors))
+        registry.register(ReflectorMetrics(self._reflectors, self._pending_pods))
+        registry.register(ExtenderMetrics(self._dispatcher.extender_failure_counts))
 
     def _make_elector(self) -> LeaderElector | None:
         if self._options.leader_election is None:

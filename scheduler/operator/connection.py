@@ -81,7 +81,7 @@ class Connection:
     @property
     def host(self) -> str:
         """The server's host and port, without scheme and path; a label of metrics."""
-        return urlsplit(self.server).netloc
+        return urlsplit(self.server).netloc.rpartition("@")[2]
 
     @property
     def session(self) -> aiohttp.ClientSession:

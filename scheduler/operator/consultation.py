@@ -52,6 +52,10 @@ class Transport(Protocol):
         """
         ...
 
+    def failure(self, text: str) -> ExtenderError:
+        """The error to raise for an answer that is none; counted."""
+        ...
+
 
 class Objects(Protocol):
     """Where pods and nodes come from; `ExtenderObjects` is one."""
@@ -136,9 +140,9 @@ class Consultant:
         try:
             answer = decode_filter_answer(body)
         except InvalidAnswer as invalid:
-            raise _named(extender, extender.config.filter_verb, invalid) from invalid
+            raise misunderstood(extender, extender.config.filter_verb, invalid) from invalid
         if answer.error:
-            raise ExtenderError(answer.error)
+            raise extender.failure(answer.error)
         known = set(opinion.names)
         passed = _passed(extender, answer, known)
         _warn_of_unknown(extender, (*answer.failed, *answer.failed_and_unresolvable), known)
@@ -167,7 +171,7 @@ class Consultant:
             try:
                 rating = decode_scores(body, extender.config.weight)
             except InvalidAnswer as invalid:
-                raise _named(extender, verb, invalid) from invalid
+                raise misunderstood(extender, verb, invalid) from invalid
         except ExtenderError as error:
             # As upstream: the others decide.
             log.warning(
@@ -197,7 +201,7 @@ def _passed(extender: Transport, answer: FilterAnswer, known: set[str]) -> list[
     passed = list(dict.fromkeys(listed or ()))
     for name in passed:
         if name not in known:
-            raise ExtenderError(
+            raise extender.failure(
                 f'extender "{extender.name}" claims a filtered node "{name}" '
                 "which is not found in the input node list"
             )
@@ -225,5 +229,6 @@ def _warn_of_unknown(extender: Transport, names: Iterable[str], known: set[str])
         )
 
 
-def _named(extender: Transport, verb: str, invalid: InvalidAnswer) -> ExtenderError:
-    return ExtenderError(f'extender "{extender.name}" answered {verb} with {invalid}')
+def misunderstood(extender: Transport, verb: str, invalid: InvalidAnswer) -> ExtenderError:
+    """The error to raise for an answer that makes no sense."""
+    return extender.failure(f'extender "{extender.name}" answered {verb} with {invalid}')

@@ -7,7 +7,7 @@ before a binding.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,6 +119,10 @@ class Dispatcher:
         by_extenders = self._writers.extenders.num_unfinished_bindings
         before = len(self._pre_binds) + len(self._volume_writes)
         return len(self._bindings) + before + by_extenders
+
+    def extender_failure_counts(self) -> Mapping[str, int]:
+        """How often each extender failed, by its URL."""
+        return self._writers.extenders.failure_counts()
 
     def dispatch(self, instructions: Iterable[Instruction]) -> None:
         """Have everything done."""

@@ -60,6 +60,10 @@ class Engine(Protocol):
         """How often volumes were the reason of an error, by stage."""
         ...
 
+    def plugin_failure_counts(self) -> Mapping[str, int]:
+        """How often an attempt ended with a failure of a plugin, by plugin."""
+        ...
+
     def pods(self) -> Iterator[PodInfo]:
         """Every pod, placed, assumed or waiting."""
         ...

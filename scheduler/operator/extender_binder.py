@@ -19,7 +19,7 @@ import structlog
 from scheduler.api.events import BindFailed, BindSucceeded
 from scheduler.api.instructions import BindByExtender
 from scheduler.operator.binder import Binder, Fate
-from scheduler.operator.consultation import Transport
+from scheduler.operator.consultation import Transport, misunderstood
 from scheduler.operator.extender_client import ExtenderError
 from scheduler.operator.extender_protocol import (
     InvalidAnswer,
@@ -65,10 +65,9 @@ class ExtenderBinder:
         try:
             error = decode_binding_error(body)
         except InvalidAnswer as invalid:
-            text = f'extender "{extender.name}" answered {verb} with {invalid}'
-            raise ExtenderError(text) from invalid
+            raise misunderstood(extender, verb, invalid) from invalid
         if error:
-            raise ExtenderError(error)
+            raise extender.failure(error)
 
     async def _settle(
         self, instruction: BindByExtender, error: ExtenderError

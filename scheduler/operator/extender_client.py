@@ -11,8 +11,11 @@ import aiohttp
 
 from scheduler.api.config import Extender
 from scheduler.api.config_types import ExtenderTLSConfig
+from scheduler.api.extender_validation import without_credentials
 
 DEFAULT_TIMEOUT_S = 5.0
+MAX_ANSWER_BYTES = 256 * 2**20
+"""Fifteen thousand nodes in full are some 150 MB; kube-scheduler itself has no limit."""
 _HEADERS = {"Content-Type": "application/json"}
 
 
@@ -33,13 +36,19 @@ class ExtenderClient:
 
     Args:
         config: Where it is and what it does.
+        max_answer_bytes: An answer may be so long.
+
+    Attributes:
+        num_failures: Requests that were not answered, or not with what was asked for.
 
     Raises:
         OSError: A certificate, key or CA cannot be read or used.
     """
 
-    def __init__(self, config: Extender) -> None:
+    def __init__(self, config: Extender, max_answer_bytes: int = MAX_ANSWER_BYTES) -> None:
         self.config = config
+        self.num_failures = 0
+        self._max_answer_bytes = max_answer_bytes
         self._url = config.url_prefix.rstrip("/")
         self._timeout_s = config.http_timeout or DEFAULT_TIMEOUT_S
         self._server_name = (config.tls_config.server_name if config.tls_config else "") or None
@@ -48,37 +57,59 @@ class ExtenderClient:
 
     @property
     def name(self) -> str:
-        """The configured URL, as in ``HTTPExtender.Name``."""
-        return self.config.url_prefix
+        """The configured URL, as in ``HTTPExtender.Name``, without a password in it."""
+        return without_credentials(self.config.url_prefix)
 
     async def send(self, verb: str, body: bytes) -> bytes:
         """POST to a verb and return the answer.
 
         Raises:
-            ExtenderError: It cannot be reached, does not answer in time or with another code than
-                200.
+            ExtenderError: It cannot be reached, does not answer in time, with another code than
+                200, or at a length nobody can mean.
         """
         url = f"{self._url}/{verb}"
+        shown = without_credentials(url)
         try:
             async with self._session.post(
                 url, data=body, headers=_HEADERS, server_hostname=self._server_name
             ) as response:
                 if response.status != 200:
-                    raise ExtenderError(
-                        f"failed {verb} with extender at URL {url}, code {response.status}"
-                    )
-                return await response.read()
+                    text = f"failed {verb} with extender at URL {shown}, code {response.status}"
+                    raise self.failure(text)
+                return await self._bounded(response, shown)
         except TimeoutError as error:
             limit = self._timeout_s
-            raise ExtenderError(f'extender "{url}": no answer within {limit:g} s') from error
+            raise self.failure(f'extender "{shown}": no answer within {limit:g} s') from error
         except (aiohttp.ClientError, OSError) as error:
             reached = not isinstance(error, aiohttp.ClientConnectorError)
-            raise ExtenderError(f'extender "{url}": {error}', may_have_acted=reached) from error
+            raise self.failure(f'extender "{shown}": {error}', may_have_acted=reached) from error
+
+    def failure(self, text: str, *, may_have_acted: bool = True) -> ExtenderError:
+        """The error to raise for what it did or did not do; counted."""
+        self.num_failures += 1
+        return ExtenderError(text, may_have_acted=may_have_acted)
+
+    async def _bounded(self, response: aiohttp.ClientResponse, url: str) -> bytes:
+        """The body of an answer.
+
+        Raises:
+            ExtenderError: It is longer than allowed; the rest is not read.
+        """
+        parts: list[bytes] = []
+        left = self._max_answer_bytes
+        async for part in response.content.iter_any():
+            left -= len(part)
+            if left < 0:
+                limit = self._max_answer_bytes
+                raise self.failure(f'extender "{url}": an answer of more than {limit:,} bytes')
+            parts.append(part)
+        return b"".join(parts)
 
     async def close(self) -> None:
         """Close the session."""
-        if self._opened is not None:
-            await self._opened.close()
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            await opened.close()
 
     @property
     def _session(self) -> aiohttp.ClientSession:

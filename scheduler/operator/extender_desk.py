@@ -66,6 +66,10 @@ class ExtenderDesk:
         """Pods that extenders are binding."""
         return len(self._bindings)
 
+    def failure_counts(self) -> dict[str, int]:
+        """How often each extender failed, by its URL."""
+        return {client.name: client.num_failures for client in self._clients}
+
     def consult(self, instruction: ConsultExtenders) -> None:
         """Have extenders asked about a pod."""
         self._consultations.add(instruction)

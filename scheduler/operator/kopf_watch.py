@@ -78,7 +78,8 @@ class PendingPodWatch:
             return response
         query = request.url.query
         if "watch" in query:
-            content = DepartureFilter(response.content, self._pods.take_departure)
+            pods = self._pods
+            content = DepartureFilter(response.content, pods.take_departure, pods.hear)
             response.content = cast("aiohttp.StreamReader", content)
         else:
             body = await response.content.read()
@@ -126,9 +127,15 @@ class DepartureFilter:
     A bookmark still moves Kopf's resource version, so it resumes where the stream broke off.
     """
 
-    def __init__(self, content: aiohttp.StreamReader, take: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        content: aiohttp.StreamReader,
+        take: Callable[[str], None],
+        hear: Callable[[], None] = lambda: None,
+    ) -> None:
         self._content = content
         self._take = take
+        self._hear = hear
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._content, name)
@@ -139,6 +146,7 @@ class DepartureFilter:
 
     async def _filtered(self) -> AsyncIterator[bytes]:
         async for lines in complete_lines(self._content.iter_any()):
+            self._hear()
             yield b"".join([self._rewritten(line) + b"\n" for line in lines])
 
     def _rewritten(self, line: bytes) -> bytes:

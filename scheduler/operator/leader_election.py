@@ -3,7 +3,9 @@
 The rules are client-go's (``leaderelection.go``): a candidate takes a lease whose holder has not
 renewed it for `lease_duration_s` of the candidate's own clock; a leader that could not renew for
 `renew_deadline_s` steps down. Unlike there, `may_write` is asked before each write, so a process
-that was stopped for a while notices before it does harm. No server clock is ever compared.
+that was stopped for a while notices before it does harm, and a candidate looks more often than once
+in a retry period and at the very moment the lease runs out: a leader that dies is replaced within a
+lease and a retry period. No server clock is ever compared.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ from scheduler.operator.reflector import as_number
 
 log = structlog.get_logger("scheduler.operator.leader_election")
 
-JITTER_FACTOR = 1.2
+CANDIDATE_PAUSE = (0.5, 0.75)
+"""Of a retry period: the shortest and the longest a candidate waits between two looks. client-go
+waits for 1 to 2.2 periods, and then notices a renewal, and that the lease has run out, so late."""
 WATCHDOG_TOLERANCE_S = 20.0
 
 
@@ -131,8 +135,7 @@ class LeaderElector:
         """Wait until the lease is ours."""
         log.info("waiting for the lease", lease=self._options.lease_name)
         while not await self.try_acquire_or_renew():
-            period = self._options.retry_period_s
-            await self._clock.sleep(period * (1.0 + JITTER_FACTOR * self._clock.jitter()))
+            await self._clock.sleep(self._candidate_pause_s())
         log.info("became leader", identity=self._options.identity)
 
     async def renew(self) -> None:
@@ -151,6 +154,12 @@ class LeaderElector:
         self._has_released = True
         async with self._turn:
             await self._release()
+
+    def _candidate_pause_s(self) -> float:
+        shortest, longest = (share * self._options.retry_period_s for share in CANDIDATE_PAUSE)
+        pause = shortest + (longest - shortest) * self._clock.jitter()
+        left = self._taken_until() - self._clock.monotonic()
+        return min(pause, left) if left > 0 else pause
 
     def _holds_lease(self) -> bool:
         if self._renewed_at is None:
@@ -227,8 +236,13 @@ class LeaderElector:
         holder = spec.get("holderIdentity") or ""
         if holder in ("", self._options.identity):
             return False
+        return self._clock.monotonic() < self._taken_until()
+
+    def _taken_until(self) -> float:
+        """When the lease last seen runs out, by our own clock, unless its holder renews it."""
+        spec = self._lease.get("spec", {})
         duration = spec.get("leaseDurationSeconds") or self._options.lease_duration_s
-        return self._clock.monotonic() < self._observed_at + float(duration)
+        return self._observed_at + float(duration)
 
     def _spec(self, previous: dict[str, Any]) -> dict[str, Any]:
         now = self._clock.timestamp()

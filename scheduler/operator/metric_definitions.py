@@ -222,6 +222,19 @@ REST_CLIENT_REQUEST_DURATION = Definition(
     ("verb", "host"),
     buckets=_REST_BUCKETS,
 )
+PLUGIN_FAILURES = Definition(
+    Kind.COUNTER,
+    "stowage_plugin_failures_total",
+    "Number of attempts that ended because a plugin raised or returned an Error, by plugin.",
+    ("plugin",),
+)
+EXTENDER_FAILURES = Definition(
+    Kind.COUNTER,
+    "stowage_extender_failures_total",
+    "Number of requests an extender did not answer, answered with an error, or with something that "
+    "cannot be understood, by its URL; ignorable extenders included.",
+    ("extender",),
+)
 EVENTS_DROPPED = Definition(
     Kind.COUNTER,
     "stowage_events_dropped_total",
@@ -242,5 +255,11 @@ REFLECTOR_FAILURES = Definition(
     Kind.COUNTER,
     "stowage_reflector_failures_total",
     "Number of lists and watches that failed or ended without a word, by path.",
+    ("path",),
+)
+WATCH_SILENCE = Definition(
+    Kind.GAUGE,
+    "stowage_watch_silence_seconds",
+    "Seconds since the API server said anything about these objects, a bookmark at least, by path.",
     ("path",),
 )

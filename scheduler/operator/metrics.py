@@ -175,6 +175,7 @@ def _engine_families(engine: Engine) -> Iterator[Metric]:
         (definitions.CACHE_SIZE, engine.cache_counts()),
         (definitions.INFLIGHT_EVENTS, engine.in_flight_event_counts()),
         (definitions.VOLUME_STAGE_ERRORS, engine.volume_error_counts()),
+        (definitions.PLUGIN_FAILURES, engine.plugin_failure_counts()),
     ):
         yield family_of(definition, (((label,), count) for label, count in counts.items()))
     yield family_of(definitions.QUEUE_INCOMING_PODS, engine.incoming_counts().items())

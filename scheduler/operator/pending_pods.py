@@ -9,7 +9,7 @@ twice.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import msgspec
@@ -20,6 +20,7 @@ from scheduler.api.errors import InvalidObject
 from scheduler.api.events import PendingPodGone, PendingPodSeen
 from scheduler.api.meta import ListMeta
 from scheduler.api.pod import Pod
+from scheduler.operator import clock
 from scheduler.operator.inbox import Inbox
 from scheduler.operator.reflector import as_number, object_invalid
 
@@ -76,6 +77,7 @@ class PendingPods:
         inbox: Where events go.
         scheduler_names: Of all profiles.
         raw: Where pods are kept as they came, by UID; None keeps none.
+        monotonic: The process's clock, seconds.
 
     Attributes:
         has_synced: Whether the first list is in the inbox.
@@ -86,8 +88,11 @@ class PendingPods:
         inbox: Inbox,
         scheduler_names: Collection[str],
         raw: dict[str, dict[str, Any]] | None = None,
+        monotonic: Callable[[], float] = clock.monotonic,
     ) -> None:
         self.has_synced = False
+        self._monotonic = monotonic
+        self._heard_at = monotonic()
         self._inbox = inbox
         self._scheduler_names = frozenset(scheduler_names)
         self._raw = raw
@@ -96,6 +101,15 @@ class PendingPods:
         self._departed: LRUCache[str, None] = LRUCache(MAX_REMEMBERED_DEPARTURES)
         self._listing: set[str] = set()
         self._listed_version = 0
+
+    @property
+    def silence_s(self) -> float:
+        """How long ago the server said anything, a bookmark at least."""
+        return self._monotonic() - self._heard_at
+
+    def hear(self) -> None:
+        """Note that the server has just said something."""
+        self._heard_at = self._monotonic()
 
     def select(self, scheduler_names: Collection[str]) -> None:
         """Take the pods of these profiles from now on, and forget those of others.
@@ -135,6 +149,7 @@ class PendingPods:
             InvalidObject: this is no list of pods.
         """
         page = decode_list(Pod, body)
+        self.hear()
         if is_first:
             self._listing = set()
         for pod in page.items:

@@ -14,7 +14,7 @@ was seen before is not believed: by it, pods bound meanwhile would be gone, and 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import Generic, Protocol, TypeVar
 
@@ -24,9 +24,12 @@ import structlog
 from scheduler.api.decode import WatchError, decode_list, decode_watch_event
 from scheduler.api.errors import InvalidObject
 from scheduler.api.events import Event, ObjectInvalid
+from scheduler.api.meta import ObjectMeta
+from scheduler.operator import clock
 from scheduler.operator.api_client import LOST_ANSWER_ERRORS, ApiClient
 from scheduler.operator.api_error import ApiError
 from scheduler.operator.backoff import Backoff, Jitter, Sleep
+from scheduler.operator.event_order import EventOrder
 from scheduler.operator.inbox import Inbox
 from scheduler.operator.reflected import Identity, Reflected, ReflectedObject
 
@@ -92,6 +95,7 @@ class Reflector(Generic[T]):
         jitter: Random numbers in 0..1.
         sleep: Waits that many seconds.
         raw_reader: Reads along; None if nobody does.
+        monotonic: The process's clock, seconds.
 
     Attributes:
         has_synced: Whether the first list is in the inbox.
@@ -107,6 +111,7 @@ class Reflector(Generic[T]):
         jitter: Jitter,
         sleep: Sleep,
         raw_reader: RawReader | None = None,
+        monotonic: Callable[[], float] = clock.monotonic,
     ) -> None:
         self.has_synced = False
         self.num_lists = 0
@@ -117,9 +122,12 @@ class Reflector(Generic[T]):
         self._jitter = jitter
         self._sleep = sleep
         self._raw_reader = raw_reader
+        self._monotonic = monotonic
+        self._heard_at = monotonic()
         self._backoff = Backoff(jitter, initial_s=0.2, max_s=client.patience.pause_s)
         self._resource_version = ""
         self._known: dict[tuple[str, str], str] = {}
+        self._order = EventOrder()
         self._round: asyncio.Timeout | None = None
         self._num_refreshes = 0
         self._num_refreshes_listed = 0
@@ -141,6 +149,15 @@ class Reflector(Generic[T]):
     def is_fresh(self) -> bool:
         """Whether a list begun after the last `refresh` is in the inbox."""
         return 0 < self._num_refreshes == self._num_refreshes_listed
+
+    @property
+    def silence_s(self) -> float:
+        """How long ago the server said anything, a bookmark at least."""
+        return self._monotonic() - self._heard_at
+
+    def hear(self) -> None:
+        """Note that the server has just said something."""
+        self._heard_at = self._monotonic()
 
     def refresh(self, at_least: int = 0) -> None:
         """End a watch, a pause or an older list at once, and list anew; `is_fresh` tells when.
@@ -202,6 +219,7 @@ class Reflector(Generic[T]):
                 self._reflected.path, params, self._client.patience.list_timeout
             )
             page = decode_list(self._reflected.type, body)
+            self.hear()
             if "continue" not in params:
                 self._check_age(page.metadata.resource_version)
             if self._raw_reader is not None:
@@ -220,6 +238,7 @@ class Reflector(Generic[T]):
             params["continue"] = page.metadata.continue_
         self._inbox.put_all(self._events_of_vanished(listed))
         self._resource_version = page.metadata.resource_version
+        self._order.listed(as_number(self._resource_version))
         self._num_refreshes_listed = num_refreshes
         self.num_lists += 1
         self.has_synced = True
@@ -261,6 +280,7 @@ class Reflector(Generic[T]):
         chunks = self._client.stream(self._reflected.path, params, self._client.patience.silence_s)
         was_silent = True
         async for lines in complete_lines(chunks):
+            self.hear()
             events: list[Event] = []
             try:
                 for line in lines:
@@ -288,14 +308,14 @@ class Reflector(Generic[T]):
         if isinstance(event, WatchError):
             raise ApiError(event.code, event.reason, event.message)
         metadata = event.object.metadata
-        if self._is_old(metadata.resource_version):
+        self._advance(metadata.resource_version)
+        if event.type == "BOOKMARK" or not self._is_news(metadata):
             return
-        self._resource_version = metadata.resource_version
         if self._raw_reader is not None:
             self._raw_reader.take_line(line)
         if event.type == "DELETED":
             self._add_gone(Identity(metadata.namespace, metadata.name, metadata.uid), events)
-        elif event.type != "BOOKMARK":
+        else:
             self._add_seen(event.object, events)
 
     def _take_invalid(self, line: bytes, invalid: InvalidObject, events: list[Event]) -> None:
@@ -305,20 +325,22 @@ class Reflector(Generic[T]):
             events.append(object_invalid(invalid))
             return
         metadata = header.object.metadata
-        if self._is_old(metadata.resource_version):
+        self._advance(metadata.resource_version)
+        if not self._is_news(metadata):
             return
-        self._resource_version = metadata.resource_version or self._resource_version
         if header.type == "DELETED":
             self._add_gone(Identity(metadata.namespace, metadata.name, metadata.uid), events)
         else:
             events.append(object_invalid(invalid))
 
-    def _is_old(self, resource_version: str) -> bool:
-        """Whether an event is one we have had, or one from before it.
+    def _advance(self, resource_version: str) -> None:
+        """Watch from there next time, unless the watch was further already."""
+        if not 0 < as_number(resource_version) <= as_number(self._resource_version):
+            self._resource_version = resource_version or self._resource_version
 
-        The API server sends them in order and once; what stands between may not.
-        """
-        return 0 < as_number(resource_version) <= as_number(self._resource_version)
+    def _is_news(self, metadata: ObjectMeta | _Metadata) -> bool:
+        key = (metadata.namespace, metadata.name)
+        return self._order.is_news(key, as_number(metadata.resource_version))
 
     def _add_gone(self, identity: Identity, events: list[Event]) -> None:
         known_uid = self._known.pop((identity.namespace, identity.name), identity.uid)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
@@ -12,6 +12,9 @@ from scheduler.operator import metric_definitions as definitions
 from scheduler.operator.leader_election import LeaderElector
 from scheduler.operator.metric_families import family_of
 from scheduler.operator.reflector import Reflector
+
+PENDING_PODS_PATH = "/api/v1/pods (pending)"
+"""Their watch has no reflector, and the path of another one."""
 
 
 class ReplicaMetrics(Collector):
@@ -39,17 +42,49 @@ class ReplicaMetrics(Collector):
         yield family_of(definitions.UNFINISHED_BINDINGS, [((), self._num_unfinished_bindings())])
 
 
-class ReflectorMetrics(Collector):
-    """How well the watches hold; reads the reflectors when somebody scrapes."""
+class Watched(Protocol):
+    """Something that hears of the API server; a `Reflector` or `PendingPods`."""
 
-    def __init__(self, reflectors: Sequence[Reflector[Any]]) -> None:
+    @property
+    def silence_s(self) -> float:
+        """How long ago it heard anything."""
+        ...
+
+
+class ReflectorMetrics(Collector):
+    """How well the watches hold; reads the reflectors when somebody scrapes.
+
+    Args:
+        reflectors: Of all kinds but pending pods.
+        pending_pods: Watched by Kopf.
+    """
+
+    def __init__(self, reflectors: Sequence[Reflector[Any]], pending_pods: Watched) -> None:
         self._reflectors = reflectors
+        self._pending_pods = pending_pods
 
     def collect(self) -> Iterator[Metric]:
         """Make the families; called by the registry."""
+        paths = [(each.path,) for each in self._reflectors]
         for definition, counts in (
             (definitions.REFLECTOR_LISTS, [each.num_lists for each in self._reflectors]),
             (definitions.REFLECTOR_FAILURES, [each.num_failures for each in self._reflectors]),
         ):
-            paths = [(each.path,) for each in self._reflectors]
             yield family_of(definition, zip(paths, counts, strict=True))
+        silences = [
+            (path, each.silence_s) for path, each in zip(paths, self._reflectors, strict=True)
+        ]
+        silences.append(((PENDING_PODS_PATH,), self._pending_pods.silence_s))
+        yield family_of(definitions.WATCH_SILENCE, silences)
+
+
+class ExtenderMetrics(Collector):
+    """How often extenders fail; reads the counts when somebody scrapes."""
+
+    def __init__(self, failure_counts: Callable[[], Mapping[str, int]]) -> None:
+        self._failure_counts = failure_counts
+
+    def collect(self) -> Iterator[Metric]:
+        """Make the family; called by the registry."""
+        counts = (((url,), count) for url, count in self._failure_counts().items())
+        yield family_of(definitions.EXTENDER_FAILURES, counts)

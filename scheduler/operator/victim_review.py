@@ -15,7 +15,7 @@ import structlog
 
 from scheduler.api.events import VictimsReviewed
 from scheduler.api.instructions import ConsultOnVictims, PodReference, VictimsOnNode
-from scheduler.operator.consultation import Objects, Transport
+from scheduler.operator.consultation import Objects, Transport, misunderstood
 from scheduler.operator.extender_client import ExtenderError
 from scheduler.operator.extender_protocol import (
     InvalidAnswer,
@@ -86,15 +86,14 @@ class VictimReviewer:
         try:
             by_node = decode_victims(answer)
         except InvalidAnswer as invalid:
-            text = f'extender "{extender.name}" answered {verb} with {invalid}'
-            raise ExtenderError(text) from invalid
+            raise misunderstood(extender, verb, invalid) from invalid
         left = {}
         for name, (uids, num_violations) in by_node.items():
             if uids:
                 pods = tuple(known.get(uid) or _stranger(uid) for uid in uids)
                 left[name] = VictimsOnNode(pods, num_violations)
             elif not extender.config.ignorable:
-                raise ExtenderError(f'expected at least one victim pod on node "{name}"')
+                raise extender.failure(f'expected at least one victim pod on node "{name}"')
         return left
 
     async def _victims(self, candidates: Candidates) -> dict[str, bytes]:

@@ -294,7 +294,8 @@ class ClusterCache:
         if not _same_usage(old.pod_class, pod.pod_class):
             state.columns.add_pod(row, pod.pod_class)
             state.columns.remove_pod(row, old.pod_class)
-        if old.volumes != pod.volumes:
+        # Claims go by the pod's namespace, those made for it by its name too.
+        if old.volumes != pod.volumes or old.key != pod.key:
             state.volume_use.add_pod(pod, row)
             state.volume_use.remove_pod(old, row)
         state.placed.put(pod, row)

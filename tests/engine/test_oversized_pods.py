@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
 
-from scheduler.api.decode import decode_object
-from scheduler.api.events import NodeSeen, PendingPodSeen
+from scheduler.api.decode import KINDS, decode_object
+from scheduler.api.events import Event, NodeSeen, PendingPodSeen
 from scheduler.api.instructions import AttemptResult, BindPod, ReportProblem
 from scheduler.api.pod import Pod
+from scheduler.operator.reflected import ALL_REFLECTED
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine, of_type
 
@@ -93,6 +95,9 @@ SPECS: dict[str, tuple[dict[str, Any], str]] = {
         "scheduled",
     ),
 }
+SEEN: dict[str, Callable[[Any], Event]] = {each.kind: each.seen for each in ALL_REFLECTED}
+SELECTOR = {"matchLabels": {"app": "web"}}
+CYCLE = ("ReplicaSet", "StatefulSet", "ReplicationController", "Pod", "Node")
 LABELS = {f"label-{n}": f"value-{n}" for n in range(5_000)}
 
 
@@ -131,4 +136,36 @@ def test_thousands_of_labels_on_a_node_cost_a_column_each_and_no_more() -> None:
     pod = make_pod("p", node_selector={"label-7": "value-7"})
     said = engine.handle([*nodes, PendingPodSeen(pod)], 0.0) + engine.schedule(0.0, 1)
     assert len(of_type(BindPod, said)) == 1
+    engine.validate()
+
+
+def _owned(kind: str, uid: str, owner_kind: str, owner: str, **spec: Any) -> dict[str, Any]:
+    reference = {"apiVersion": "v1", "kind": owner_kind, "name": owner, "uid": owner}
+    metadata = {
+        "name": uid,
+        "namespace": "default",
+        "uid": uid,
+        "labels": {"app": "web"},
+        "ownerReferences": [{**reference, "controller": True, "blockOwnerDeletion": True}],
+    }
+    return {"kind": kind, "metadata": metadata, "spec": spec}
+
+
+def test_objects_that_own_each_other_or_themselves_hold_up_nobody() -> None:
+    engine = default_engine()
+    engine.handle([NodeSeen(make_node(f"n{number}")) for number in range(3)], 0.0)
+    cycle = list(zip(CYCLE, (*CYCLE[1:], CYCLE[0]), strict=True))
+    events: list[Event] = []
+    for kind, owner in cycle:
+        selector = {"app": "web"} if kind == "ReplicationController" else SELECTOR
+        raw = _owned(kind, kind.lower(), owner, owner.lower(), selector=selector)
+        decoded: Any = decode_object(KINDS[kind], msgspec.json.encode(raw))
+        events += [] if kind == "Pod" else [SEEN[kind](decoded)]
+    containers = {"containers": _containers(1)}
+    for uid, owner in (("pod", "node"), ("self", "self"), ("a", "b"), ("b", "a")):
+        raw = _owned("Pod", uid, "Pod", owner, **containers)
+        events.append(PendingPodSeen(decode_object(Pod, msgspec.json.encode(raw))))
+    said = engine.handle(events, 0.0) + engine.schedule(0.0, 10)
+    assert sorted(each.pod.name for each in of_type(BindPod, said)) == ["a", "b", "pod", "self"]
+    assert of_type(ReportProblem, said) == []
     engine.validate()

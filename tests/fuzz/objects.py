@@ -229,10 +229,25 @@ def odd_object(rng: Random) -> tuple[str, bytes]:
         value["spec"]["nodeName"] = rng.choice(("n0", "n1", "gone"))
     if rng.random() < 0.8:
         value["metadata"]["uid"] = f"uid-{rng.randrange(50)}"
+    if rng.random() < 0.2:
+        value["metadata"]["ownerReferences"] = list(_owners(rng))
     for _ in range(rng.choice((0, 1, 1, 1, 2, 3, 10))):
         _spoil(value, rng)
     data = json.dumps(value, ensure_ascii=rng.random() < 0.5).encode("utf-8", "surrogatepass")
     return kind, _spoilt_bytes(data, rng)
+
+
+def _owners(rng: Random) -> Iterator[dict[str, Any]]:
+    """Owners among the objects made here: in time some own each other, or themselves."""
+    for _ in range(rng.choice((1, 1, 2, 20))):
+        yield {
+            "apiVersion": rng.choice(("v1", "apps/v1", "batch/v1", "")),
+            "kind": rng.choice(_KINDS),
+            "name": "odd",
+            "uid": f"uid-{rng.randrange(50)}",
+            "controller": rng.choice((True, True, False, None)),
+            "blockOwnerDeletion": rng.random() < 0.5,
+        }
 
 
 def _spoil(value: dict[str, Any], rng: Random) -> None:

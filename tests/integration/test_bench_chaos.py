@@ -6,9 +6,28 @@ import json
 import subprocess
 import sys
 
+from scheduler.cli.bench import chaos_plan
 from tests.support.patience import PATIENCE_S
 
-SHORT = ("--minutes=0.35", "--nodes=40", "--rate=15", "--seed=7", "--recovery-limit=180", "--json")
+SHORT = (
+    *("--minutes=0.35", "--nodes=40", "--rate=15", "--seed=7", "--json"),
+    *("--recovery-limit=180", "--takeover-allowance=60"),
+)
+KINDS = (
+    chaos_plan.API_FAULT,
+    chaos_plan.KILL_LEADER,
+    chaos_plan.RETIRE_LEADER,
+    chaos_plan.STOP_LEADER,
+    chaos_plan.AWAY,
+    chaos_plan.AWAY_LONG,
+    chaos_plan.AWAY_IN_BINDING,
+    chaos_plan.RESTART_FORGETTING,
+    chaos_plan.EDIT_CONFIG,
+    chaos_plan.CYCLE_NODE,
+    chaos_plan.JUMP_CLOCK,
+    chaos_plan.KILL_IN_PEACE,
+    chaos_plan.RETIRE_IN_PEACE,
+)
 
 
 def test_the_scheduler_keeps_its_promises_while_everything_goes_wrong() -> None:
@@ -25,6 +44,11 @@ def test_the_scheduler_keeps_its_promises_while_everything_goes_wrong() -> None:
     assert result["counts"]["pods bound"] > 100
     assert result["recovered_after_last_fault_s"] is not None
     assert sum(result["requests_hit"].values()) > 10
-    for trouble in ("leader killed", "leader stopped (SIGSTOP)", "server away longer than a lease"):
-        assert result["trouble"][trouble] >= 1
+    for trouble in KINDS:
+        assert result["trouble"].get(trouble, 0) >= 1, trouble
+    assert result["counts"]["pods with volumes bound"] >= 1
+    assert result["counts"]["pods bound by another scheduler"] >= 1
+    recovered = {each["kind"]: each for each in result["recoveries"]}
+    for kind in (chaos_plan.KILL_IN_PEACE, chaos_plan.RETIRE_IN_PEACE):
+        assert recovered[kind]["unrecovered"] == 0
     assert result["exits"]["SIGKILL"] >= 1

@@ -9,13 +9,13 @@ from pathlib import Path
 import aiohttp
 
 from scheduler.cli.bench.chaos_history import (
-    BindingArrived,
     HistoryReader,
     HistoryWriter,
     LeaseChange,
     Line,
     NodeChange,
     PodChange,
+    WriteArrived,
 )
 from scheduler.cluster import ClusterOptions, EmbeddedCluster, FaultRule, User, make_node
 from scheduler.cluster.users import MASTERS
@@ -77,8 +77,13 @@ async def test_each_change_has_its_author(tmp_path: Path) -> None:
     assert (lease.by, lease.holder) == (REPLICA, "a1")
     assert isinstance(created, PodChange)
     assert (created.change, created.by, created.node) == ("ADDED", "", "")
-    assert isinstance(arrived, BindingArrived)
-    assert (arrived.by, arrived.pod) == (REPLICA, "p")
+    assert isinstance(arrived, WriteArrived)
+    assert (arrived.by, arrived.verb, arrived.resource, arrived.name) == (
+        REPLICA,
+        "create",
+        "pods/binding",
+        "p",
+    )
     assert isinstance(bound, PodChange)
     assert (bound.change, bound.by, bound.node) == ("MODIFIED", REPLICA, "n1")
     assert gone
@@ -95,5 +100,5 @@ async def test_a_binding_that_was_turned_away_has_arrived_and_changed_nothing(
     tmp_path: Path,
 ) -> None:
     lines = await _history(tmp_path / "history", FaultRule("POST", "/binding", status=503))
-    assert sum(isinstance(line, BindingArrived) for line in lines) == 1
+    assert sum(isinstance(line, WriteArrived) for line in lines) == 1
     assert not any(isinstance(line, PodChange) and line.node for line in lines)

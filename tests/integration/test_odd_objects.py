@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import msgspec
+import pytest
 
+from scheduler.cluster import EmbeddedCluster, make_node
 from scheduler.cluster.errors import ApiError
 from scheduler.cluster.resources import NODES, PODS
 from tests.fuzz.objects import odd_object
+from tests.integration.api_client import PODS as PODS_PATH
+from tests.integration.api_client import ApiClient
 from tests.support.auditor import node_of
+from tests.support.patience import PATIENCE_S
 from tests.support.running_scheduler import running_scheduler
-from tests.support.troubled_cluster import TroubledCluster, small_pod, troubled_cluster
+from tests.support.troubled_cluster import CAPACITY, TroubledCluster, small_pod, troubled_cluster
 
 NUM_OBJECTS = 300
 
@@ -51,6 +58,35 @@ async def test_a_pod_of_a_megabyte_is_bound_over_http(tmp_path: Path) -> None:
         await troubled.auditor.until(
             lambda: all(node_of(troubled.auditor.pods[uid]) for uid in uids), "both bound"
         )
+
+
+@pytest.mark.parametrize("policy", ["Background", "Foreground", "Orphan"])
+async def test_pods_that_own_each_other_are_bound_and_can_be_deleted(
+    tmp_path: Path, policy: str
+) -> None:
+    async with (
+        EmbeddedCluster([make_node("n0", dict(CAPACITY))]) as cluster,
+        ApiClient(cluster.url, "") as api,
+        running_scheduler(cluster.write_kubeconfig(tmp_path / "kubeconfig")),
+    ):
+        made = [await api.create(PODS_PATH, small_pod(name)) for name in "abc"]
+        uids = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in made}
+        for name, owner in (("a", "b"), ("b", "a"), ("c", "c")):
+            reference = {"apiVersion": "v1", "kind": "Pod", "name": owner, "uid": uids[owner]}
+            reference["blockOwnerDeletion"] = True
+            await api.patch(f"{PODS_PATH}/{name}", {"metadata": {"ownerReferences": [reference]}})
+
+        async def are(condition: Callable[[list[Any]], bool]) -> None:
+            async with asyncio.timeout(PATIENCE_S):
+                while not condition((await api.get(PODS_PATH)).body["items"]):  # noqa: ASYNC110
+                    await asyncio.sleep(0.05)
+
+        await are(lambda pods: len(pods) == 3 and all(node_of(pod) for pod in pods))
+        for name in "ac":
+            options = {"propagationPolicy": policy, "gracePeriodSeconds": 0}
+            await api.delete(f"{PODS_PATH}/{name}", options)
+        left = 1 if policy == "Orphan" else 0
+        await are(lambda pods: len(pods) == left)
 
 
 def _store(troubled: TroubledCluster, rng: Random, number: int) -> bool:

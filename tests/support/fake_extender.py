@@ -18,6 +18,7 @@ class FakeExtender:
     def __init__(self, config: Extender, **answers: Any) -> None:
         self.config = config
         self.questions: list[tuple[str, Any]] = []
+        self.num_failures = 0
         self._answers = answers
 
     @property
@@ -26,6 +27,10 @@ class FakeExtender:
 
     def asked(self, verb: str) -> list[Any]:
         return [question for asked_verb, question in self.questions if asked_verb == verb]
+
+    def failure(self, text: str, *, may_have_acted: bool = True) -> ExtenderError:
+        self.num_failures += 1
+        return ExtenderError(text, may_have_acted=may_have_acted)
 
     async def send(self, verb: str, body: bytes) -> bytes:
         self.questions.append((verb, msgspec.json.decode(body)))

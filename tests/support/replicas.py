@@ -50,13 +50,18 @@ class Replica:
 
 
 class Replicas:
-    """The cluster, its processes and everything they asked for."""
+    """The cluster, its processes and everything they asked for.
+
+    Attributes:
+        server: The URL they are told; the cluster's own unless a proxy stands before it.
+    """
 
     def __init__(self, cluster: EmbeddedCluster, api: ApiClient, folder: Path) -> None:
         self.cluster = cluster
         self.api = api
         self.done: list[Done] = []
         self.started: list[Replica] = []
+        self.server = cluster.url
         self._folder = folder
         cluster.server.access.audit = self._note
 
@@ -64,7 +69,7 @@ class Replicas:
         """Start ``stowage run``; its requests are `name`'s."""
         folder = self._folder / name
         folder.mkdir()
-        kubeconfig = write_kubeconfig(folder / "kubeconfig", self.cluster.url, token_of(name))
+        kubeconfig = write_kubeconfig(folder / "kubeconfig", self.server, token_of(name))
         log = folder / "log"
         command = (sys.executable, "-m", "scheduler.cli", "run", f"--kubeconfig={kubeconfig}")
         with log.open("wb") as output:

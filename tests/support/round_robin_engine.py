@@ -132,6 +132,10 @@ class RoundRobinEngine:
         """It knows no volumes."""
         return {}
 
+    def plugin_failure_counts(self) -> Mapping[str, int]:
+        """It has no plugins."""
+        return {}
+
     def in_flight_event_counts(self) -> Mapping[str, int]:
         return {}
 

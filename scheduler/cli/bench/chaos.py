@@ -23,7 +23,7 @@ from scheduler.cli.bench.chaos_history import HistoryReader
 from scheduler.cli.bench.chaos_ledger import Ledger
 from scheduler.cli.bench.chaos_load import ChaosLoad
 from scheduler.cli.bench.chaos_plan import Plan, draw_plan
-from scheduler.cli.bench.chaos_pods import GATED, HUGE, calm_pod, pod_lives, priority_classes
+from scheduler.cli.bench.chaos_pods import GATED, HUGE, calm_pod, classes, pod_lives
 from scheduler.cli.bench.chaos_replicas import LeaseTimes, Replicas
 from scheduler.cli.bench.chaos_result import (
     ChaosResult,
@@ -151,7 +151,7 @@ class _Run:
     async def _measure(self, calm: ApiClient, faulty: ApiClient) -> ChaosResult:
         options = self._options
         await create_config_map(calm, options.scheduler_name)
-        await create_all(calm, priority_classes())
+        await create_all(calm, classes())
         trouble = Trouble(calm, faulty, self._replicas, self._ledger, options.scheduler_name)
         lives = pod_lives(options.seed, options.scheduler_name)
         random = Random(f"{options.seed} load")  # noqa: S311 - to be repeatable

@@ -15,6 +15,11 @@ import uvloop
 from scheduler.cli.bench.chaos_history import HistoryWriter
 from scheduler.cli.bench.workloads import bench_node
 from scheduler.cluster import ClusterOptions, EmbeddedCluster, Faults, User, write_kubeconfig
+from scheduler.cluster.controllers.ephemeral_volume import EphemeralVolumeController
+from scheduler.cluster.controllers.garbage_collector import GarbageCollector
+from scheduler.cluster.controllers.provisioner import ProvisionerController
+from scheduler.cluster.controllers.volume import VolumeController
+from scheduler.cluster.controllers.volume_protection import VolumeProtectionController
 from scheduler.cluster.server import ApiServer, ServerOptions
 from scheduler.cluster.users import MASTERS
 
@@ -23,6 +28,14 @@ CALM = "calm"
 FAULTY = "faulty"
 HISTORY = "history"
 _MAX_PENDING_FRAMES = 1_000_000
+#: What pods with volumes need.
+_CONTROLLERS = (
+    EphemeralVolumeController,
+    VolumeController,
+    ProvisionerController,
+    VolumeProtectionController,
+    GarbageCollector,
+)
 
 
 def kubeconfig_of(directory: Path, name: str) -> Path:
@@ -44,6 +57,7 @@ async def _run(directory: Path, num_nodes: int, seed: int) -> None:
         rbac=True,
         faults_over_http=True,
         with_controllers=False,
+        controllers=_CONTROLLERS,
     )
     faults = Faults(random.Random(f"{seed} faults").random)  # noqa: S311 - to be repeatable
     cluster = EmbeddedCluster([bench_node(each) for each in range(num_nodes)], options, faults)

@@ -25,6 +25,14 @@ RecoveryLimit: TypeAlias = Annotated[
         help="So long after the last fault all has to be well again.",
     ),
 ]
+TakeoverAllowance: TypeAlias = Annotated[
+    float,
+    typer.Option(
+        min=0.1,
+        metavar="SECONDS",
+        help="So long besides lease and retry period a new leader may take to bind.",
+    ),
+]
 KeepLogs: TypeAlias = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Leave the history and the logs of all processes here."),
@@ -38,6 +46,7 @@ def chaos(
     nodes: NumNodes = 200,
     rate: PodsPerS = 62.0,
     recovery_limit: RecoveryLimit = 60.0,
+    takeover_allowance: TakeoverAllowance = 2.0,
     logs: KeepLogs = None,
     json: AsJson = False,
 ) -> None:
@@ -45,16 +54,19 @@ def chaos(
 
     Three replicas schedule on a cluster whose API server refuses, delays, loses and cuts answers,
     goes away and forgets; leaders are killed and stopped, nodes come and go, another scheduler
-    binds to the same nodes. Exits 1 if a pod was bound twice, a node overcommitted, a binding
-    sent without the lease, a pod that fits left pending, or a cache differs from the server.
+    binds to the same nodes. Exits 1 if a pod was bound twice, a node overcommitted, anything
+    written without the lease, a pod that fits left pending, a killed leader replaced too late, or
+    a cache differs from the server.
     """
     # The Kubernetes client takes a while to import; --help need not wait for it.
     from scheduler.cli.bench.chaos import ChaosOptions, run_chaos  # noqa: PLC0415
+    from scheduler.cli.bench.chaos_replicas import LeaseTimes  # noqa: PLC0415
     from scheduler.cli.bench.chaos_report import print_chaos  # noqa: PLC0415
     from scheduler.cli.failures import FAILURES  # noqa: PLC0415
 
     console, progress = Console(highlight=False), Console(stderr=True, highlight=False)
-    options = ChaosOptions(minutes, seed, nodes, rate, recovery_limit)
+    times = LeaseTimes(takeover_s=takeover_allowance)
+    options = ChaosOptions(minutes, seed, nodes, rate, recovery_limit, times=times)
     try:
         result = run_chaos(options, lambda text: progress.print(text, style="dim"), logs)
     except FAILURES as error:

@@ -68,15 +68,24 @@ class LeaseChange(msgspec.Struct, tag="lease", omit_defaults=True):
     holder: str = ""
 
 
-class BindingArrived(msgspec.Struct, tag="binding", omit_defaults=True):
-    """A replica's request to bind a pod reached the API server, whatever becomes of it."""
+class WriteArrived(msgspec.Struct, tag="write", omit_defaults=True):
+    """A replica's request to change something reached the API server, whatever becomes of it.
+
+    Attributes:
+        verb: As in a rule of RBAC.
+        resource: With its subresource, as in ``pods/binding``; never leases.
+    """
 
     at: float
     by: str
-    pod: str
+    verb: str
+    resource: str
+    name: str = ""
 
 
-Line: TypeAlias = PodChange | NodeChange | LeaseChange | BindingArrived
+Line: TypeAlias = PodChange | NodeChange | LeaseChange | WriteArrived
+
+_WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
 _DECODER: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
 
@@ -114,8 +123,12 @@ class HistoryWriter:
     def _on_request(self, user: User, attributes: Attributes, decision: Decision) -> None:
         # What the store does from here on in this request's task is this user's work.
         _author.set(user.name if user.name.startswith("replica-") else "")
-        if attributes.subresource == "binding" and decision.is_allowed and _author.get():
-            self._add(BindingArrived(time.monotonic(), user.name, attributes.name))
+        verb, resource, name = attributes.verb, attributes.resource, attributes.name
+        if not _author.get() or not decision.is_allowed or verb not in _WRITES:
+            return
+        if resource != "leases":
+            parts = (resource, attributes.subresource) if attributes.subresource else (resource,)
+            self._add(WriteArrived(time.monotonic(), user.name, verb, "/".join(parts), name))
 
     def _on_pod(self, change: Change) -> None:
         pod = change.current.obj

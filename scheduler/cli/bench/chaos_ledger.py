@@ -8,16 +8,20 @@ from dataclasses import dataclass, field
 
 from scheduler.api.quantity import quantity_milli_value
 from scheduler.cli.bench.chaos_history import (
-    BindingArrived,
     Line,
     NodeChange,
     PodChange,
+    WriteArrived,
 )
+from scheduler.cli.bench.chaos_pods import WITH_VOLUME
 from scheduler.cli.bench.workloads import bench_node
 
 _ALLOCATABLE = bench_node(0)["status"]["allocatable"]
 NODE_CPU_MILLI = quantity_milli_value(_ALLOCATABLE["cpu"])
 NODE_PODS = int(_ALLOCATABLE["pods"])
+LATE_S = 4.0
+"""So much later than its lease allows may a write arrive while nobody else leads: it was sent in
+time, to a server too busy to read it."""
 _FINISHED = ("Succeeded", "Failed")
 _OUT_OF = "OutOf"
 
@@ -51,13 +55,26 @@ class Disturbance:
         kind: What was done to it.
         was_taken_over: Whether the lease has changed hands since.
         recovered_at: The first binding after that; None while there is none.
+        limit_s: So long it may take; None where other faults may be in the way.
     """
 
     at: float
     kind: str
     holder: str
+    limit_s: float | None = None
     was_taken_over: bool = False
     recovered_at: float | None = None
+
+    @property
+    def lateness(self) -> str:
+        """A sentence, if it took longer than it may."""
+        limit_s, after = self.limit_s, "after: " + self.kind
+        if limit_s is None:
+            return ""
+        if self.recovered_at is None:
+            return f"nobody bound a pod {after}"
+        took_s = self.recovered_at - self.at
+        return f"no pod was bound for {took_s:.2f} s {after}" if took_s > limit_s else ""
 
 
 @dataclass(slots=True)
@@ -91,6 +108,7 @@ class Ledger:
     first_bound_at: float | None = None
     last_bound_at: float = 0.0
     _renewed_at: dict[str, float] = field(default_factory=dict)
+    _names: set[str] = field(default_factory=set)
 
     def take(self, lines: Iterable[Line]) -> None:
         """Enter what has happened since."""
@@ -99,14 +117,16 @@ class Ledger:
                 self._take_pod(line)
             elif isinstance(line, NodeChange):
                 self._take_node(line)
-            elif isinstance(line, BindingArrived):
-                self._take_binding(line)
+            elif isinstance(line, WriteArrived):
+                self._take_write(line)
             else:
                 self._take_lease(line.at, line.by, line.holder)
 
-    def disturbed(self, at: float, kind: str) -> None:
+    def disturbed(self, at: float, kind: str, limit_s: float | None = None) -> Disturbance:
         """Note that the present leader was killed or stopped, to see how long that took to mend."""
-        self.disturbances.append(Disturbance(at, kind, self.holder))
+        disturbance = Disturbance(at, kind, self.holder, limit_s)
+        self.disturbances.append(disturbance)
+        return disturbance
 
     @property
     def binds_per_s(self) -> float:
@@ -134,16 +154,20 @@ class Ledger:
         self.holder, self.holding_replica = holder, by if holder else ""
         self._renewed_at[by] = at
 
-    def _take_binding(self, line: BindingArrived) -> None:
-        """A binding by a replica that had lost its lease, long enough ago for it to know."""
-        if not self.holding_replica or line.by == self.holding_replica:
-            return
-        self.counts["bindings of replicas that do not lead"] += 1
-        age_s = line.at - self._renewed_at.get(line.by, 0.0)
-        if age_s > self.lease_s:
+    def _take_write(self, line: WriteArrived) -> None:
+        """A write by a replica that had lost its lease, long enough ago for it to know."""
+        limit_s = self.lease_s
+        if line.by == self.holding_replica or not self.holding_replica:
+            limit_s += LATE_S
+        else:
+            self.counts["writes of replicas that do not lead"] += 1
+        renewed_at = self._renewed_at.get(line.by)
+        if renewed_at is None:
+            self.violations.append(f"{line.by} sent {_shown(line)} and never held the lease")
+        elif line.at - renewed_at > limit_s:
             self.violations.append(
-                f"{line.by} sent a binding of {line.pod} {age_s:.2f} s after it renewed its lease "
-                f"of {self.lease_s:g} s, while {self.holding_replica} leads"
+                f"{line.by} sent {_shown(line)} {line.at - renewed_at:.2f} s after it renewed its "
+                f"lease of {self.lease_s:g} s, while {self.holding_replica or 'nobody'} leads"
             )
 
     def _take_pod(self, line: PodChange) -> None:
@@ -154,7 +178,7 @@ class Ledger:
         if pod is None:
             pod = SeenPod(line.name, line.uid, line.cpu_milli, line.scheduler, line.at)
             self.pods[line.uid] = pod
-            self.counts["pods created"] += 1
+            self._count_new(line)
             if not line.node and line.scheduler == self.scheduler_name:
                 self.waiting[line.uid] = pod
         if line.node != pod.node:
@@ -168,6 +192,12 @@ class Ledger:
             if line.phase == "Failed":
                 self._refused(pod, line.reason)
             self.on_node.get(pod.node, {}).pop(line.uid, None)
+
+    def _count_new(self, line: PodChange) -> None:
+        self.counts["pods created"] += 1
+        if line.name in self._names:
+            self.counts["pods made again under their names"] += 1
+        self._names.add(line.name)
 
     def _forget(self, uid: str) -> None:
         pod = self.pods.pop(uid, None)
@@ -186,6 +216,8 @@ class Ledger:
             self.counts["pods bound by another scheduler"] += 1
             return
         self.counts["pods bound"] += 1
+        if pod.name.startswith(WITH_VOLUME):
+            self.counts["pods with volumes bound"] += 1
         self.first_bound_at = self.first_bound_at or line.at
         self.last_bound_at = line.at
         for each in self.disturbances:
@@ -206,3 +238,7 @@ class Ledger:
             self.counts["conflicts with another scheduler (our pod refused)"] += 1
         else:
             self.violations.append(f"pod {pod.name} was refused by node {pod.node}: {reason}")
+
+
+def _shown(line: WriteArrived) -> str:
+    return f"{line.verb} {line.resource} {line.name}".rstrip()

@@ -85,7 +85,10 @@ class ChaosLoad:
             asked &= self._ledger.finished
             for uid in self._ledger.finished - asked:
                 asked.add(uid)
-                await self._start(self._delete(self._ledger.pods[uid].name, uid))
+                # While others were waited for it may have gone by itself.
+                pod = self._ledger.pods.get(uid)
+                if pod is not None:
+                    await self._start(self._delete(pod.name, uid))
             self._raise_failures()
 
     def forget_intentions(self) -> None:
@@ -122,7 +125,8 @@ class ChaosLoad:
     async def _live(self, life: PodLife) -> None:
         with others_may_be_faster():
             pod = await self._create(life.manifest)
-            if life.is_foreign or self._random.random() < 0.002:
+            is_taken_away = not life.has_volume and self._random.random() < 0.002
+            if life.is_foreign or is_taken_away:
                 self._after(self._random.random(), lambda: self._bind_somewhere(pod))
             if life.opens_after_s is not None:
                 self._after(

@@ -15,30 +15,40 @@ Rule: TypeAlias = dict[str, Any]
 API_FAULT = "api"
 KILL_LEADER = "leader killed"
 STOP_LEADER = "leader stopped (SIGSTOP)"
+RETIRE_LEADER = "leader told to end (SIGTERM)"
 KILL_STANDBY = "standby killed"
 AWAY = "server away"
 AWAY_LONG = "server away longer than a lease"
+AWAY_IN_BINDING = "server away during a binding"
 RESTART_FORGETTING = "server restarted without its watch history"
 DROP_WATCHES = "all watches ended"
 FORGET_HISTORY = "watch history lost (410)"
 EDIT_CONFIG = "configuration edited"
 BREAK_CONFIG = "configuration broken and mended"
 CYCLE_NODE = "node removed and added again"
+JUMP_CLOCK = "clock of a replica jumped"
+KILL_IN_PEACE = "leader killed, nothing else wrong"
+RETIRE_IN_PEACE = "leader told to end, nothing else wrong"
 
 #: Kind -> seconds between two of them, on average.
 _INTERVALS_S = {
     KILL_LEADER: 60.0,
     STOP_LEADER: 90.0,
+    RETIRE_LEADER: 120.0,
     KILL_STANDBY: 150.0,
     AWAY: 75.0,
     AWAY_LONG: 300.0,
+    AWAY_IN_BINDING: 100.0,
     RESTART_FORGETTING: 150.0,
     DROP_WATCHES: 25.0,
     FORGET_HISTORY: 45.0,
     EDIT_CONFIG: 20.0,
     BREAK_CONFIG: 150.0,
     CYCLE_NODE: 4.0,
+    JUMP_CLOCK: 20.0,
 }
+#: The same, of what follows when everything else is over.
+_PEACEFUL_INTERVALS_S = {KILL_IN_PEACE: 300.0, RETIRE_IN_PEACE: 900.0}
 _API_FAULT_EVERY_S = 1.5
 _LISTS = r"^(?!.*watch=)[^?]*/(pods|nodes|namespaces|services|replicasets|[a-z]+)(\?|$)"
 
@@ -86,6 +96,7 @@ REQUESTS: dict[str, tuple[Rule, dict[str, Rule]]] = {
             **_GONE,
             "cut in mid-line": {"is_cut": True},
             "stale and duplicated events": {"repeat_rate": 0.2},
+            "reordered events": {"reorder_rate": 0.2},
         },
     ),
     "any request": ({"path": ""}, {**_REFUSALS, **_SLOW}),
@@ -115,10 +126,24 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything that goes wrong in a run, in order."""
+    """Everything that goes wrong in a run, in order.
+
+    Attributes:
+        steps: Those at the very end happen one after the other, with nothing else wrong.
+    """
 
     duration_s: float
     steps: tuple[Step, ...]
+
+    @property
+    def in_storm(self) -> tuple[Step, ...]:
+        """What happens at its time."""
+        return tuple(step for step in self.steps if step.kind not in _PEACEFUL_INTERVALS_S)
+
+    @property
+    def in_peace(self) -> tuple[Step, ...]:
+        """What happens afterwards."""
+        return tuple(step for step in self.steps if step.kind in _PEACEFUL_INTERVALS_S)
 
     @property
     def digest(self) -> str:
@@ -134,7 +159,8 @@ def draw_plan(duration_s: float, seed: int, lease_s: float) -> Plan:
     """
     random = Random(f"{seed} plan")  # noqa: S311 - to be repeatable
     steps = [*_api_faults(duration_s, random), *_crashes(duration_s, random, lease_s)]
-    return Plan(duration_s, tuple(sorted(steps, key=lambda step: step.at_s)))
+    peaceful = list(_in_peace(duration_s, random))
+    return Plan(duration_s, (*sorted(steps, key=lambda step: step.at_s), *peaceful))
 
 
 def _api_faults(duration_s: float, random: Random) -> Iterator[Step]:
@@ -166,12 +192,19 @@ def _api_faults(duration_s: float, random: Random) -> Iterator[Step]:
         yield Step(at_s, API_FAULT, rule["lasts_s"], rule=rule, request=kind)
 
 
+def _in_peace(duration_s: float, random: Random) -> Iterator[Step]:
+    for kind, interval_s in _PEACEFUL_INTERVALS_S.items():
+        for _ in range(max(1, round(duration_s / interval_s))):
+            yield Step(duration_s, kind, number=random.randrange(1_000_000))
+
+
 def _crashes(duration_s: float, random: Random, lease_s: float) -> Iterator[Step]:
     longest_s = {
         KILL_LEADER: 0.0,
         STOP_LEADER: lease_s * 2,
         AWAY: lease_s / 2,
         AWAY_LONG: lease_s * 1.5,
+        AWAY_IN_BINDING: lease_s / 2,
         RESTART_FORGETTING: 1.0,
         CYCLE_NODE: 5.0,
         BREAK_CONFIG: 2.0,

@@ -8,6 +8,7 @@ from random import Random
 
 from scheduler.cli.bench.scenarios import HIGH_PRIORITY
 from scheduler.cli.bench.workloads import Json, pending_pod
+from scheduler.cluster.controllers.provisioner import DELAY
 from scheduler.cluster.kubelet import RUN_SECONDS_ANNOTATION
 
 FOREIGN_SCHEDULER = "foreign"
@@ -15,9 +16,12 @@ MIDDLE_PRIORITY = "bench-middle"
 GATED = "gated-"
 HUGE = "huge-"
 """How the names of pods begin that have a reason to be pending."""
+WITH_VOLUME = "volume-"
+"""How the names of pods begin that wait for a volume made for them."""
 
 PRIORITY_CLASSES = ((MIDDLE_PRIORITY, 100), (HIGH_PRIORITY, 1000))
 _GATE = "bench/chaos"
+_STORAGE_CLASS = "chaos"
 _MIN_RUN_S, _MAX_RUN_S = 4.0, 40.0
 
 
@@ -47,9 +51,14 @@ class PodLife:
         """Whether another scheduler is to bind it."""
         return bool(self.manifest["spec"]["schedulerName"] == FOREIGN_SCHEDULER)
 
+    @property
+    def has_volume(self) -> bool:
+        """Whether only a scheduler that chooses a node for its volume can bind it."""
+        return self.name.startswith(WITH_VOLUME)
 
-def priority_classes() -> Iterator[Json]:
-    """What the pods' classes are."""
+
+def classes() -> Iterator[Json]:
+    """The classes of the pods and of their volumes, which are made once a node is chosen."""
     for name, value in PRIORITY_CLASSES:
         yield {
             "apiVersion": "scheduling.k8s.io/v1",
@@ -57,6 +66,15 @@ def priority_classes() -> Iterator[Json]:
             "metadata": {"name": name},
             "value": value,
         }
+    yield {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": _STORAGE_CLASS},
+        "provisioner": "disk.example.com",
+        "volumeBindingMode": "WaitForFirstConsumer",
+        "reclaimPolicy": "Delete",
+        "parameters": {DELAY: "0.3"},
+    }
 
 
 def pod_lives(seed: int, scheduler_name: str) -> Iterator[PodLife]:
@@ -103,6 +121,9 @@ def _draw(index: int, scheduler_name: str, random: Random) -> PodLife:
         return PodLife(
             pod, deleted_after_s=random.uniform(0.0, 5.0), is_made_again=random.random() < 0.5
         )
+    elif kind < 0.13:
+        _rename(pod, WITH_VOLUME)
+        spec["volumes"] = [_ephemeral_volume()]
     return PodLife(pod)
 
 
@@ -111,6 +132,15 @@ def _shape(pod: Json, cpu: str, run_s: float) -> None:
     pod["spec"]["containers"][0]["resources"] = {"requests": resources, "limits": resources}
     pod["spec"] |= {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1}
     pod["metadata"]["annotations"] = {RUN_SECONDS_ANNOTATION: f"{run_s:.1f}"}
+
+
+def _ephemeral_volume() -> Json:
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": _STORAGE_CLASS,
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
+    return {"name": "data", "ephemeral": {"volumeClaimTemplate": {"spec": spec}}}
 
 
 def _rename(pod: Json, prefix: str) -> None:

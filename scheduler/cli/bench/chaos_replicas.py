@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 import time
 from collections import Counter
 from contextlib import suppress
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from scheduler.cli.bench import chaos_replica
 from scheduler.cli.bench.chaos_cluster import REPLICAS, kubeconfig_of
 from scheduler.cli.bench.process_cost import memory_mib
 from scheduler.cli.processes import ChildProcess, ChildProcesses
@@ -27,11 +29,16 @@ _COMPARE_WITHIN_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class LeaseTimes:
-    """Of the election, in seconds."""
+    """Of the election, in seconds.
+
+    Attributes:
+        takeover_s: What a new leader may need besides: for its lists, a decision and a binding.
+    """
 
     lease_s: float = 4.0
     renew_s: float = 3.0
     retry_s: float = 0.5
+    takeover_s: float = 2.0
 
     def flags(self) -> tuple[str, ...]:
         """Of ``stowage run``."""
@@ -81,9 +88,9 @@ class Replicas:
     def __init__(self, processes: ChildProcesses, directory: Path, times: LeaseTimes) -> None:
         self.lives: list[Life] = []
         self.exits: Counter[str] = Counter()
+        self.times = times
         self._processes = processes
         self._directory = directory
-        self._times = times
         self._current: dict[str, Life] = {}
         self._stopped: set[str] = set()
 
@@ -117,6 +124,19 @@ class Replicas:
     def kill(self, name: str) -> bool:
         """SIGKILL; False if it is not running."""
         return self._signal(name, signal.SIGKILL)
+
+    def retire(self, name: str) -> bool:
+        """SIGTERM; False if it is not running."""
+        return self._signal(name, signal.SIGTERM)
+
+    def set_clock(self, name: str, offset_s: float) -> None:
+        """Have the wall clock of a replica differ from others' from now on, restarts included."""
+        self._clock_of(name).write_text(f"{offset_s}")
+
+    def all_run_for(self, seconds: float) -> bool:
+        """Whether all replicas have run for so long."""
+        ages = [time.monotonic() - life.started_at for life in self._current.values()]
+        return len(ages) == len(REPLICAS) and min(ages) >= seconds
 
     async def stop_for(self, name: str, seconds: float) -> None:
         """SIGSTOP, and SIGCONT after a while."""
@@ -174,17 +194,21 @@ class Replicas:
         return True
 
     def _start(self, name: str) -> None:
-        child = self._processes.start_stowage(
-            f"{name}-{len(self.lives):04d}",
+        command = (
+            *(sys.executable, "-m", chaos_replica.__name__, str(self._clock_of(name))),
             "run",
             f"--kubeconfig={kubeconfig_of(self._directory, name)}",
             f"--configmap={CONFIG_MAP}",
             "--secure-port=0",
-            *self._times.flags(),
+            *self.times.flags(),
         )
+        child = self._processes.start(f"{name}-{len(self.lives):04d}", command)
         life = Life(name, child, time.monotonic())
         self.lives.append(life)
         self._current[name] = life
+
+    def _clock_of(self, name: str) -> Path:
+        return self._directory / f"{name}.clock"
 
     def _restart_soon(self, name: str) -> None:
         asyncio.get_running_loop().call_later(_RESTART_AFTER_S, self._start, name)

@@ -156,6 +156,7 @@ def final_violations(
 ) -> Iterator[str]:
     """What is wrong with the cluster when all should be well again."""
     yield from ledger.violations
+    yield from filter(None, (each.lateness for each in ledger.disturbances))
     yield from overcommitted_nodes(state)
     yield from unjustly_pending(state, ledger.scheduler_name)
     for each in memory:

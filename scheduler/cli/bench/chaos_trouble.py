@@ -23,6 +23,19 @@ _RETRY_S = 0.1
 _NAMESPACE, _NAME = CONFIG_MAP.split("/")
 _CONFIG_MAPS = f"/api/v1/namespaces/{_NAMESPACE}/configmaps"
 _NO_LEADER_PATIENCE_S = 5.0
+_BINDING_WITHIN_S = 5.0
+_PEACE_FACTOR = 30.0
+_SETTLED_S = 6.0
+_DAY_S = 86_400
+_HUNG_BINDING = {
+    "method": "POST",
+    "path": "/binding$",
+    "is_applied": True,
+    "hang_s": 60.0,
+    "times": 3,
+    "lasts_s": _BINDING_WITHIN_S,
+    "name": "binding: applied, server gone before it answers",
+}
 
 _CONFIGURATION = """\
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -86,15 +99,20 @@ class Trouble:
             kinds.API_FAULT: self._fail_requests,
             kinds.KILL_LEADER: self._kill_leader,
             kinds.STOP_LEADER: self._stop_leader,
+            kinds.RETIRE_LEADER: self._retire_leader,
             kinds.KILL_STANDBY: self._kill_standby,
             kinds.AWAY: self._go_away,
             kinds.AWAY_LONG: self._go_away,
+            kinds.AWAY_IN_BINDING: self._go_away_in_binding,
             kinds.RESTART_FORGETTING: self._restart_forgetting,
             kinds.DROP_WATCHES: lambda _step: self._ask("drop-watches"),
             kinds.FORGET_HISTORY: lambda _step: self._forget_history(),
             kinds.EDIT_CONFIG: self._edit_configuration,
             kinds.BREAK_CONFIG: self._break_configuration,
             kinds.CYCLE_NODE: self._cycle_node,
+            kinds.JUMP_CLOCK: self._jump_clock,
+            kinds.KILL_IN_PEACE: self._end_leader_in_peace,
+            kinds.RETIRE_IN_PEACE: self._end_leader_in_peace,
         }
 
     async def carry_out(self, plan: Plan) -> None:
@@ -105,11 +123,13 @@ class Trouble:
         """
         started_at = time.monotonic()
         async with asyncio.TaskGroup() as group:
-            for step in plan.steps:
+            for step in plan.in_storm:
                 await asyncio.sleep(max(0.0, started_at + step.at_s - time.monotonic()))
                 group.create_task(self._carry_out(step))
             await asyncio.sleep(max(0.0, started_at + plan.duration_s - time.monotonic()))
         await self._patiently(lambda: self._faulty.delete(FAULTS, b"{}"))
+        for step in plan.in_peace:
+            await self._carry_out(step)
 
     async def hits(self) -> dict[str, int]:
         """How many requests each API fault has hit."""
@@ -157,6 +177,38 @@ class Trouble:
         if leader and self._replicas.kill(leader):
             self._ledger.disturbed(time.monotonic(), step.kind)
 
+    async def _retire_leader(self, step: Step) -> None:
+        leader = await self._leader()
+        if leader and self._replicas.retire(leader):
+            self._ledger.disturbed(time.monotonic(), step.kind)
+
+    async def _end_leader_in_peace(self, step: Step) -> None:
+        """Kill or retire a leader at some instant, and see that another is as fast as promised."""
+        times, is_killed = self._replicas.times, step.kind == kinds.KILL_IN_PEACE
+        peace_within_s = times.takeover_s * _PEACE_FACTOR
+        if not await self._is_within(peace_within_s, self._is_at_peace):
+            self._ledger.violations.append(f"no peace {peace_within_s:g} s after the storm")
+            return
+        await asyncio.sleep(step.number % 1000 / 1000 * times.retry_s * 2)
+        leader = self._ledger.holding_replica
+        limit_s = times.retry_s + times.takeover_s + (times.lease_s if is_killed else 0.0)
+        ended = self._ledger.disturbed(time.monotonic(), step.kind, limit_s)
+        _ = self._replicas.kill(leader) if is_killed else self._replicas.retire(leader)
+        await self._is_within(limit_s * 2, lambda: ended.recovered_at is not None)
+
+    def _is_at_peace(self) -> bool:
+        """Whether somebody leads and binds, and everybody else has had the time to be ready."""
+        ledger = self._ledger
+        binds = time.monotonic() - ledger.last_bound_at < 1.0
+        leads = ledger.holding_replica in self._replicas.running
+        return binds and leads and self._replicas.all_run_for(_SETTLED_S)
+
+    async def _is_within(self, seconds: float, condition: Callable[[], bool]) -> bool:
+        deadline = time.monotonic() + seconds
+        while not condition() and time.monotonic() < deadline:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(_RETRY_S)
+        return condition()
+
     async def _stop_leader(self, step: Step) -> None:
         leader = await self._leader()
         if leader:
@@ -173,6 +225,22 @@ class Trouble:
         async with self._absence:
             await self._ask("away", seconds=step.seconds)
             await asyncio.sleep(step.seconds)
+
+    async def _go_away_in_binding(self, step: Step) -> None:
+        body, name = msgspec.json.encode(_HUNG_BINDING), str(_HUNG_BINDING["name"])
+        before = (await self.hits()).get(name, 0)
+        await self._patiently(lambda: self._faulty.post(FAULTS, body))
+        deadline = time.monotonic() + _BINDING_WITHIN_S
+        while (await self.hits()).get(name, 0) == before and time.monotonic() < deadline:  # noqa: ASYNC110 - the server tells nobody
+            await asyncio.sleep(_RETRY_S)
+        await self._go_away(step)
+
+    async def _jump_clock(self, step: Step) -> None:
+        """Put the clock on the wall of a replica forward or back, by up to a day."""
+        running = self._replicas.running
+        if running:
+            offset_s = step.number % (2 * _DAY_S) - _DAY_S
+            self._replicas.set_clock(running[step.number % len(running)], offset_s)
 
     async def _forget_history(self) -> None:
         await self._ask("forget-history")

@@ -149,9 +149,14 @@ class GarbageCollector(Reconciler):
             self._drop_finalizer(place, owner, FOREGROUND)
 
     def _blocks(self, dependent: _Dependent, owner_uid: str) -> bool:
-        """Whether an owner that is deleted in the foreground waits for this dependent."""
+        """Whether an owner that is deleted in the foreground waits for this dependent.
+
+        It would wait for itself for ever.
+        """
         stored = self.store.get(dependent.resource.stored_in, dependent.namespace, dependent.name)
-        references = stored.obj["metadata"].get("ownerReferences") or () if stored else ()
+        if stored is None or stored.obj["metadata"]["uid"] == owner_uid:
+            return False
+        references = stored.obj["metadata"].get("ownerReferences") or ()
         return any(
             found["uid"] == owner_uid and found.get("blockOwnerDeletion") for found in references
         )
@@ -169,8 +174,22 @@ class GarbageCollector(Reconciler):
                 self._set_owners(dependent, stored, living)
             return
         uid = stored.obj["metadata"]["uid"]
+        if policy == "Foreground" and self._is_waited_for_in_a_circle(uid):
+            unblocked = [{**found, "blockOwnerDeletion": False} for found in references]
+            self._set_owners(dependent, stored, unblocked)
         options = DeleteOptions(propagation_policy=policy, uid=uid)
         self.registry.delete(resource, namespace, name, options)
+
+    def _is_waited_for_in_a_circle(self, uid: str) -> bool:
+        """Whether something that it owns is itself being deleted in the foreground.
+
+        upstream: ``attemptToDeleteItem``, which goes by the same sign.
+        """
+        for resource, namespace, name in self._dependents.get(uid, ()):
+            stored = self.store.get(resource.stored_in, namespace, name)
+            if stored and FOREGROUND in (stored.obj["metadata"].get("finalizers") or ()):
+                return True
+        return False
 
     def _lives_on(self, uid: str) -> bool:
         place = self._living.get(uid)

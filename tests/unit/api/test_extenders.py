@@ -166,3 +166,14 @@ def test_a_configuration_of_kube_scheduler_is_taken_as_it_is() -> None:
     )
     shown = to_builtins(without_private_keys(configuration))["extenders"][0]["tlsConfig"]
     assert shown == {"caData": "Y2E=", "certData": "Y2VydA=="}
+
+
+def test_a_password_in_a_url_is_not_shown() -> None:
+    written = {"urlPrefix": "https://user:canary@host:8888/x", "filterVerb": "filter"}
+    configuration = load_configuration(_configured(written))
+    assert configuration.extenders[0].url_prefix == written["urlPrefix"]
+    shown = to_builtins(without_private_keys(configuration))["extenders"][0]
+    assert shown["urlPrefix"] == "https://host:8888/x"
+    with pytest.raises(InvalidConfiguration) as refusal:
+        load_configuration(_configured({**written, "urlPrefix": "ftp://user:canary@host"}))
+    assert "canary" not in str(refusal.value)

@@ -5,17 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from scheduler.cli.audit import ClusterState
 from scheduler.cli.bench.chaos_history import (
-    BindingArrived,
     HistoryReader,
     LeaseChange,
     NodeChange,
     PodChange,
+    WriteArrived,
 )
-from scheduler.cli.bench.chaos_ledger import Ledger
+from scheduler.cli.bench.chaos_ledger import LATE_S, Ledger
 from scheduler.cli.bench.chaos_plan import KILL_LEADER
+from scheduler.cli.bench.chaos_pods import WITH_VOLUME
+from scheduler.cli.bench.chaos_result import final_violations
 
 A, B = "replica-a", "replica-b"
 
@@ -77,20 +81,41 @@ def test_room_is_free_again_when_a_pod_has_finished_or_is_gone(ledger: Ledger) -
     assert not ledger.finished
 
 
-def test_a_binding_without_the_lease_is_a_violation(ledger: Ledger) -> None:
-    ledger.take([LeaseChange(0.0, A, "a1"), BindingArrived(1.0, A, "p")])
+def write(at: float, by: str = A, resource: str = "pods/binding") -> WriteArrived:
+    return WriteArrived(at, by, "create", resource, "p")
+
+
+@pytest.mark.parametrize("resource", ["pods/binding", "pods/status", "events", "pods"])
+def test_a_write_without_the_lease_is_a_violation(ledger: Ledger, resource: str) -> None:
+    ledger.take([LeaseChange(0.0, A, "a1"), write(1.0, resource=resource)])
     assert not ledger.violations
-    ledger.take([LeaseChange(6.0, B, "b1"), BindingArrived(6.5, A, "p")])
+    ledger.take([LeaseChange(6.0, B, "b1"), write(6.5, resource=resource)])
     (violation,) = ledger.violations
-    assert violation.startswith("replica-a sent a binding of p 6.50 s after it renewed")
+    assert violation.startswith(f"replica-a sent create {resource} p 6.50 s after it renewed")
 
 
-def test_a_binding_that_was_sent_within_its_lease_may_be_late(ledger: Ledger) -> None:
+def test_a_write_after_the_lease_has_run_out_is_a_violation_though_nobody_took_it(
+    ledger: Ledger,
+) -> None:
+    ledger.take([LeaseChange(0.0, A, "a1"), write(4.0 + LATE_S)])
+    assert not ledger.violations
+    ledger.take([write(4.1 + LATE_S)])
+    assert len(ledger.violations) == 1
+    ledger.take([LeaseChange(9.0, A, "a1"), write(9.5)])
+    assert len(ledger.violations) == 1
+
+
+def test_a_write_by_who_never_led_is_a_violation(ledger: Ledger) -> None:
+    ledger.take([LeaseChange(0.0, A, "a1"), write(1.0, B, "events")])
+    assert ledger.violations == ["replica-b sent create events p and never held the lease"]
+
+
+def test_a_write_that_was_sent_within_its_lease_may_be_late(ledger: Ledger) -> None:
     """The lease was given up, and taken by another before the binding arrived."""
     ledger.take([LeaseChange(0.0, A, "a1"), LeaseChange(1.0, A, ""), LeaseChange(1.1, B, "b1")])
-    ledger.take([BindingArrived(1.2, A, "p")])
+    ledger.take([write(1.2)])
     assert not ledger.violations
-    assert ledger.counts["bindings of replicas that do not lead"] == 1
+    assert ledger.counts["writes of replicas that do not lead"] == 1
 
 
 def test_a_pod_is_preempted_once(ledger: Ledger) -> None:
@@ -106,6 +131,37 @@ def test_recovery_lasts_until_another_has_bound_a_pod(ledger: Ledger) -> None:
     ledger.take([bound("2", 2.1), LeaseChange(6.0, B, "b1"), bound("3", 6.5, by=B)])
     (disturbance,) = ledger.disturbances
     assert disturbance.recovered_at == 6.5
+
+
+@pytest.mark.parametrize(
+    ("bound_at", "sentence"),
+    [
+        (6.9, ""),
+        (7.1, f"no pod was bound for 5.10 s after: {KILL_LEADER}"),
+        (None, f"nobody bound a pod after: {KILL_LEADER}"),
+    ],
+)
+def test_a_leader_has_to_be_replaced_in_time(
+    ledger: Ledger, bound_at: float | None, sentence: str
+) -> None:
+    ledger.take([LeaseChange(0.0, A, "a1"), bound("1", 1.0)])
+    ended = ledger.disturbed(2.0, KILL_LEADER, limit_s=5.0)
+    if bound_at is not None:
+        ledger.take([LeaseChange(6.0, B, "b1"), bound("2", bound_at, by=B)])
+    assert ended.lateness == sentence
+    assert list(final_violations(ledger, ClusterState([], []), ())) == [sentence] * bool(sentence)
+
+
+def test_where_other_faults_may_be_in_the_way_it_may_take_longer(ledger: Ledger) -> None:
+    assert ledger.disturbed(2.0, KILL_LEADER).lateness == ""
+
+
+def test_pods_are_counted_by_what_is_special_about_them(ledger: Ledger) -> None:
+    ledger.take([change("1"), change("1", change="DELETED")])
+    ledger.take([msgspec.structs.replace(change("2"), name="pod-1")])
+    ledger.take([msgspec.structs.replace(bound("3"), name=f"{WITH_VOLUME}3")])
+    assert ledger.counts["pods made again under their names"] == 1
+    assert ledger.counts["pods with volumes bound"] == 1
 
 
 def test_nodes_come_and_go(ledger: Ledger) -> None:

@@ -8,7 +8,13 @@ import msgspec
 import pytest
 
 from scheduler.cli.bench import chaos_plan
-from scheduler.cli.bench.chaos_plan import API_FAULT, REQUESTS, draw_plan
+from scheduler.cli.bench.chaos_plan import (
+    API_FAULT,
+    KILL_IN_PEACE,
+    REQUESTS,
+    RETIRE_IN_PEACE,
+    draw_plan,
+)
 from scheduler.cluster.faults import FaultRule
 
 LEASE_S = 4.0
@@ -22,8 +28,11 @@ def test_the_same_seed_draws_the_same_plan_and_another_seed_another() -> None:
 
 def test_even_a_short_plan_has_every_kind_of_trouble() -> None:
     kinds = Counter(step.kind for step in draw_plan(20.0, 1, LEASE_S).steps)
-    for name in ("KILL_LEADER", "STOP_LEADER", "AWAY", "AWAY_LONG", "CYCLE_NODE", "EDIT_CONFIG"):
-        assert kinds[getattr(chaos_plan, name)] >= 1
+    constants = [
+        value for name, value in vars(chaos_plan).items() if name[0].isupper() and name.isupper()
+    ]
+    named = {value for value in constants if isinstance(value, str)}
+    assert named - {chaos_plan.LIST, chaos_plan.WATCH} <= set(kinds)
     assert kinds[API_FAULT] >= 5
 
 
@@ -40,6 +49,13 @@ def test_all_is_over_when_the_time_is(seed: int) -> None:
     plan = draw_plan(30.0, seed, LEASE_S)
     assert all(0 <= step.at_s <= step.at_s + step.seconds <= 30.01 for step in plan.steps)
     assert list(plan.steps) == sorted(plan.steps, key=lambda step: step.at_s)
+
+
+def test_leaders_end_with_nothing_else_wrong_when_all_is_over() -> None:
+    plan = draw_plan(600.0, 1, LEASE_S)
+    assert [step.kind for step in plan.in_peace].count(KILL_IN_PEACE) == 2
+    assert {step.kind for step in plan.in_peace} == {KILL_IN_PEACE, RETIRE_IN_PEACE}
+    assert plan.in_storm + plan.in_peace == plan.steps
 
 
 def test_the_server_understands_every_rule() -> None:

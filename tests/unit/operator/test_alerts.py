@@ -6,6 +6,7 @@ parts, scraped once a minute of an invented clock, while a fault goes on.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,11 +15,14 @@ from typing import Any, cast
 import pytest
 import yaml
 
-from scheduler.api.config import ConfigError, InvalidConfiguration
+from scheduler.api.config import ConfigError, Extender, InvalidConfiguration
 from scheduler.api.events import BindFailed, BindSucceeded, NodeSeen, PendingPodSeen
 from scheduler.api.instructions import AttemptResult, BindPod, Instruction, PodBound
+from scheduler.framework import PreFilterResult, plugin_factory
 from scheduler.operator.config_map import ConfigMapReference
 from scheduler.operator.configuration_metrics import ConfigurationMetrics
+from scheduler.operator.extender_client import ExtenderClient, ExtenderError
+from scheduler.operator.inbox import Inbox
 from scheduler.operator.leader_election import LeaderElector
 from scheduler.operator.live_configuration import (
     ConfigMapOptions,
@@ -27,9 +31,12 @@ from scheduler.operator.live_configuration import (
 )
 from scheduler.operator.loop import LoopOptions
 from scheduler.operator.metrics import Metrics
+from scheduler.operator.pending_pods import PendingPods
 from scheduler.operator.reflected import ALL_REFLECTED
 from scheduler.operator.reflector import Reflector
-from scheduler.operator.replica_metrics import ReflectorMetrics, ReplicaMetrics
+from scheduler.operator.replica_metrics import ExtenderMetrics, ReflectorMetrics, ReplicaMetrics
+from scheduler.plugins import in_tree_registry
+from scheduler.state import PodInfo
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine, of_type
 from tests.support.fake_api import FakeTime
@@ -45,6 +52,22 @@ RULES: dict[str, Mapping[str, Any]] = {
 MINUTE_S = 60.0
 
 
+#: The default plugins, and one that fails if a pod wants it to.
+PROFILE = {
+    "schedulerName": "default-scheduler",
+    "plugins": {"multiPoint": {"enabled": [{"name": "RaisesOnRequest"}]}},
+}
+
+
+class RaisesOnRequest:
+    name = "RaisesOnRequest"
+
+    def pre_filter(self, _state: Any, pod: PodInfo, *_args: Any) -> PreFilterResult:
+        if "raise_please" in pod.labels:
+            raise RuntimeError("as requested")
+        return PreFilterResult()
+
+
 def _load(text: str) -> LoadedConfiguration:
     if text == "wrong":
         raise InvalidConfiguration([ConfigError("field", text, "something else")])
@@ -58,7 +81,8 @@ class Replica:
         self.now = 0.0
         self.num_pods = 0
         self.scrapes: list[Scrape] = []
-        self.engine = default_engine()
+        registry = in_tree_registry().merged_with(plugin_factory(RaisesOnRequest))
+        self.engine = default_engine(profile=PROFILE, registry=registry)
         self.engine.handle([NodeSeen(make_node("n", cpu="1000000", pods=10**6))], self.now)
         self.metrics = Metrics(lambda: self.now)
         self.num_dropped = 0
@@ -73,9 +97,16 @@ class Replica:
             cast("Any", SimpleNamespace(patience=SimpleNamespace(pause_s=5))),
         )
         self.reflectors: list[Reflector[Any]] = [
-            Reflector(kind, nothing, nothing, lambda: 0.0, time.sleep) for kind in ALL_REFLECTED
+            Reflector(kind, nothing, nothing, lambda: 0.0, time.sleep, monotonic=lambda: self.now)
+            for kind in ALL_REFLECTED
         ]
-        self.metrics.registry.register(ReflectorMetrics(self.reflectors))
+        self.pending_pods = PendingPods(Inbox(), ["stowage"], monotonic=lambda: self.now)
+        self.is_deaf = False
+        self.metrics.registry.register(ReflectorMetrics(self.reflectors, self.pending_pods))
+        self.extender = ExtenderClient(Extender(url_prefix="http://127.0.0.1:1"))
+        self.metrics.registry.register(
+            ExtenderMetrics(lambda: {self.extender.name: self.extender.num_failures})
+        )
         self.live = LiveConfiguration(_load("old"), lambda _event: None, lambda _names: None)
         author = cast("Any", SimpleNamespace(tell=lambda *_args, **_more: None))
         self.live.follow(ConfigMapOptions(ConfigMapReference("ns", "name"), _load), author)
@@ -84,12 +115,15 @@ class Replica:
     def scrape(self) -> None:
         """A minute later Prometheus comes by."""
         self.now += MINUTE_S
+        watches: list[Reflector[Any] | PendingPods] = [*self.reflectors, self.pending_pods]
+        for watch in [] if self.is_deaf else watches:
+            watch.hear()
         self.scrapes.append(Scrape.of(self.now, self.metrics.exposition().decode()))
 
-    def pod(self, cpu: str = "1") -> None:
+    def pod(self, cpu: str = "1", **labels: str) -> None:
         """A pod arrives and waits for its turn."""
         self.num_pods += 1
-        pod = make_pod(f"p{self.num_pods}", cpu=cpu)
+        pod = make_pod(f"p{self.num_pods}", cpu=cpu, labels=labels)
         self.engine.handle([PendingPodSeen(pod)], self.now)
 
     def decide(self) -> list[Instruction]:
@@ -135,6 +169,20 @@ def _unreachable(replica: Replica) -> None:
 
 
 def _plugin_raises(replica: Replica) -> None:
+    replica.pod(raise_please="yes")
+    replica.decide()
+
+
+def _extender_fails(replica: Replica) -> None:
+    async def ask() -> None:
+        with pytest.raises(ExtenderError):
+            await replica.extender.send("filter", b"{}")
+        await replica.extender.close()
+
+    asyncio.run(ask())
+
+
+def _attempt_fails(replica: Replica) -> None:
     replica.pod()
     for attempt in of_type(AttemptResult, replica.engine.schedule(replica.now, 1)):
         failed = AttemptResult(attempt.pod, "error", attempt.scheduler_name, 1, duration_s=0.01)
@@ -167,14 +215,17 @@ FAULTS: dict[str, tuple[Callable[[Replica], None], int]] = {
     "StowageWatchesBreak": (_break_watch, 20),
     "StowageBindingsFail": (lambda replica: replica.bind(works=False), 25),
     "StowageBindingsHeldUp": (_set(num_unfinished=LoopOptions().max_unfinished_bindings), 8),
-    "StowageErrors": (_plugin_raises, 25),
+    "StowageErrors": (_attempt_fails, 25),
+    "StowagePluginFails": (_plugin_raises, 25),
+    "StowageExtenderFails": (_extender_fails, 25),
+    "StowageWatchSilent": (_set(is_deaf=True), 9),
     "StowageSlow": (lambda replica: replica.bind(takes_s=2.0), 30),
     "StowageConfigurationRefused": (lambda replica: replica.edit("wrong"), 4),
     "StowagePodsWaitLong": (_does_not_fit, 70),
     "StowageEventsDropped": (Replica.drop_event, 3),
 }
 #: Alerts that may fire besides, for the fault is theirs too.
-ALSO = {"StowageBindingsFail": {"StowageErrors"}}
+ALSO = {"StowageBindingsFail": {"StowageErrors"}, "StowagePluginFails": {"StowageErrors"}}
 
 
 def _firing(scrapes: list[Scrape]) -> set[str]:
@@ -214,7 +265,7 @@ def test_an_alert_ends_some_time_after_its_fault(alert: str) -> None:
     for _ in range(minutes):
         cause(replica)
         replica.scrape()
-    replica.leads, replica.num_unfinished = True, 0
+    replica.leads, replica.num_unfinished, replica.is_deaf = True, 0, False
     replica.edit("new")
     for number in range(1, replica.num_pods + 1):
         replica.engine.handle([PendingPodSeen(make_pod(f"p{number}", cpu="1"))], replica.now)

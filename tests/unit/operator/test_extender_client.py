@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +34,22 @@ async def _hang(_request: web.Request) -> web.Response:
     raise web.HTTPOk
 
 
+async def _flood(request: web.Request) -> web.StreamResponse:
+    response = web.StreamResponse()
+    await response.prepare(request)
+    with suppress(ConnectionError):
+        while True:
+            await response.write(b"x" * 65_536)
+    return response
+
+
 @asynccontextmanager
 async def _server(tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
     app = web.Application()
     app.router.add_post("/scheduler/echo", _echo)
     app.router.add_post("/scheduler/fail", _fail)
     app.router.add_post("/scheduler/hang", _hang)
+    app.router.add_post("/scheduler/flood", _flood)
     server = TestServer(app, scheme="http" if tls is None else "https")
     await server.start_server(ssl=tls, shutdown_timeout=0.0)
     try:
@@ -76,6 +86,46 @@ async def test_an_extender_that_does_not_answer_in_time_is_given_up() -> None:
             await _send(url, "hang", http_timeout=Duration(0.05))
     text = f'extender "{url}/hang": no answer within 0.05 s'
     assert (str(failure.value), failure.value.may_have_acted) == (text, True)
+
+
+@pytest.mark.parametrize("verb", ["flood", "echo"])
+async def test_an_answer_that_is_too_long_is_not_read_to_its_end(verb: str) -> None:
+    async with _server() as url:
+        client = ExtenderClient(Extender(url_prefix=url), max_answer_bytes=10)
+        with pytest.raises(ExtenderError) as failure:
+            await client.send(verb, b"hello")
+        await client.close()
+    text = f'extender "{url}/{verb}": an answer of more than 10 bytes'
+    assert (str(failure.value), failure.value.may_have_acted) == (text, True)
+    assert client.num_failures == 1
+
+
+@pytest.mark.parametrize("verb", ["fail", "hang", "echo"])
+async def test_a_password_in_the_url_is_used_and_never_shown(verb: str) -> None:
+    async with _server() as url:
+        secret = url.replace("http://", "http://user:canary@")
+        client = ExtenderClient(
+            Extender(url_prefix=secret, http_timeout=Duration(0.2)), max_answer_bytes=4
+        )
+        with pytest.raises(ExtenderError) as failure:
+            await client.send(verb, b"hello")
+        await client.close()
+    assert "canary" not in f"{failure.value} {client.name}"
+
+
+async def test_failures_are_counted_and_answers_are_not() -> None:
+    async with _server() as url:
+        client = ExtenderClient(Extender(url_prefix=url))
+        for verb in ("echo", "fail", "fail"):
+            with suppress(ExtenderError):
+                await client.send(verb, b"hello")
+        await client.close()
+    assert client.num_failures == 2
+    with reserved_port() as port, suppress(ExtenderError):
+        gone = ExtenderClient(Extender(url_prefix=f"http://127.0.0.1:{port}"))
+        await gone.send("echo", b"hello")
+    await gone.close()
+    assert gone.num_failures == 1
 
 
 async def test_an_extender_that_cannot_be_reached_has_not_acted() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -57,6 +58,26 @@ async def test_a_lease_is_taken_once_its_holder_was_silent_for_its_duration() ->
     put = client.sent("PUT")[0].body
     assert put["metadata"]["resourceVersion"] == "1"
     assert put["spec"]["leaseTransitions"] == 1
+
+
+@pytest.mark.parametrize("jitter", [0.0, 0.5, 1.0])
+async def test_a_candidate_takes_over_at_the_moment_the_lease_runs_out(jitter: float) -> None:
+    client, time = FakeApiClient(get=[_lease("other")], put=[_lease("me")]), FakeTime()
+    clock = ElectionClock(time.monotonic, time.timestamp, time.sleep, lambda: jitter)
+    elector = LeaderElector(client, LeaderElectionOptions(identity="me"), clock)
+    started_at = time.now
+    await elector.acquire()
+    assert time.now - started_at == pytest.approx(15.0)
+
+
+async def test_a_candidate_looks_more_often_than_once_in_a_retry_period() -> None:
+    client, time = FakeApiClient(get=[_lease("other")], put=[_lease("me")]), FakeTime()
+    clock = ElectionClock(time.monotonic, time.timestamp, time.sleep, lambda: 1.0)
+    elector = LeaderElector(client, LeaderElectionOptions(identity="me"), clock)
+    looks: list[float] = []
+    time.on_sleep = lambda: looks.append(time.now)
+    await elector.acquire()
+    assert max(later - earlier for earlier, later in pairwise(looks)) < 2.0
 
 
 async def test_a_holder_that_renews_keeps_its_lease() -> None:

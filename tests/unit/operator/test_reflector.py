@@ -237,6 +237,22 @@ async def test_events_that_come_again_change_nothing() -> None:
     assert story.watched_from() == ["10", "13"]
 
 
+async def test_events_in_another_order_than_they_happened_are_all_taken() -> None:
+    late, first = _line("ADDED", _node("a", version=11)), _line("ADDED", _node("b", version=12))
+    left, back = _line("DELETED", _node("b", version=13)), _line("ADDED", _node("b", "u2", 14))
+    story = _Story([_list(_node("c"))], [[first, late, back, left], [late, first]])
+    assert await story.arrived() == ["+c", "+b", "+a", "-b", "+b"]
+    assert story.watched_from() == ["10", "14", "14"]
+
+
+async def test_a_bookmark_ends_the_silence_of_a_watch() -> None:
+    story, now = _Story([_list(_node("a"))], [[_line("BOOKMARK", _node("", version=12))]]), 1000.0
+    story.reflector._monotonic = lambda: now
+    assert await story.arrived() == ["+a"]
+    now += 7.0
+    assert story.reflector.silence_s == 7.0
+
+
 async def test_a_server_that_is_back_is_not_kept_waiting_for_its_absence() -> None:
     away = [[OSError("refused")]] * 5
     story = _Story([_list(_node("a")), _list(_node("b"), version=50)], [*away, [ApiError(410)]])

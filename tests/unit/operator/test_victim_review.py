@@ -28,6 +28,9 @@ class ScriptedExtender:
         self.asked: list[Any] = []
         self._answer = answer
 
+    def failure(self, text: str) -> ExtenderError:
+        return ExtenderError(text)
+
     async def send(self, verb: str, body: bytes) -> bytes:
         assert verb == "preempt"
         self.asked.append(json.loads(body))

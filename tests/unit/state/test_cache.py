@@ -13,6 +13,7 @@ from scheduler.api.node import Node
 from scheduler.state import CPU, ClusterCache, InvariantViolation, PodInfo, make_pod_info
 from scheduler.state.pod_info import PodClasses
 from tests.support.builders import make_node, make_pod
+from tests.support.volume_builders import claim_volume
 
 
 @pytest.fixture
@@ -220,3 +221,15 @@ def test_validate_finds_what_does_not_add_up(cache: ClusterCache) -> None:
     cache._state.columns.add_pod(0, stranger.pod_class)
     with pytest.raises(InvariantViolation, match="requested of node n1 in row 0"):
         cache.validate()
+
+
+def test_a_pod_that_comes_again_in_another_namespace_uses_the_claim_of_that_one(
+    cache: ClusterCache,
+) -> None:
+    """No API server says so of one UID; what is counted has to add up all the same."""
+    for namespace in ("a", "b"):
+        pod = info(cache, namespace=namespace, node="n1", volumes=(claim_volume("data"),))
+        cache.pod_seen(pod)
+        cache.validate()
+    assert cache.pod_gone("uid-p") is not None
+    cache.validate()
