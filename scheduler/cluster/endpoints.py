@@ -5,6 +5,7 @@ collection, which no server does at once, lets others in between.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 from scheduler.cluster import errors
 from scheduler.cluster.access import Access
 from scheduler.cluster.apply import Recorder, Writer, record_create, record_update
+from scheduler.cluster.apply.field_sets import MissingKeyError
 from scheduler.cluster.binding import bind
 from scheduler.cluster.bodies import apply_type_of, check_options, decode_body, read_object
 from scheduler.cluster.catalog import BUILT_IN
@@ -48,8 +50,6 @@ Json = dict[str, Any]
 _PLAIN_FORMATS: Mapping[int, Format] = {id(found): plain_format(found) for found in BUILT_IN}
 _METADATA_FORMAT = MetadataFormat()
 DELETIONS_PER_TURN = 100
-_TRACKED_FROM_FIRST_APPLY = frozenset(("pods", "nodes", "events", "leases.coordination.k8s.io"))
-"""Kinds that are written all the time; see ``scheduler.cluster.apply``."""
 
 
 class ApiRequest(NamedTuple):
@@ -227,15 +227,17 @@ class Endpoints:
     def _recorder(self, request: ApiRequest, target: Target) -> Recorder:
         """Tells the managedFields of what is written."""
         struct = apply_type_of(target.resource)
-        is_tracked = target.resource.stored_in not in _TRACKED_FROM_FIRST_APPLY
 
         def record(obj: Json, before: Json | None) -> list[Json] | None:
-            if not (is_tracked if before is None else "managedFields" in obj["metadata"]):
+            if before is not None and "managedFields" not in obj["metadata"]:
                 return None
             writer = self._writer(request, target)
-            if before is None:
-                return record_create(obj, struct, writer)
-            return record_update(obj, before, struct, writer)
+            # What cannot be owned in parts is not tracked; whether it is valid is asked later.
+            with contextlib.suppress(MissingKeyError):
+                if before is None:
+                    return record_create(obj, struct, writer)
+                return record_update(obj, before, struct, writer)
+            return None
 
         return record
 

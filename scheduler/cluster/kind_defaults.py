@@ -51,11 +51,16 @@ def admit_node(_store: Store, node: Json) -> None:
 
 
 def set_namespace_defaults(namespace: Json) -> None:
-    """A Namespace: labelled with its name, held by its own finalizer."""
+    """A Namespace: labelled with its name."""
     name = namespace["metadata"].get("name", "")
     namespace["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = name
-    namespace.setdefault("spec", {}).setdefault("finalizers", ["kubernetes"])
+    namespace.setdefault("spec", {})
     namespace.setdefault("status", {}).setdefault("phase", "Active")
+
+
+def admit_namespace(_store: Store, namespace: Json) -> None:
+    """A Namespace is held by its own finalizer."""
+    namespace["spec"].setdefault("finalizers", ["kubernetes"])
 
 
 def keep_namespace(new: Json, old: Json) -> None:

@@ -129,7 +129,9 @@ RULES: dict[str, KindRules] = {
         kinds.validate_node_update,
     ),
     "namespaces": KindRules(
-        defaults.set_namespace_defaults, keep_on_update=defaults.keep_namespace
+        defaults.set_namespace_defaults,
+        defaults.admit_namespace,
+        keep_on_update=defaults.keep_namespace,
     ),
     "events": KindRules(
         set_event_defaults,

@@ -84,28 +84,36 @@ class Registry:
         name = obj["metadata"].get("name", "")
         if resource.namespaced:
             self._check_namespace(resource, namespace, name)
-        self._complete(resource, obj)
+        entries = self._complete(resource, obj, recorder)
         if self.store.get(resource.stored_in, namespace, name) is not None:
             raise errors.already_exists(resource, name)
         if resource.has_status and resource.stored_in not in {"pods", "nodes", "namespaces"}:
             self._reset_status(resource, obj)
-        if recorder is not None and (entries := recorder(obj, None)):
+        if entries:
             obj["metadata"]["managedFields"] = entries
         return Stored(obj, 0) if dry_run else self.store.put(resource.stored_in, obj)
 
-    def _complete(self, resource: Resource, obj: Json) -> None:
-        """Set defaults, let admission decide, and refuse what is not valid."""
+    def _complete(
+        self, resource: Resource, obj: Json, recorder: Recorder | None
+    ) -> list[Json] | None:
+        """Set defaults, let admission decide, and refuse what is not valid.
+
+        Returns:
+            The managedFields: what its creator owns is settled before admission adds to it.
+        """
         rules = rules_of(resource)
         for part in ("spec", "status") if resource.custom is None else ():
             if part in obj and not isinstance(obj[part], dict):
                 error = errors.invalid_value(part, obj[part], "must be an object")
                 raise errors.invalid_object(resource, obj["metadata"].get("name", ""), [error])
         rules.set_defaults(obj)
+        entries = None if recorder is None else recorder(obj, None)
         if resource.stored_in != "nodes" or self._taint_new_nodes:
             rules.admit(self.store, obj)
         found = validate_metadata(resource, obj["metadata"]) + rules.validate(obj)
         if found:
             raise errors.invalid_object(resource, obj["metadata"].get("name", ""), found)
+        return entries
 
     def _check_namespace(self, resource: Resource, namespace: str, name: str) -> None:
         found = self.store.get(NAMESPACES.stored_in, "", namespace)

@@ -5,9 +5,10 @@
 - ``server_side_apply``: merges an applied configuration, removes what its manager no longer names,
   and refuses what others own.
 
-Follows structured-merge-diff and apimachinery's ``managedfields``. Pods, nodes, events and leases,
-the kinds written all the time, are tracked from their first apply on; before it their fields belong
-to ``before-first-apply``, as kube-apiserver calls the manager of an object nobody has tracked.
+Follows structured-merge-diff and apimachinery's ``managedfields``. What has no managedFields, as
+what controllers and the kubelet stand-in make, is tracked from its first apply on; before it the
+fields belong to ``before-first-apply``, as kube-apiserver calls the manager of an object nobody has
+tracked.
 """
 
 from scheduler.cluster.apply.managed_fields import Recorder, Writer, record_create, record_update

@@ -33,6 +33,7 @@ _ALWAYS_THERE = frozenset(
     ]
 )
 """What an object that was just made has already, so that nobody comes to own it."""
+_NOTHING: tuple[Any, ...] = (None, "", {})
 _STRIPPED = frozenset(
     (
         ("f:apiVersion",),
@@ -134,13 +135,32 @@ def applied_fields(value: Any, type_: Type | None, path: Path = ()) -> FieldSet:
 
 def all_fields(value: Any, type_: Type | None, path: Path = ()) -> FieldSet:
     """Every field, lists and objects themselves included but for what is always there."""
-    is_skeleton = path[-1:] and path[-1] in _ALWAYS_THERE and not _is_in_list(path)
-    found: FieldSet = {path} if path and not is_skeleton else set()
-    if not is_granular(type_, value) or not value:
-        return {path} if path else set()
-    for element, (inner, inner_type) in parts(value, type_, path).items():
-        found |= all_fields(inner, inner_type, (*path, element))
-    return found
+    is_in = _is_in_list(path)
+    is_marked = is_in or path[-1:] == () or path[-1] not in _ALWAYS_THERE
+    return from_fields_v1(_tree(value, type_, is_marked=is_marked, is_in_list=is_in), path)
+
+
+def fields_v1_of_new(obj: Json, type_: Struct) -> Json:
+    """``fieldsV1`` of everything that a new object has and an empty one has not."""
+    has_more = {key: value for key, value in obj.items() if value not in _NOTHING}
+    tree = _tree(has_more, type_, is_marked=False, is_in_list=False)
+    metadata = tree.get("f:metadata") or {}
+    kept = {key: inner for key, inner in metadata.items() if ("f:metadata", key) not in _STRIPPED}
+    tree = {key: inner for key, inner in tree.items() if (key,) not in _STRIPPED}
+    return {"f:metadata": kept, **tree} if kept else tree
+
+
+def _tree(value: Any, type_: Type | None, *, is_marked: bool, is_in_list: bool) -> Json:
+    """``fieldsV1`` of a value; marked, it is a field besides its parts."""
+    if not value or not is_granular(type_, value):
+        return {}
+    tree: Json = {".": {}} if is_marked else {}
+    always = type_.always_written if isinstance(type_, Struct) else ()
+    for element, (inner, inner_type) in sorted(parts(value, type_, ()).items()):
+        is_in = is_in_list or element[0] == "k"
+        is_skeleton = not is_in and (element in _ALWAYS_THERE or element[2:] in always)
+        tree[element] = _tree(inner, inner_type, is_marked=not is_skeleton, is_in_list=is_in)
+    return tree
 
 
 def _is_in_list(path: Path) -> bool:

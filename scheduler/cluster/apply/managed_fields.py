@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from scheduler.cluster.apply.field_sets import (
     FieldSet,
-    all_fields,
     compare,
+    fields_v1_of_new,
     from_fields_v1,
     to_fields_v1,
     without_system_fields,
@@ -92,27 +92,34 @@ def encode_managers(managers: Managers) -> list[Json]:
     for identity, owned in managers.items():
         if not owned.fields:
             continue
-        entry: Json = {
-            "manager": identity.manager,
-            "operation": identity.operation,
-            "apiVersion": owned.api_version,
-            "time": owned.time,
-            "fieldsType": "FieldsV1",
-            "fieldsV1": to_fields_v1(owned.fields),
-        }
-        if identity.subresource:
-            entry["subresource"] = identity.subresource
-        entries.append(entry)
+        fields = to_fields_v1(owned.fields)
+        entries.append(_entry(identity, owned.api_version, owned.time, fields))
     entries.sort(key=lambda e: (e["operation"], e["time"], e["manager"], e["apiVersion"]))
     return entries
 
 
+def _entry(identity: Identity, api_version: str, time: str, fields: Json) -> Json:
+    entry: Json = {
+        "manager": identity.manager,
+        "operation": identity.operation,
+        "apiVersion": api_version,
+        "time": time,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": fields,
+    }
+    if identity.subresource:
+        entry["subresource"] = identity.subresource
+    return entry
+
+
 def record_create(obj: Json, struct: Struct, writer: Writer) -> list[Json]:
     """All fields of a new object are its creator's."""
-    fields = writer.own(all_fields(obj, struct))
-    return encode_managers(
-        {writer.identity("Update"): Owned(fields, writer.api_version, writer.now)}
-    )
+    fields = fields_v1_of_new(obj, struct)
+    if writer.has_status:
+        fields.pop("f:status", None)
+    if not fields:
+        return []
+    return [_entry(writer.identity("Update"), writer.api_version, writer.now, fields)]
 
 
 def record_update(obj: Json, before: Json, struct: Struct, writer: Writer) -> list[Json] | None:
