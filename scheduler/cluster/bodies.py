@@ -103,7 +103,14 @@ def _unrecognized(why: str, body: bytes, kind: str) -> errors.ApiError:
     return errors.bad_request(f"{message} ({_summary(body)})")
 
 
+def _empty(kind: str) -> errors.ApiError:
+    why = "couldn't get version/kind; json parse error: unexpected end of JSON input"
+    return _unrecognized(why, b"", kind)
+
+
 def _summary(body: bytes) -> str:
+    if not body:
+        return "<empty>"
     shown = body[:_SUMMARY_LENGTH]
     text = shown.decode(errors="replace") if body[:1] == b"{" else shown.hex()
     return f"{text} ..." if len(body) > _SUMMARY_LENGTH else text
@@ -150,8 +157,7 @@ def read_object(
     """
     obj = decode_body(body, content_type, resource.kind)
     if not body:
-        why = "couldn't get version/kind; json parse error: unexpected end of JSON input"
-        raise _unrecognized(why, b"<empty>", resource.kind)
+        raise _empty(resource.kind)
     _check_kind(obj, resource)
     struct = type_of(resource)
     if struct is None:
@@ -193,18 +199,67 @@ def conform_metadata(obj: Json) -> None:
         obj["metadata"] = known.get("metadata", {})
 
 
+def read_part(body: bytes, content_type: str, kind: str, api_versions: tuple[str, ...]) -> Json:
+    """The body of a request to a subresource, such as a ``Binding``.
+
+    Args:
+        body: as it was sent.
+        content_type: of the body.
+        kind: that it must be of.
+        api_versions: that it may be of, the usual one first.
+
+    Raises:
+        ApiError: 400, it is no such object; 415.
+    """
+    obj = decode_body(body, content_type, kind)
+    if not body:
+        raise _empty(kind)
+    found = obj.get("kind") or kind, obj.get("apiVersion") or api_versions[0]
+    if found not in {(kind, version) for version in api_versions}:
+        raise _other_kind(*found, kind, api_versions[0])
+    struct = struct_of(kind)
+    try:
+        if struct is not None:
+            conform(obj, struct)
+    except DecodingError as error:
+        version = found[1].rpartition("/")[2]
+        why = f'{kind} in version "{version}" cannot be handled as a {kind}: {error}'
+        raise errors.bad_request(why) from error
+    return obj
+
+
+def read_delete_options(body: bytes, content_type: str) -> Json:
+    """The options in the body of a DELETE; none in an empty one.
+
+    Raises:
+        ApiError: 400, a value is of the wrong type; 415.
+    """
+    options = decode_body(body, content_type)
+    struct = struct_of("DeleteOptions")
+    try:
+        if struct is not None:
+            conform(options, struct)
+    except DecodingError as error:
+        raise errors.bad_request(str(error)) from error
+    return options
+
+
 def _check_kind(obj: Json, resource: Resource) -> None:
     kind, version = obj.get("kind") or resource.kind, obj.get("apiVersion") or resource.api_version
-    if (version, kind) == (resource.api_version, resource.kind):
-        return
-    short = str(version).rpartition("/")[2]
-    prefix = f'{kind} in version "{short}" cannot be handled as a {resource.kind}: '
+    if (version, kind) != (resource.api_version, resource.kind):
+        raise _other_kind(str(kind), str(version), resource.kind, resource.api_version)
+
+
+def _other_kind(kind: str, version: str, expected: str, api_version: str) -> errors.ApiError:
+    """400: an object of another kind, or of another version, than is to be sent here."""
+    short = version.rpartition("/")[2]
+    prefix = f'{kind} in version "{short}" cannot be handled as a {expected}: '
     if (version, kind) in BY_KIND:
-        target = resource.group.partition(".")[0] or "core"
-        why = f"converting ({short}.{kind}) to ({target}.{resource.kind}): unknown conversion"
+        group = api_version.rpartition("/")[0].partition(".")[0] or "core"
+        why = f"converting ({short}.{kind}) to ({group}.{expected}): unknown conversion"
     else:
         why = f'no kind "{kind}" is registered for version "{version}" in scheme "{_SCHEME}"'
-    raise errors.bad_request(prefix + why)
+    return errors.bad_request(prefix + why)
 
 
 def _strict_errors(body: bytes, content_type: str, problems: Problems) -> list[str]:

@@ -1,11 +1,13 @@
 """What deleting an object means: at once, after a grace period, or once its finalizers are gone."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from scheduler.cluster.clock import Clock, parse_timestamp, timestamp
 from scheduler.cluster.errors import (
     bad_request,
+    forbidden,
     invalid,
     invalid_value,
     precondition_failed,
@@ -16,19 +18,34 @@ from scheduler.cluster.store import Stored
 
 Json = dict[str, Any]
 
+_IMMORTAL = {
+    "namespaces": frozenset(("default", "kube-system", "kube-public")),
+    "priorityclasses.scheduling.k8s.io": frozenset(
+        ("system-node-critical", "system-cluster-critical")
+    ),
+}
+_WHY_IMMORTAL = {
+    "namespaces": "this namespace may not be deleted",
+    "priorityclasses.scheduling.k8s.io": "this is a system priority class and cannot be deleted",
+}
 _ORPHAN = "orphan"
 _FOREGROUND = "foregroundDeletion"
 
 
 @dataclass(frozen=True)
 class DeleteOptions:
-    """``metav1.DeleteOptions`` as far as they matter here."""
+    """``metav1.DeleteOptions`` as far as they matter here.
+
+    ``is_cascade_asked_for`` is the old way to say so, ``orphanDependents: false``: only then is
+    what is not gone at once answered with 202.
+    """
 
     grace_period_s: int | None = None
     propagation_policy: str = ""
     uid: str = ""
     resource_version: str = ""
     dry_run: bool = False
+    is_cascade_asked_for: bool = False
 
 
 @dataclass(frozen=True)
@@ -44,41 +61,60 @@ class DeletionPlan:
     removes: bool
 
 
-def parse_delete_options(body: Json, grace_query: str, policy_query: str) -> DeleteOptions:
-    """Delete options from a body, or from the query where the body has none.
+def options_of_query(query: Mapping[str, str]) -> Json:
+    """The options of a DELETE without a body.
 
     Raises:
         ApiError: 400, a value of the wrong kind.
     """
-    grace = body.get("gracePeriodSeconds")
-    if grace is None and grace_query:
-        if not grace_query.lstrip("-").isdigit():
-            raise bad_request(f'strconv.ParseInt: parsing "{grace_query}": invalid syntax')
-        grace = int(grace_query)
-    preconditions = body.get("preconditions") or {}
-    policy = body.get("propagationPolicy") or policy_query
-    _check_policy(policy, body.get("orphanDependents"))
-    if not policy and body.get("orphanDependents") is not None:
-        policy = "Orphan" if body["orphanDependents"] else "Background"
+    options: Json = {}
+    if policy := query.get("propagationPolicy"):
+        options["propagationPolicy"] = policy
+    if dry_run := query.get("dryRun"):
+        options["dryRun"] = [dry_run]
+    if (orphan := query.get("orphanDependents")) is not None:
+        options["orphanDependents"] = orphan in {"", "1", "true"}
+    if grace := query.get("gracePeriodSeconds"):
+        if not grace.lstrip("-").isdigit():
+            raise bad_request(f'strconv.ParseInt: parsing "{grace}": invalid syntax')
+        options["gracePeriodSeconds"] = int(grace)
+    return options
+
+
+def parse_delete_options(options: Json) -> DeleteOptions:
+    """What ``metav1.DeleteOptions`` ask for.
+
+    Raises:
+        ApiError: 422, a value that is not known, or one that contradicts another.
+    """
+    preconditions = options.get("preconditions") or {}
+    policy, orphan = options.get("propagationPolicy") or "", options.get("orphanDependents")
+    dry_run = options.get("dryRun") or []
+    _check_options(policy, orphan, dry_run)
+    if not policy and orphan is not None:
+        policy = "Orphan" if orphan else "Background"
     return DeleteOptions(
-        grace_period_s=grace,
+        grace_period_s=options.get("gracePeriodSeconds"),
         propagation_policy=policy,
         uid=preconditions.get("uid") or "",
         resource_version=preconditions.get("resourceVersion") or "",
-        dry_run=bool(body.get("dryRun")),
+        dry_run=bool(dry_run),
+        is_cascade_asked_for=orphan is False,
     )
 
 
 _POLICIES = ("Foreground", "Background", "Orphan")
 
 
-def _check_policy(policy: str, orphan_dependents: bool | None) -> None:
+def _check_options(policy: str, orphan_dependents: bool | None, dry_run: list[str]) -> None:
     found = []
     if policy and orphan_dependents is not None:
         detail = "orphanDependents and deletionPropagation cannot be both set"
         found.append(invalid_value("propagationPolicy", policy, detail))
     if policy and policy not in _POLICIES:
         found.append(unsupported_value("propagationPolicy", policy, (*_POLICIES, "nil")))
+    if any(word != "All" for word in dry_run):
+        found.append(unsupported_value("dryRun", dry_run, ("All",)))
     if found:
         raise invalid("meta.k8s.io", "DeleteOptions", "", found)
 
@@ -92,8 +128,11 @@ def plan_deletion(
     period when they are bound and running. Other kinds go at once unless a finalizer holds them.
 
     Raises:
-        ApiError: 409, a precondition does not hold.
+        ApiError: 403, what no cluster can do without; 409, a precondition does not
+            hold.
     """
+    if current.name in _IMMORTAL.get(resource.stored_in, ()):
+        raise forbidden(resource, current.name, _WHY_IMMORTAL[resource.stored_in])
     _check_preconditions(resource, current, options)
     finalizers = _finalizers(resource, current.obj, options)
     if resource.plural == "pods":

@@ -16,9 +16,16 @@ from scheduler.cluster.access import Access
 from scheduler.cluster.apply import Recorder, Writer, record_create, record_update
 from scheduler.cluster.apply.field_sets import MissingKeyError
 from scheduler.cluster.binding import bind
-from scheduler.cluster.bodies import apply_type_of, check_options, decode_body, read_object
+from scheduler.cluster.bodies import (
+    apply_type_of,
+    check_options,
+    decode_body,
+    read_delete_options,
+    read_object,
+    read_part,
+)
 from scheduler.cluster.catalog import BUILT_IN
-from scheduler.cluster.deletion import parse_delete_options
+from scheduler.cluster.deletion import DeleteOptions, options_of_query, parse_delete_options
 from scheduler.cluster.event_conversion import to_core
 from scheduler.cluster.eviction import evict
 from scheduler.cluster.formats import Format, MetadataFormat, plain_format
@@ -41,6 +48,7 @@ from scheduler.cluster.reviews import review
 from scheduler.cluster.scale import scale_of, set_scale
 from scheduler.cluster.selection import Selection
 from scheduler.cluster.store import Stored, encode
+from scheduler.cluster.strategy_warnings import warnings_on_create, warnings_on_update
 from scheduler.cluster.table import TableFormat
 from scheduler.cluster.users import ADMINISTRATOR, User
 from scheduler.cluster.validation.events import validate_event_of_new_api
@@ -50,6 +58,13 @@ Json = dict[str, Any]
 _PLAIN_FORMATS: Mapping[int, Format] = {id(found): plain_format(found) for found in BUILT_IN}
 _METADATA_FORMAT = MetadataFormat()
 DELETIONS_PER_TURN = 100
+_PARTS = {
+    "binding": ("Binding", ("v1",)),
+    "eviction": ("Eviction", ("policy/v1", "policy/v1beta1")),
+    "token": ("TokenRequest", ("authentication.k8s.io/v1",)),
+    "scale": ("Scale", ("autoscaling/v1",)),
+}
+"""The kinds of what is sent to subresources, and their versions."""
 
 
 class ApiRequest(NamedTuple):
@@ -177,11 +192,12 @@ class Endpoints:
     def _handle_review(self, request: ApiRequest, target: Review) -> Answer:
         if request.method != "POST":
             raise errors.method_not_allowed()
-        body = decode_body(request.body, request.content_type)
         if target.plural == "bindings":
+            body = self._part(request, "binding")
             name = (body.get("metadata") or {}).get("name", "")
             bound = bind(self._registry, target.namespace, name, body, dry_run=request.is_dry_run)
             return Answer(201, encode(bound))
+        body = decode_body(request.body, request.content_type)
         now = self._registry.clock.now()
         return Answer(201, encode(review(target, body, request.user, self._access, now)))
 
@@ -207,6 +223,7 @@ class Endpoints:
             dry_run=request.is_dry_run,
             recorder=self._recorder(request, target),
         )
+        warnings += warnings_on_create(resource, stored.obj)
         return self._one(request, resource, stored, 201).warning(warnings)
 
     @staticmethod
@@ -261,9 +278,12 @@ class Endpoints:
             replace = self._registry.replacement(target.subresource)
             stored = replace(resource, current, obj, dry_run=request.is_dry_run, recorder=recorder)
             return self._one(request, resource, stored).warning(warnings)
+        before = self._registry.store.get(resource.stored_in, namespace, target.name)
         stored, is_created = self._registry.update(
             resource, namespace, target.name, obj, dry_run=request.is_dry_run, recorder=recorder
         )
+        if before is not None:
+            warnings += warnings_on_update(resource, stored.obj, before.obj)
         answer = self._one(request, resource, stored, 201 if is_created else 200)
         return answer.warning(warnings)
 
@@ -307,29 +327,20 @@ class Endpoints:
             resource, target.namespace or "", target.name, options
         )
         if resource.plural == "pods" or not is_gone:
-            return self._one(request, resource, last)
+            status = 202 if options.is_cascade_asked_for and not is_gone else 200
+            return self._one(request, resource, last, status)
         details: Json = {"name": target.name}
         if resource.group:
             details["group"] = resource.group
         details |= {"kind": resource.plural, "uid": last.obj["metadata"]["uid"]}
-        status = {
-            "kind": "Status",
-            "apiVersion": "v1",
-            "metadata": {},
-            "status": "Success",
-            "details": details,
-        }
-        return Answer(200, encode(status))
+        return Answer(200, encode(errors.success(details)))
 
     @staticmethod
-    def _delete_options(request: ApiRequest) -> Any:
-        body = decode_body(request.body, request.content_type)
-        if request.is_dry_run:
-            body["dryRun"] = ["All"]
-        query = request.query
-        return parse_delete_options(
-            body, query.get("gracePeriodSeconds", ""), query.get("propagationPolicy", "")
-        )
+    def _delete_options(request: ApiRequest) -> DeleteOptions:
+        """The options of a deletion: those in its body, or else those in its query."""
+        if request.body:
+            return parse_delete_options(read_delete_options(request.body, request.content_type))
+        return parse_delete_options(options_of_query(request.query))
 
     async def delete_collection(self, request: ApiRequest, target: Target) -> Page:
         """Delete what a request selects, a few at a time; returns what was deleted.
@@ -370,7 +381,7 @@ class Endpoints:
             return self._finalize(request, target)
         if request.method != "POST":
             raise errors.method_not_allowed()
-        body = decode_body(request.body, request.content_type)
+        body = self._part(request, target.subresource)
         if target.subresource == "binding":
             named = (body.get("metadata") or {}).get("name") or name
             if named != name:
@@ -383,6 +394,12 @@ class Endpoints:
         if target.subresource == "eviction":
             return Answer(201, encode(self._evict(request, namespace, name, body)))
         raise errors.method_not_allowed()
+
+    @staticmethod
+    def _part(request: ApiRequest, subresource: str) -> Json:
+        if subresource not in _PARTS:
+            raise errors.method_not_allowed()
+        return read_part(request.body, request.content_type, *_PARTS[subresource])
 
     def _evict(self, request: ApiRequest, namespace: str, name: str, body: Json) -> Json:
         if request.is_dry_run:
@@ -420,13 +437,14 @@ class Endpoints:
         if request.method == "GET":
             return Answer(200, encode(scale_of(resource, current)))
         if request.method == "PUT":
-            scale = decode_body(request.body, request.content_type)
+            scale = self._part(request, "scale")
         elif request.method == "PATCH":
             check_content_type(resource, request.content_type)
             patch = decode_patch(request.content_type, request.body)
             scale = patched(scale_of(resource, current), request.content_type, patch, None)
         else:
             raise errors.method_not_allowed()
+        self._registry.check_address(resource, target.namespace or "", target.name, scale)
         changed = set_scale(
             self._registry,
             resource,

@@ -113,6 +113,17 @@ class ApiError(Exception):
         return body
 
 
+def success(details: Json) -> Json:
+    """The ``Status`` of what went well and leaves nothing to show."""
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": details,
+    }
+
+
 def _resource_details(resource: Resource, name: str) -> Json:
     details: Json = {}
     if name:

@@ -32,7 +32,7 @@ def evict(registry: Registry, namespace: str, name: str, eviction: Json) -> Json
     """
     if (eviction.get("metadata") or {}).get("name", name) != name:
         raise errors.bad_request("name in URL does not match name in Eviction object")
-    options = parse_delete_options(eviction.get("deleteOptions") or {}, "", "")
+    options = parse_delete_options(eviction.get("deleteOptions") or {})
     stored = registry.get(PODS, namespace, name)
     if not _ignores_budget(stored.obj):
         budgets = _budgets_over(registry, stored)

@@ -32,7 +32,12 @@ _NODE_INFO = [
 
 def set_node_defaults(node: Json) -> None:
     """A Node: everything it has can be used, and it says something about itself."""
-    node.setdefault("spec", {})
+    spec = node.setdefault("spec", {})
+    first, ranges = spec.get("podCIDR"), spec.get("podCIDRs")
+    if first and (not ranges or ranges[0] != first):
+        spec["podCIDRs"] = [first]
+    elif ranges:
+        spec["podCIDR"] = ranges[0]
     status = node.setdefault("status", {})
     if status.get("capacity") and not status.get("allocatable"):
         status["allocatable"] = dict(status["capacity"])

@@ -17,7 +17,7 @@ from scheduler.cluster.event_conversion import set_event_defaults
 from scheduler.cluster.kind_defaults import IS_DEFAULT_CLASS
 from scheduler.cluster.plain_rules import PLAIN_DEFAULTS
 from scheduler.cluster.pod_defaults import set_pod_defaults
-from scheduler.cluster.pod_rules import admit_pod, keep_pod_status
+from scheduler.cluster.pod_rules import admit_pod, keep_pod_status, readmit_pod
 from scheduler.cluster.rbac_rules import (
     set_binding_defaults,
     validate_binding,
@@ -119,6 +119,7 @@ RULES: dict[str, KindRules] = {
         admit_pod,
         validate_pod,
         validate_pod_update,
+        keep_on_update=readmit_pod,
         validate_status=validate_pod_status_update,
         keep_on_status_update=keep_pod_status,
     ),

@@ -24,6 +24,7 @@ from scheduler.cluster.resources import EVENTS_V1, Resource
 from scheduler.cluster.schema import DecodingError, Struct, conform, num_keys
 from scheduler.cluster.store import Stored
 from scheduler.cluster.strategic_merge import go_text, strategic_merge
+from scheduler.cluster.strategy_warnings import warnings_on_create, warnings_on_update
 from scheduler.cluster.yaml_text import load_yaml
 
 Json = dict[str, Any]
@@ -141,7 +142,7 @@ def patch_object(
     _check_identity(resource, fresh)
     stored_shape = to_core(fresh) if resource is EVENTS_V1 else fresh
     stored = _store(registry, resource, current, stored_shape, request)
-    return Patched(stored, warnings)
+    return Patched(stored, warnings + warnings_on_update(resource, stored.obj, current.obj))
 
 
 def _store(
@@ -237,11 +238,12 @@ def apply_object(
     registry.check_address(resource, *address, stored_shape)
     kept = request._replace(recorder=lambda _new, _old: applied.managed_fields)
     if current is not None:
-        return Patched(_store(registry, resource, current, stored_shape, kept))
+        stored = _store(registry, resource, current, stored_shape, kept)
+        return Patched(stored, warnings_on_update(resource, stored.obj, current.obj))
     stored = registry.create(
         resource, address[0], stored_shape, dry_run=request.dry_run, recorder=kept.recorder
     )
-    return Patched(stored, is_created=True)
+    return Patched(stored, warnings_on_create(resource, stored.obj), is_created=True)
 
 
 def _configuration(resource: Resource, address: tuple[str, str], request: PatchRequest) -> Json:

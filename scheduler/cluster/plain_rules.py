@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from scheduler.cluster.pod_defaults import canonical_quantities
+from scheduler.cluster.workload_rules import set_template_defaults
 
 Json = dict[str, Any]
 
@@ -17,9 +18,45 @@ def _filled(defaults: Mapping[str, Any]) -> Callable[[Json], None]:
     return set_defaults
 
 
+_set_cron_defaults = _filled(
+    {
+        "concurrencyPolicy": "Allow",
+        "suspend": False,
+        "successfulJobsHistoryLimit": 3,
+        "failedJobsHistoryLimit": 1,
+    }
+)
+
+
 def _set_quota_defaults(quota: Json) -> None:
     canonical_quantities(quota.get("spec"), "hard")
     quota.setdefault("status", {})
+
+
+def _set_range_defaults(limit_range: Json) -> None:
+    """What containers are limited to is what they get, and what they ask for."""
+    for item in (limit_range.get("spec") or {}).get("limits") or ():
+        canonical_quantities(item, "max", "min", "default", "defaultRequest")
+        if item.get("type") != "Container":
+            continue
+        limits = {**(item.get("max") or {}), **(item.get("default") or {})}
+        asked = {**(item.get("min") or {}), **limits, **(item.get("defaultRequest") or {})}
+        for field, amounts in (("default", limits), ("defaultRequest", asked)):
+            if amounts:
+                item[field] = amounts
+
+
+def _set_cron_job_defaults(cron_job: Json) -> None:
+    _set_cron_defaults(cron_job)
+    template = cron_job["spec"].setdefault("jobTemplate", {}).setdefault("spec", {})
+    set_template_defaults(template)
+    cron_job.setdefault("status", {})
+
+
+def _set_endpoints_defaults(endpoints: Json) -> None:
+    for subset in endpoints.get("subsets") or ():
+        for port in subset.get("ports") or ():
+            port.setdefault("protocol", "TCP")
 
 
 def _set_autoscaler_defaults(autoscaler: Json) -> None:
@@ -36,6 +73,9 @@ def _set_policy_defaults(policy: Json) -> None:
     spec = policy.setdefault("spec", {})
     kinds = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
     spec.setdefault("policyTypes", kinds)
+    for rule in [*(spec.get("ingress") or ()), *(spec.get("egress") or ())]:
+        for port in rule.get("ports") or ():
+            port.setdefault("protocol", "TCP")
 
 
 def _set_slice_defaults(endpoint_slice: Json) -> None:
@@ -52,14 +92,9 @@ def _set_ingress_defaults(ingress: Json) -> None:
 PLAIN_DEFAULTS: Mapping[str, Callable[[Json], None]] = {
     "resourcequotas": _set_quota_defaults,
     "horizontalpodautoscalers.autoscaling": _set_autoscaler_defaults,
-    "cronjobs.batch": _filled(
-        {
-            "concurrencyPolicy": "Allow",
-            "suspend": False,
-            "successfulJobsHistoryLimit": 3,
-            "failedJobsHistoryLimit": 1,
-        }
-    ),
+    "cronjobs.batch": _set_cron_job_defaults,
+    "endpoints": _set_endpoints_defaults,
+    "limitranges": _set_range_defaults,
     "networkpolicies.networking.k8s.io": _set_policy_defaults,
     "endpointslices.discovery.k8s.io": _set_slice_defaults,
     "ingresses.networking.k8s.io": _set_ingress_defaults,

@@ -5,6 +5,7 @@ from typing import Any
 
 from scheduler.api.quantity import quantity_milli_value
 from scheduler.cluster.errors import bad_request
+from scheduler.cluster.pod_resources import default_pod_resources
 from scheduler.cluster.schema.scalars import QUANTITY_FORM, canonical_quantity
 
 Json = dict[str, Any]
@@ -56,6 +57,8 @@ def set_pod_defaults(pod: Json) -> None:
         _default_requests_from_limits(container["resources"])
         if spec.get("hostNetwork"):
             _default_host_ports(container)
+    if spec.get("resources"):
+        default_pod_resources(spec)
 
 
 def _containers(spec: Json) -> list[Json]:
@@ -118,12 +121,37 @@ def _default_requests_from_limits(resources: Json) -> None:
             requests.setdefault(name, amount)
 
 
+def _filled(**defaults: Any) -> Callable[[Json], None]:
+    """Sets fields that are not set."""
+
+    def fill(source: Json) -> None:
+        for key, value in defaults.items():
+            if not source.get(key):
+                source[key] = value
+
+    return fill
+
+
 def _mode(volume: Json) -> None:
     volume.setdefault("defaultMode", 420)
 
 
 def _host_path(volume: Json) -> None:
     volume.setdefault("type", "")
+
+
+def _image(volume: Json) -> None:
+    volume.setdefault("pullPolicy", _pull_policy(volume.get("reference") or ""))
+
+
+def _azure_disk(volume: Json) -> None:
+    for key, value in (
+        ("cachingMode", "ReadWrite"),
+        ("kind", "Shared"),
+        ("fsType", "ext4"),
+        ("readOnly", False),
+    ):
+        volume.setdefault(key, value)
 
 
 def _projected(volume: Json) -> None:
@@ -158,6 +186,11 @@ _VOLUME_DEFAULTS: dict[str, Callable[[Json], None]] = {
     "ephemeral": _ephemeral,
     "projected": _projected,
     "hostPath": _host_path,
+    "image": _image,
+    "azureDisk": _azure_disk,
+    "iscsi": _filled(iscsiInterface="default"),
+    "rbd": _filled(pool="rbd", user="admin", keyring="/etc/ceph/keyring"),
+    "scaleIO": _filled(storageMode="ThinProvisioned", fsType="xfs"),
 }
 
 
@@ -170,10 +203,11 @@ def _set_volume_defaults(volume: Json) -> None:
 
 
 def qos_class(spec: Json) -> str:
-    """Guaranteed, Burstable or BestEffort, from cpu and memory of all containers."""
+    """Guaranteed, Burstable or BestEffort, from cpu and memory of the pod or its containers."""
     any_set, all_guaranteed = False, True
-    for container in _containers(spec):
-        resources = container.get("resources") or {}
+    whole = spec.get("resources")
+    for holder in [spec] if whole and any(whole.values()) else _containers(spec):
+        resources = holder.get("resources") or {}
         requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
         for name in _SUPPORTED_QOS:
             request = _amount(requests.get(name))

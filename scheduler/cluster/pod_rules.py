@@ -1,5 +1,6 @@
 """How pods are admitted: priority, tolerations, gates, and the status they begin with."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from scheduler.cluster.errors import forbidden
@@ -130,9 +131,29 @@ def _merge_keys(holder: Json, keys: list[str] | None, operator: str, labels: Jso
     )
 
 
+def readmit_pod(new: Json, old: Json) -> None:
+    """What admission does to a changed pod: its priority stays, its tolerations are completed."""
+    spec, before = new["spec"], old["spec"]
+    for field in ("priority", "preemptionPolicy"):
+        if field not in spec and field in before:
+            spec[field] = before[field]
+    _add_default_tolerations(spec)
+
+
 def keep_pod_status(new: Json, old: Json) -> None:
-    """A pod keeps its class of service, and times where its conditions changed."""
+    """A pod keeps its class of service, and which generation its conditions were seen at."""
     before = old.get("status") or {}
     status = new.setdefault("status", {})
     if "qosClass" in before:
         status.setdefault("qosClass", before["qosClass"])
+    if seen := before.get("observedGeneration"):
+        status["observedGeneration"] = status.get("observedGeneration") or seen
+    _keep_observed_generations(status.get("conditions") or [], before.get("conditions") or ())
+
+
+def _keep_observed_generations(conditions: list[Json], before: Sequence[Json]) -> None:
+    for position, condition in enumerate(conditions):
+        same = [found for found in before if found.get("type") == condition.get("type")]
+        seen = same[0].get("observedGeneration") if same else 0
+        if seen and not condition.get("observedGeneration"):
+            conditions[position] = {**condition, "observedGeneration": seen}

@@ -9,7 +9,8 @@ from scheduler.cluster.store import Store
 Json = dict[str, Any]
 
 
-def _set_template_defaults(spec: Json) -> None:
+def set_template_defaults(spec: Json) -> None:
+    """Fill the pod template of what makes pods."""
     template = spec.setdefault("template", {})
     template.setdefault("metadata", {})
     set_pod_spec_defaults(template.setdefault("spec", {}))
@@ -27,7 +28,7 @@ def set_deployment_defaults(deployment: Json) -> None:
         rolling = strategy.setdefault("rollingUpdate", {})
         rolling.setdefault("maxUnavailable", "25%")
         rolling.setdefault("maxSurge", "25%")
-    _set_template_defaults(spec)
+    set_template_defaults(spec)
     deployment.setdefault("status", {})
 
 
@@ -35,7 +36,7 @@ def set_replicated_defaults(workload: Json) -> None:
     """A ReplicaSet: one replica."""
     spec = workload.setdefault("spec", {})
     spec.setdefault("replicas", 1)
-    _set_template_defaults(spec)
+    set_template_defaults(spec)
     workload.setdefault("status", {"replicas": 0})
 
 
@@ -72,7 +73,7 @@ def set_stateful_set_defaults(workload: Json) -> None:
 def set_daemon_set_defaults(workload: Json) -> None:
     """A DaemonSet: rolling one by one."""
     spec = workload.setdefault("spec", {})
-    _set_template_defaults(spec)
+    set_template_defaults(spec)
     spec.setdefault("revisionHistoryLimit", 10)
     update = spec.setdefault("updateStrategy", {})
     if update.setdefault("type", "RollingUpdate") == "RollingUpdate":
@@ -94,7 +95,7 @@ def set_job_defaults(job: Json) -> None:
     spec.setdefault("suspend", False)
     replacement = "Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed"
     spec.setdefault("podReplacementPolicy", replacement)
-    _set_template_defaults(spec)
+    set_template_defaults(spec)
     job.setdefault("status", {})
 
 

@@ -4,6 +4,7 @@
 - ``managed_fields``: ``metadata.managedFields`` after a create, an update or an apply.
 - ``server_side_apply``: merges an applied configuration, removes what its manager no longer names,
   and refuses what others own.
+- ``last_applied``: what ``kubectl apply`` has set without the server, and may take over.
 
 Follows structured-merge-diff and apimachinery's ``managedfields``. What has no managedFields, as
 what controllers and the kubelet stand-in make, is tracked from its first apply on; before it the

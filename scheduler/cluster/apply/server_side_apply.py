@@ -13,6 +13,7 @@ from scheduler.cluster.apply.field_sets import (
     parts,
     path_text,
 )
+from scheduler.cluster.apply.last_applied import claimed_fields, keep_last_applied
 from scheduler.cluster.apply.managed_fields import (
     BEFORE_FIRST_APPLY,
     Identity,
@@ -56,10 +57,12 @@ def apply(
     plain = {key: value for key, value in before.items() if key not in {"kind", "apiVersion"}}
     changed, removed = compare(plain, _addressed(merged), struct)
     if live is not None:
-        _settle(managers, applier, writer.own(changed), removed, force)
+        claimed = claimed_fields(plain, struct, writer.manager)
+        _settle(managers, applier, writer.own(changed), removed, None if force else claimed)
     is_same = last is not None and last.fields == fields
     time = last.time if last is not None and is_same and not changed and not removed else writer.now
     managers[applier] = Owned(fields, writer.api_version, time)
+    keep_last_applied(merged, config, writer.manager)
     return Applied(merged, encode_managers(managers))
 
 
@@ -146,15 +149,19 @@ def _remove(holder: Any, element: str, item: Any) -> None:
 
 
 def _settle(
-    managers: Managers, applier: Identity, changed: FieldSet, removed: FieldSet, force: bool
+    managers: Managers,
+    applier: Identity,
+    changed: FieldSet,
+    removed: FieldSet,
+    claimed: FieldSet | None,
 ) -> None:
-    """Refuse to change what others own, or take it from them."""
+    """Refuse to change what others own, or take it from them: what is ``claimed``, or anything."""
     found = [
         (identity, path)
         for identity, owned in managers.items()
-        for path in sorted(owned.fields & changed)
+        for path in (sorted((owned.fields & changed) - claimed) if claimed is not None else ())
     ]
-    if found and not force:
+    if found:
         raise _conflict(found)
     take(managers, applier, changed, removed)
 

@@ -1,5 +1,6 @@
 """The kinds with few rules: nodes, services, configuration, budgets, classes, leases, storage."""
 
+import ipaddress
 from typing import Any
 
 from scheduler.cluster.errors import (
@@ -22,6 +23,7 @@ Json = dict[str, Any]
 _MAX_DATA = 1024 * 1024
 _IMMUTABLE = "field is immutable"
 _IMMUTABLE_WHEN_SET = "field is immutable when `immutable` is set"
+_NO_CIDR = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 _USER_PRIORITY_MAX = 1_000_000_000
 _SYSTEM_CLASSES = {
     "system-cluster-critical": 2_000_000_000,
@@ -32,10 +34,21 @@ _SYSTEM_CLASSES = {
 def validate_node(node: Json) -> list[FieldError]:
     """Errors of a Node."""
     found = validate_taints(node["spec"].get("taints") or [], "metadata.taints")
+    for position, cidr in enumerate(node["spec"].get("podCIDRs") or ()):
+        if not _is_cidr(cidr):
+            found.append(invalid_value(f"spec.podCIDRs[{position}]", cidr, _NO_CIDR))
     for field in ("capacity", "allocatable"):
         amounts = (node.get("status") or {}).get(field) or {}
         found += validate_amounts(amounts, f"status.{field}")
     return found
+
+
+def _is_cidr(text: str) -> bool:
+    try:
+        ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        return False
+    return "/" in text
 
 
 def validate_node_update(new: Json, old: Json) -> list[FieldError]:

@@ -57,8 +57,8 @@ def _validate_template(spec: Json, kind: str) -> list[FieldError]:
     template, selector = spec.get("template") or {}, spec.get("selector")
     labels = (template.get("metadata") or {}).get("labels") or {}
     found: list[FieldError] = []
-    is_empty = not selector or not any(selector.values())
-    if not is_empty and not match_label_selector(selector, labels):
+    takes_all = selector is not None and not any(selector.values())
+    if not takes_all and not (selector and match_label_selector(selector, labels)):
         found.append(invalid_value("spec.template.metadata.labels", labels or None, _MISMATCH))
     # A StatefulSet's volumes are claims still to be made: its pods are checked one by one.
     check = validate_template_metadata if kind == "StatefulSet" else validate_template
@@ -154,6 +154,11 @@ def validate_stateful_set(workload: Json) -> list[FieldError]:
     if policy not in policies:
         detail = f"must be '{policies[0]}' or '{policies[1]}'"
         found.append(invalid_value("spec.podManagementPolicy", policy, detail))
+    update = spec.get("updateStrategy") or {}
+    if update.get("type") not in {"RollingUpdate", "OnDelete"}:
+        shown = {"Type": update.get("type", ""), "RollingUpdate": update.get("rollingUpdate")}
+        detail = "must be 'RollingUpdate' or 'OnDelete'"
+        found.append(invalid_value("spec.updateStrategy", shown, detail))
     found += not_negative(spec, "replicas") + not_negative(spec, "minReadySeconds")
     return found + _validate_selector(spec, "statefulset") + _validate_template(spec, "StatefulSet")
 
@@ -161,8 +166,31 @@ def validate_stateful_set(workload: Json) -> list[FieldError]:
 def validate_daemon_set(workload: Json) -> list[FieldError]:
     """Errors of a DaemonSet."""
     spec = workload["spec"]
-    found = _validate_selector(spec, "daemonset") + _validate_template(spec, "DaemonSet")
-    return found + not_negative(spec, "minReadySeconds")
+    found = [] if "selector" not in spec else _validate_selector(spec, "daemonset")
+    found += _validate_template(spec, "DaemonSet") + not_negative(spec, "minReadySeconds")
+    found += _validate_daemon_strategy(spec.get("updateStrategy") or {})
+    return found + not_negative(spec, "revisionHistoryLimit")
+
+
+def _validate_daemon_strategy(strategy: Json) -> list[FieldError]:
+    kind, rolling = strategy.get("type", ""), strategy.get("rollingUpdate")
+    path = "spec.updateStrategy"
+    if kind == "OnDelete":
+        return []
+    if kind != "RollingUpdate":
+        shown = {"Type": kind, "RollingUpdate": rolling}
+        return [unsupported_value(path, shown, ("RollingUpdate", "OnDelete"))]
+    counts = {field: (rolling or {}).get(field) for field in ("maxUnavailable", "maxSurge")}
+    found: list[FieldError] = []
+    for field, count in counts.items():
+        found += validate_count_or_percent(count or 0, f"{path}.rollingUpdate.{field}")
+    place = f"{path}.rollingUpdate"
+    if all(map(_is_nothing, counts.values())):
+        found.append(required(f"{place}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
+    elif not any(map(_is_nothing, counts.values())):
+        detail = "may not be set when maxUnavailable is non-zero"
+        found.append(invalid_value(f"{place}.maxSurge", counts["maxSurge"], detail))
+    return found
 
 
 def validate_selector_kept(new: Json, old: Json) -> list[FieldError]:
@@ -209,11 +237,7 @@ def validate_job(job: Json) -> list[FieldError]:
     policy = (template.get("spec") or {}).get("restartPolicy", "")
     if policy == "Always":
         path, known = "spec.template.spec.restartPolicy", ("OnFailure", "Never")
-        found.append(
-            required(path, "valid values: " + ", ".join(f'"{word}"' for word in known))
-            if not policy
-            else unsupported_value(path, policy, known)
-        )
+        found.append(required(path, "valid values: " + ", ".join(f'"{word}"' for word in known)))
     labels = (template.get("metadata") or {}).get("labels") or {}
     if spec.get("selector") and not match_label_selector(spec["selector"], labels):
         found.append(invalid_value("spec.template.metadata.labels", labels, _MISMATCH))

@@ -103,3 +103,50 @@ async def test_a_collection_is_deleted_by_selector(api: ApiClient) -> None:
     assert [item["metadata"]["name"] for item in reply.body["items"]] == ["a", "b"]
     left = (await api.get(f"{sent.CONFIG_MAPS}?labelSelector=set")).body["items"]
     assert [item["metadata"]["name"] for item in left] == ["c"]
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "resource", "why"),
+    [
+        (sent.NAMESPACES, "default", "namespaces", "this namespace may not be deleted"),
+        (
+            sent.CLASSES,
+            "system-node-critical",
+            "priorityclasses.scheduling.k8s.io",
+            "this is a system priority class and cannot be deleted",
+        ),
+    ],
+)
+async def test_what_no_cluster_can_do_without_stays(
+    api: ApiClient, path: str, name: str, resource: str, why: str
+) -> None:
+    reply = await api.delete(f"{path}/{name}")
+    assert (reply.status, reply.body["reason"]) == (403, "Forbidden")
+    assert reply.body["message"] == f'{resource} "{name}" is forbidden: {why}'
+
+
+async def test_options_are_read_from_the_body_or_else_from_the_query(api: ApiClient) -> None:
+    await api.create(sent.CONFIG_MAPS, config_map())
+    assert (await api.delete(f"{sent.CONFIG_MAPS}/a?dryRun=All")).status == 200
+    assert (await api.get(f"{sent.CONFIG_MAPS}/a")).status == 200
+    assert (await api.delete(f"{sent.CONFIG_MAPS}/a?dryRun=All", {"kind": "DeleteOptions"})).status
+    assert (await api.get(f"{sent.CONFIG_MAPS}/a")).status == 404
+
+
+async def test_options_are_typed(api: ApiClient) -> None:
+    await api.create(sent.CONFIG_MAPS, config_map())
+    wrong = await api.delete(f"{sent.CONFIG_MAPS}/a", {"gracePeriodSeconds": "soon"})
+    assert (wrong.status, wrong.body["reason"]) == (400, "BadRequest")
+    assert "cannot unmarshal string into Go struct field DeleteOptions" in wrong.body["message"]
+    unknown = await api.delete(f"{sent.CONFIG_MAPS}/a?dryRun=Some")
+    assert unknown.status == 422
+    assert unknown.body["details"]["causes"][0]["field"] == "dryRun"
+
+
+async def test_what_is_asked_to_go_with_its_dependents_is_accepted(api: ApiClient) -> None:
+    held = config_map()
+    held["metadata"]["finalizers"] = ["example.com/held"]
+    await api.create(sent.CONFIG_MAPS, held)
+    reply = await api.delete(f"{sent.CONFIG_MAPS}/a", {"orphanDependents": False})
+    assert (reply.status, reply.body["kind"]) == (202, "ConfigMap")
+    await api.patch(f"{sent.CONFIG_MAPS}/a", {"metadata": {"finalizers": None}}, MERGE)

@@ -1,5 +1,6 @@
 """PATCH with ``application/apply-patch+yaml``: owners of fields, and what follows from them."""
 
+import json
 from typing import Any
 
 import pytest
@@ -211,3 +212,122 @@ async def test_owners_can_be_forgotten(api: ApiClient) -> None:
     found["metadata"]["managedFields"] = [{}]
     reply = await api.put(PATH, found)
     assert "managedFields" not in reply.body["metadata"]
+
+
+MADE: list[tuple[str, Json, Json]] = [
+    (
+        sent.PODS,
+        pod(),
+        {
+            "f:metadata": {"f:labels": {".": {}, "f:app": {}}},
+            "f:spec": {
+                "f:containers": {
+                    'k:{"name":"c"}': {
+                        ".": {},
+                        "f:image": {},
+                        "f:imagePullPolicy": {},
+                        "f:name": {},
+                        "f:resources": {},
+                        "f:terminationMessagePath": {},
+                        "f:terminationMessagePolicy": {},
+                    }
+                },
+                "f:dnsPolicy": {},
+                "f:enableServiceLinks": {},
+                "f:restartPolicy": {},
+                "f:schedulerName": {},
+                "f:securityContext": {},
+                "f:terminationGracePeriodSeconds": {},
+            },
+        },
+    ),
+    (
+        sent.NODES,
+        {"metadata": {"name": "n"}, "spec": {"unschedulable": True}},
+        {"f:spec": {"f:unschedulable": {}}},
+    ),
+    (
+        sent.LEASES,
+        {"metadata": {"name": "l"}, "spec": {"holderIdentity": "a", "leaseDurationSeconds": 15}},
+        {"f:spec": {"f:holderIdentity": {}, "f:leaseDurationSeconds": {}}},
+    ),
+    (
+        sent.EVENTS,
+        {
+            "metadata": {"name": "e"},
+            "involvedObject": {"namespace": "default", "name": "a"},
+            "reason": "Because",
+            "source": {"component": "x"},
+        },
+        {"f:involvedObject": {}, "f:reason": {}, "f:source": {"f:component": {}}},
+    ),
+    (
+        sent.NAMESPACES,
+        {"metadata": {"name": "made"}},
+        {"f:metadata": {"f:labels": {".": {}, "f:kubernetes.io/metadata.name": {}}}},
+    ),
+    (
+        sent.CLAIMS,
+        {
+            "metadata": {"name": "p"},
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": "1Gi"}},
+            },
+        },
+        {
+            "f:spec": {
+                "f:accessModes": {},
+                "f:resources": {"f:requests": {".": {}, "f:storage": {}}},
+                "f:volumeMode": {},
+            }
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("path", "body", "fields"), MADE)
+async def test_who_makes_an_object_owns_what_it_said_and_what_that_implies(
+    api: ApiClient, path: str, body: Json, fields: Json
+) -> None:
+    made = await api.create(f"{path}?fieldManager=maker&dryRun=All", body)
+    assert owners(made) == {("maker", "Update"): fields}
+
+
+async def test_a_binding_owns_nothing_a_status_does(api: ApiClient) -> None:
+    await api.create(f"{sent.PODS}?fieldManager=maker", pod())
+    assert (await api.bind("a", "n")).status == 201
+    patch = {"status": {"phase": "Running"}}
+    bound = (await api.patch(f"{sent.PODS}/a/status?fieldManager=runner", patch)).body
+    entries = {entry["manager"]: entry for entry in bound["metadata"]["managedFields"]}
+    assert set(entries) == {"maker", "runner"}
+    assert entries["runner"]["subresource"] == "status"
+    assert entries["runner"]["fieldsV1"] == {"f:status": {"f:phase": {}}}
+
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+async def test_kubectl_takes_over_what_it_once_applied_by_itself(api: ApiClient) -> None:
+    old = config_map("a", x="1", y="1")
+    told = {**old, "metadata": {"name": "a", "annotations": {LAST_APPLIED: json.dumps(old)}}}
+    await api.create(f"{sent.CONFIG_MAPS}?fieldManager=kubectl-client-side-apply", told)
+    other = await apply(api, PATH, config_map("a", x="2", y="2"))
+    assert other.status == 409
+    taken = await apply(api, PATH, config_map("a", x="2", y="2"), "kubectl")
+    assert taken.status == 200, taken.text
+    text = taken.body["metadata"]["annotations"][LAST_APPLIED]
+    assert json.loads(text)["data"] == {"x": "2", "y": "2"}
+    assert text.endswith("\n")
+
+
+async def test_kubectl_does_not_take_what_others_have_changed_since(api: ApiClient) -> None:
+    old = config_map("a", x="1")
+    told = {**old, "metadata": {"name": "a", "annotations": {LAST_APPLIED: json.dumps(old)}}}
+    await api.create(f"{sent.CONFIG_MAPS}?fieldManager=kubectl-client-side-apply", told)
+    await api.patch(f"{PATH}?fieldManager=changer", {"data": {"x": "3"}}, MERGE)
+    refused = await apply(api, PATH, config_map("a", x="2"), "kubectl")
+    assert refused.status == 409
+    assert refused.body["message"] == (
+        'Apply failed with 1 conflict: conflict with "changer" using v1: .data.x'
+    )

@@ -212,7 +212,11 @@ async def test_an_item_without_its_key_is_an_error(api: ApiClient) -> None:
 
 FIXED: list[tuple[Json, str, str]] = [
     ({"nodeName": "n"}, "spec", "Forbidden: pod updates may not change fields other than"),
-    ({"tolerations": []}, "spec.tolerations", "Forbidden: existing toleration can not be modified"),
+    (
+        {"tolerations": [{"operator": "Exists"}]},
+        "spec.tolerations",
+        "Forbidden: existing toleration can not be modified",
+    ),
     (
         {"schedulingGates": [{"name": "example.com/new"}]},
         "spec.schedulingGates[0].name",
@@ -291,3 +295,50 @@ async def test_resources_change_through_resize_alone(api: ApiClient) -> None:
     container = reply.body["spec"]["containers"][0]
     assert container["resources"] == {"requests": {"cpu": "2"}}
     assert reply.body["metadata"]["generation"] == 2
+
+
+async def test_a_pod_is_replaced_by_what_it_was_made_of(api: ApiClient) -> None:
+    made = await api.create(sent.PODS, pod())
+    reply = await api.put(f"{sent.PODS}/a", pod())
+    assert reply.status == 200, reply.text
+    assert reply.body == made
+
+
+async def test_default_tolerations_come_back(api: ApiClient) -> None:
+    made = await api.create(sent.PODS, pod())
+    reply = await api.patch(f"{sent.PODS}/a", {"spec": {"tolerations": []}}, MERGE)
+    assert reply.body["spec"]["tolerations"] == made["spec"]["tolerations"]
+    assert reply.body["metadata"]["generation"] == 1
+
+
+async def test_a_condition_keeps_the_generation_it_was_seen_at(api: ApiClient) -> None:
+    await api.create(sent.PODS, pod())
+    condition = {"type": "PodScheduled", "status": "False", "observedGeneration": 1}
+    await api.patch(f"{sent.PODS}/a/status", {"status": {"conditions": [condition]}})
+    unseen = {"status": {"conditions": [{"type": "PodScheduled", "status": "Unknown"}]}}
+    reply = await api.patch(f"{sent.PODS}/a/status", unseen, MERGE)
+    assert reply.body["status"]["conditions"][0]["observedGeneration"] == 1
+
+
+async def test_a_nodes_addresses_for_pods_are_fixed(api: ApiClient) -> None:
+    await api.create(sent.NODES, node())
+    first = await api.patch(f"{sent.NODES}/n", {"spec": {"podCIDR": "10.0.0.0/24"}})
+    assert first.body["spec"]["podCIDRs"] == ["10.0.0.0/24"]
+    second = await api.patch(f"{sent.NODES}/n", {"spec": {"podCIDR": "10.0.1.0/24"}})
+    assert causes(second) == [
+        (
+            "FieldValueForbidden",
+            "spec.podCIDRs",
+            'Forbidden: node updates may not change podCIDR except from "" to valid',
+        )
+    ]
+
+
+async def test_a_scale_must_be_of_the_object_the_url_names(api: ApiClient) -> None:
+    await api.create(sent.DEPLOYMENTS, sent.deployment(replicas=0))
+    scale = {"metadata": {"name": "other"}, "spec": {"replicas": 1}}
+    reply = await api.put(f"{sent.DEPLOYMENTS}/w/scale", scale)
+    assert reply.status == 400
+    assert reply.body["message"] == (
+        "the name of the object (other) does not match the name on the URL (w)"
+    )

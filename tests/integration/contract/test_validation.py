@@ -393,9 +393,9 @@ OTHERS: list[tuple[str, Json, Causes]] = [
         {"metadata": {"name": "j"}, "spec": {"template": {"spec": container()}}},
         [
             (
-                UNSUPPORTED,
+                "FieldValueRequired",
                 "spec.template.spec.restartPolicy",
-                'Unsupported value: "Always": supported values: "OnFailure", "Never"',
+                'Required value: valid values: "OnFailure", "Never"',
             )
         ],
     ),

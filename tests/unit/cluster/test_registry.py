@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from scheduler.cluster.clock import Clock, parse_timestamp
-from scheduler.cluster.deletion import DeleteOptions, parse_delete_options
+from scheduler.cluster.deletion import DeleteOptions, options_of_query, parse_delete_options
 from scheduler.cluster.errors import ApiError
 from scheduler.cluster.nodes import benchmark_nodes, sample_nodes
 from scheduler.cluster.pod_defaults import qos_class
@@ -169,10 +169,11 @@ def test_a_bound_pod_ends_when_its_grace_does(registry: Registry) -> None:
 
 
 def test_delete_options_come_from_the_body_or_the_query() -> None:
-    assert parse_delete_options({"gracePeriodSeconds": 3}, "5", "").grace_period_s == 3
-    assert parse_delete_options({}, "5", "Orphan") == DeleteOptions(5, "Orphan")
-    assert parse_delete_options({"orphanDependents": True}, "", "").propagation_policy == "Orphan"
-    assert refusal(lambda: parse_delete_options({}, "soon", "")).code == 400
+    assert parse_delete_options({"gracePeriodSeconds": 3}).grace_period_s == 3
+    query = {"gracePeriodSeconds": "5", "propagationPolicy": "Orphan"}
+    assert parse_delete_options(options_of_query(query)) == DeleteOptions(5, "Orphan")
+    assert parse_delete_options({"orphanDependents": True}).propagation_policy == "Orphan"
+    assert refusal(lambda: options_of_query({"gracePeriodSeconds": "soon"})).code == 400
 
 
 @pytest.mark.parametrize(
