@@ -71,8 +71,11 @@ def fill_on_create(resource: Resource, obj: Json, namespace: str, clock: Clock) 
         metadata["generation"] = 1
 
 
-def carry_over(new: Json, old: Json) -> None:
-    """Keep what a client can never change through an update."""
+def carry_over(new: Json, old: Json, *, is_part: bool = False) -> None:
+    """Keep what a client can never change through an update.
+
+    The managedFields are those a client sends, if it sends any, but for an update of a part.
+    """
     metadata, before = new["metadata"], old["metadata"]
     metadata["name"] = before["name"]
     for key in (
@@ -89,7 +92,26 @@ def carry_over(new: Json, old: Json) -> None:
             metadata[key] = before[key]
         else:
             metadata.pop(key, None)
-    is_reset = metadata.pop("managedFields", None) == [{}]
-    if "managedFields" in before and not is_reset:
-        metadata["managedFields"] = before["managedFields"]
+    sent = metadata.pop("managedFields", None)
+    if sent == [{}]:
+        sent = None
+    elif is_part or not _are_owners(sent):
+        sent = before.get("managedFields")
+    if sent:
+        metadata["managedFields"] = sent
     metadata.pop("selfLink", None)
+
+
+def _are_owners(entries: object) -> bool:
+    """Whether these are managedFields that can be read; others are not listened to."""
+    return (
+        isinstance(entries, list)
+        and bool(entries)
+        and all(
+            isinstance(entry, dict)
+            and entry.get("operation") in {"Apply", "Update"}
+            and entry.get("fieldsType") == "FieldsV1"
+            and isinstance(entry.get("fieldsV1"), dict)
+            for entry in entries
+        )
+    )

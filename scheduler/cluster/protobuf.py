@@ -12,6 +12,7 @@ from typing import Any
 from scheduler.cluster.clock import timestamp
 from scheduler.cluster.errors import bad_request
 from scheduler.cluster.protobuf_messages import MESSAGES
+from scheduler.cluster.protobuf_pods import POD_MESSAGES
 
 Json = dict[str, Any]
 Fields = Mapping[int, tuple[str, str]]
@@ -30,6 +31,7 @@ _UNKNOWN: Fields = {
 }
 _MESSAGES: Mapping[str, Fields] = {
     **MESSAGES,
+    **POD_MESSAGES,
     "TypeMeta": {1: ("apiVersion", "text"), 2: ("kind", "text")},
     "ObjectMeta": {
         1: ("name", "text"),
@@ -99,50 +101,19 @@ _MESSAGES: Mapping[str, Fields] = {
         1: ("parallelism", "number"),
         2: ("completions", "number"),
         3: ("activeDeadlineSeconds", "number"),
+        4: ("selector", "LabelSelector"),
+        5: ("manualSelector", "flag"),
         6: ("template", "PodTemplateSpec"),
         7: ("backoffLimit", "number"),
+        8: ("ttlSecondsAfterFinished", "number"),
+        9: ("completionMode", "text"),
+        10: ("suspend", "flag"),
+        12: ("backoffLimitPerIndex", "number"),
+        13: ("maxFailedIndexes", "number"),
+        14: ("podReplacementPolicy", "text"),
+        15: ("managedBy", "text"),
     },
     "PodTemplateSpec": {1: _META, 2: ("spec", "PodSpec")},
-    "PodSpec": {
-        2: ("containers", "repeated Container"),
-        3: ("restartPolicy", "text"),
-        4: ("terminationGracePeriodSeconds", "number"),
-        6: ("dnsPolicy", "text"),
-        7: ("nodeSelector", "map"),
-        8: ("serviceAccountName", "text"),
-        9: ("", "ignored"),
-        10: ("nodeName", "text"),
-        11: ("hostNetwork", "flag"),
-        12: ("hostPID", "flag"),
-        13: ("hostIPC", "flag"),
-        16: ("hostname", "text"),
-        17: ("subdomain", "text"),
-        19: ("schedulerName", "text"),
-        24: ("priorityClassName", "text"),
-    },
-    "Container": {
-        1: ("name", "text"),
-        2: ("image", "text"),
-        3: ("command", "repeated text"),
-        4: ("args", "repeated text"),
-        5: ("workingDir", "text"),
-        6: ("ports", "repeated ContainerPort"),
-        7: ("env", "repeated EnvVar"),
-        8: ("resources", "ResourceRequirements"),
-        13: ("", "text"),
-        14: ("imagePullPolicy", "text"),
-        16: ("stdin", "flag"),
-        17: ("stdinOnce", "flag"),
-        18: ("tty", "flag"),
-        20: ("", "text"),
-    },
-    "ContainerPort": {
-        1: ("name", "text"),
-        2: ("", "ignored"),
-        3: ("containerPort", "number"),
-        4: ("protocol", "text"),
-        5: ("hostIP", "text"),
-    },
     "DeleteOptions": {
         1: ("gracePeriodSeconds", "number"),
         2: ("preconditions", "Preconditions"),

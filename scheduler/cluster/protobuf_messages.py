@@ -148,5 +148,4 @@ MESSAGES: Mapping[str, Fields] = {
         6: ("appProtocol", "text"),
     },
     "ResourceRequirements": {1: ("limits", "quantities"), 2: ("requests", "quantities")},
-    "EnvVar": {1: ("name", "text"), 2: ("value", "text")},
 }

@@ -278,7 +278,7 @@ class Registry:
             return self._replace_custom_status(
                 resource, current, obj, found, dry_run=dry_run, recorder=recorder
             )
-        carry_over(obj, old)
+        carry_over(obj, old, is_part=True)
         for key in _KEPT_BY_STATUS:
             if key in old["metadata"]:
                 obj["metadata"][key] = old["metadata"][key]

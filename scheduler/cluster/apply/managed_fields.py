@@ -123,8 +123,11 @@ def record_create(obj: Json, struct: Struct, writer: Writer) -> list[Json]:
 
 
 def record_update(obj: Json, before: Json, struct: Struct, writer: Writer) -> list[Json] | None:
-    """What an update changed becomes its writer's; ``None`` where nothing is tracked."""
-    entries = before["metadata"].get("managedFields")
+    """What an update changed becomes its writer's; ``None`` where nothing is tracked.
+
+    ``obj`` has the managedFields that count until then.
+    """
+    entries = obj["metadata"].get("managedFields")
     if not entries:
         return None
     changed, removed = compare(_without_entries(before), _without_entries(obj), struct)

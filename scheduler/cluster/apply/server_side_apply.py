@@ -53,7 +53,7 @@ def apply(
     fields = writer.own(applied_fields(config, struct))
     merged: Json = merge(before, config, struct)
     if last is not None:
-        _prune(merged, struct, _abandoned(last.fields - fields, managers))
+        _prune(merged, struct, _abandoned(last.fields, fields, managers))
     plain = {key: value for key, value in before.items() if key not in {"kind", "apiVersion"}}
     changed, removed = compare(plain, _addressed(merged), struct)
     if live is not None:
@@ -114,13 +114,13 @@ def _in_order(before: list[str], after: list[str]) -> list[str]:
     return order + pending
 
 
-def _abandoned(fields: FieldSet, others: Managers) -> FieldSet:
-    """What this manager no longer names and nobody else owns."""
-    owned: FieldSet = set()
+def _abandoned(last: FieldSet, fields: FieldSet, others: Managers) -> FieldSet:
+    """What this manager no longer names, be it as what holds a part, and nobody else owns."""
+    owned = set(fields)
     for other in others.values():
         owned |= other.fields
     parents = {path[:length] for path in owned for length in range(1, len(path))}
-    return fields - owned - parents
+    return last - owned - parents
 
 
 def _prune(value: Any, type_: Type | None, fields: FieldSet, path: Path = ()) -> None:

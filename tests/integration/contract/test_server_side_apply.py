@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.api_client import MERGE, ApiClient, config_map, pod
+from tests.integration.api_client import JSON_PATCH, MERGE, ApiClient, config_map, pod
 from tests.integration.contract import requests as sent
 from tests.integration.contract.requests import apply, deployment
 
@@ -331,3 +331,25 @@ async def test_kubectl_does_not_take_what_others_have_changed_since(api: ApiClie
     assert refused.body["message"] == (
         'Apply failed with 1 conflict: conflict with "changer" using v1: .data.x'
     )
+
+
+async def test_a_client_may_say_itself_who_owns_what(api: ApiClient) -> None:
+    made = await api.create(f"{sent.CONFIG_MAPS}?fieldManager=maker", config_map("a", x="1"))
+    renamed = {**made["metadata"]["managedFields"][0], "manager": "heir", "operation": "Apply"}
+    replace = [{"op": "replace", "path": "/metadata/managedFields", "value": [renamed]}]
+    reply = await api.patch(f"{PATH}?fieldManager=other", replace, JSON_PATCH)
+    assert owners(reply.body) == {("heir", "Apply"): {"f:data": {".": {}, "f:x": {}}}}
+    assert reply.body["metadata"]["resourceVersion"] != made["metadata"]["resourceVersion"]
+    garbled = [{"op": "replace", "path": "/metadata/managedFields", "value": [{"manager": "x"}]}]
+    kept = await api.patch(f"{PATH}?fieldManager=other", garbled, JSON_PATCH)
+    assert kept.status in {200, 422}
+    assert owners((await api.get(PATH)).body) == owners(reply.body)
+
+
+async def test_what_holds_something_that_is_still_applied_stays(api: ApiClient) -> None:
+    made = await api.create(f"{sent.CONFIG_MAPS}?fieldManager=maker", config_map("a", x="1", y="1"))
+    owned = {**made["metadata"]["managedFields"][0], "manager": "m", "operation": "Apply"}
+    replace = [{"op": "replace", "path": "/metadata/managedFields", "value": [owned]}]
+    assert (await api.patch(PATH, replace, JSON_PATCH)).status == 200
+    reply = await apply(api, PATH, config_map("a", x="1"))
+    assert reply.body["data"] == {"x": "1"}
