@@ -41,7 +41,8 @@ Behaviour follows what was observed on kube-apiserver v1.36, and its sources. Th
 (``tests/integration/test_api_facts.py``, ``test_api_write_facts.py`` and the folder ``contract``)
 are written to run against a real API server too.
 
-Where it knows less: what controllers and the kubelet write has no managedFields of theirs.
+Where it knows less: events, and what controllers and the kubelet write, have no managedFields until
+somebody applies them.
 
 Not served: protobuf answers (406), CEL rules and conversion webhooks of custom resources.
 

@@ -58,6 +58,8 @@ Json = dict[str, Any]
 _PLAIN_FORMATS: Mapping[int, Format] = {id(found): plain_format(found) for found in BUILT_IN}
 _METADATA_FORMAT = MetadataFormat()
 DELETIONS_PER_TURN = 100
+_TRACKED_FROM_FIRST_APPLY = frozenset(("events",))
+"""Kinds that are made all the time and hardly alike; see ``scheduler.cluster.apply``."""
 _PARTS = {
     "binding": ("Binding", ("v1",)),
     "eviction": ("Eviction", ("policy/v1", "policy/v1beta1")),
@@ -245,8 +247,10 @@ class Endpoints:
         """Tells the managedFields of what is written."""
         struct = apply_type_of(target.resource)
 
+        is_tracked = target.resource.stored_in not in _TRACKED_FROM_FIRST_APPLY
+
         def record(obj: Json, before: Json | None) -> list[Json] | None:
-            if before is not None and "managedFields" not in obj["metadata"]:
+            if not (is_tracked if before is None else "managedFields" in obj["metadata"]):
                 return None
             writer = self._writer(request, target)
             # What cannot be owned in parts is not tracked; whether it is valid is asked later.

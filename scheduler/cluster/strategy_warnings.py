@@ -6,8 +6,11 @@ The texts are kube-apiserver's (``pkg/api/pod/warnings.go`` and the ``WarningsOn
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from cachetools import LRUCache
+
 from scheduler.api.quantity import quantity_milli_value
 from scheduler.cluster.resources import Resource
+from scheduler.cluster.stored import encode
 from scheduler.cluster.validation import names
 
 Json = dict[str, Any]
@@ -73,7 +76,16 @@ def _of_pod(pod: Json) -> Iterator[str]:
     if problems := names.dns_label(pod["metadata"]["name"]):
         recommended = _RECOMMENDED(" ".join(problems))
         yield f"metadata.name: this is used in the Pod's hostname, {recommended}"
-    yield from _of_template(pod, "")
+    annotations = pod["metadata"].get("annotations")
+    key = encode((annotations, pod["spec"]))
+    warnings = _pod_warnings.get(key)
+    if warnings is None:
+        warnings = _pod_warnings[key] = tuple(_of_template(pod, ""))
+    yield from warnings
+
+
+_pod_warnings: LRUCache[bytes, tuple[str, ...]] = LRUCache(maxsize=1024)
+"""Warnings by what they are about: pods of one template have it between them."""
 
 
 def _of_template(template: Json, path: str) -> Iterator[str]:

@@ -6,10 +6,9 @@
   and refuses what others own.
 - ``last_applied``: what ``kubectl apply`` has set without the server, and may take over.
 
-Follows structured-merge-diff and apimachinery's ``managedfields``. What has no managedFields, as
-what controllers and the kubelet stand-in make, is tracked from its first apply on; before it the
-fields belong to ``before-first-apply``, as kube-apiserver calls the manager of an object nobody has
-tracked.
+Follows structured-merge-diff and apimachinery's ``managedfields``. Events, and what controllers and
+the kubelet stand-in make, are tracked from their first apply on; before it their fields belong to
+``before-first-apply``, as kube-apiserver calls the manager of an object nobody has tracked.
 """
 
 from scheduler.cluster.apply.managed_fields import Recorder, Writer, record_create, record_update

@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 from scheduler.cluster.schema import ListType, MapType, Struct, Type
+from scheduler.cluster.stored import encode
 
 Json = dict[str, Any]
 Path = tuple[str, ...]
@@ -33,25 +34,27 @@ _ALWAYS_THERE = frozenset(
     ]
 )
 """What an object that was just made has already, so that nobody comes to own it."""
+_OBJECTS = (Struct, MapType)
 _NOTHING: tuple[Any, ...] = (None, "", {})
+SYSTEM_FIELDS = frozenset(
+    (
+        "name",
+        "namespace",
+        "creationTimestamp",
+        "selfLink",
+        "uid",
+        "generation",
+        "managedFields",
+        "resourceVersion",
+    )
+)
+"""Fields of the metadata that no manager owns."""
 _STRIPPED = frozenset(
     (
         ("f:apiVersion",),
         ("f:kind",),
         ("f:metadata",),
-        *tuple(
-            ("f:metadata", f"f:{field}")
-            for field in (
-                "name",
-                "namespace",
-                "creationTimestamp",
-                "selfLink",
-                "uid",
-                "generation",
-                "managedFields",
-                "resourceVersion",
-            )
-        ),
+        *(("f:metadata", f"f:{field}") for field in SYSTEM_FIELDS),
     )
 )
 
@@ -91,7 +94,7 @@ def keyed_items(items: list[Json], type_: ListType, path: Path) -> dict[str, Jso
             if value is None:
                 raise MissingKeyError(path, position, key)
             keys[key] = value
-        found["k:" + json.dumps(keys, separators=(",", ":"))] = item
+        found["k:" + encode(keys).decode()] = item
     return found
 
 
@@ -101,11 +104,10 @@ def _set_items(items: list[Any]) -> dict[str, Any]:
 
 def is_granular(type_: Type | None, value: object) -> bool:
     """Whether a value is owned in parts rather than as a whole."""
-    if isinstance(type_, Struct | MapType):
-        return isinstance(value, dict) and not type_.is_atomic
-    if isinstance(type_, ListType):
-        merge = type_.merge
-        return isinstance(value, list) and bool(merge.apply_keys or merge.is_apply_set)
+    if isinstance(value, dict):
+        return isinstance(type_, _OBJECTS) and not type_.is_atomic
+    if isinstance(value, list) and isinstance(type_, ListType):
+        return bool(type_.merge.apply_keys or type_.merge.is_apply_set)
     return False
 
 
@@ -135,6 +137,8 @@ def applied_fields(value: Any, type_: Type | None, path: Path = ()) -> FieldSet:
 
 def all_fields(value: Any, type_: Type | None, path: Path = ()) -> FieldSet:
     """Every field, lists and objects themselves included but for what is always there."""
+    if path and not is_granular(type_, value):
+        return {path}
     is_in = _is_in_list(path)
     is_marked = is_in or path[-1:] == () or path[-1] not in _ALWAYS_THERE
     return from_fields_v1(_tree(value, type_, is_marked=is_marked, is_in_list=is_in), path)

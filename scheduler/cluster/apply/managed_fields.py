@@ -1,9 +1,12 @@
 """``metadata.managedFields``: which manager owns which fields, after each kind of write."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
+from cachetools import LRUCache
+
 from scheduler.cluster.apply.field_sets import (
+    SYSTEM_FIELDS,
     FieldSet,
     compare,
     fields_v1_of_new,
@@ -12,6 +15,7 @@ from scheduler.cluster.apply.field_sets import (
     without_system_fields,
 )
 from scheduler.cluster.schema import Struct
+from scheduler.cluster.stored import encode
 
 Json = dict[str, Any]
 Recorder = Callable[[Json, Json | None], list[Json] | None]
@@ -112,8 +116,33 @@ def _entry(identity: Identity, api_version: str, time: str, fields: Json) -> Jso
     return entry
 
 
+_created: LRUCache[Hashable, list[Json]] = LRUCache(maxsize=256)
+_updated: LRUCache[Hashable, list[Json]] = LRUCache(maxsize=1024)
+"""What came of writes that were alike: a thousand pods of one template are written much the same
+way. Entries are shared by the objects that have them, as nobody changes them."""
+
+
 def record_create(obj: Json, struct: Struct, writer: Writer) -> list[Json]:
     """All fields of a new object are its creator's."""
+    key = (struct.name, writer, _content(obj))
+    entries = _created.get(key)
+    if entries is None:
+        entries = _created[key] = _entries_of_new(obj, struct, writer)
+    return entries
+
+
+def _content(obj: Json) -> bytes:
+    """All of an object that its fields can be told from."""
+    metadata = [
+        (key, list(value) if isinstance(value, dict) else value)
+        for key, value in obj["metadata"].items()
+        if key not in SYSTEM_FIELDS
+    ]
+    rest = {key: value for key, value in obj.items() if key not in {"metadata", "status"}}
+    return encode((metadata, rest, "status" in obj and list(obj["status"])))
+
+
+def _entries_of_new(obj: Json, struct: Struct, writer: Writer) -> list[Json]:
     fields = fields_v1_of_new(obj, struct)
     if writer.has_status:
         fields.pop("f:status", None)
@@ -127,15 +156,28 @@ def record_update(obj: Json, before: Json, struct: Struct, writer: Writer) -> li
 
     ``obj`` has the managedFields that count until then.
     """
-    entries = obj["metadata"].get("managedFields")
+    entries: list[Json] | None = obj["metadata"].get("managedFields")
     if not entries:
         return None
-    changed, removed = compare(_without_entries(before), _without_entries(obj), struct)
+    is_of_status = writer.subresource == "status"
+    changed, removed = compare(
+        _compared(before, is_of_status), _compared(obj, is_of_status), struct
+    )
     if not changed and not removed:
-        return list(entries)
+        return entries
+    key = (writer, encode(entries), frozenset(changed), frozenset(removed))
+    found = _updated.get(key)
+    if found is None:
+        found = _updated[key] = _entries_after(entries, changed, removed, writer)
+    return found
+
+
+def _entries_after(
+    entries: list[Json], changed: FieldSet, removed: FieldSet, writer: Writer
+) -> list[Json]:
     managers = decode_managers(entries)
-    take(managers, writer.identity("Update"), writer.own(changed), removed)
     identity = writer.identity("Update")
+    take(managers, identity, writer.own(changed), removed)
     old = managers.get(identity, Owned(set(), writer.api_version, ""))
     fields = (old.fields | writer.own(changed)) - removed
     if fields != old.fields:
@@ -150,6 +192,9 @@ def take(managers: Managers, taker: Identity, changed: FieldSet, removed: FieldS
             managers[identity] = owned._replace(fields=owned.fields - changed - removed)
 
 
-def _without_entries(obj: Json) -> Json:
+def _compared(obj: Json, is_of_status: bool) -> Json:
+    """What a write may have changed of an object, without what it does not own."""
     metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
+    if is_of_status:
+        return {"metadata": metadata, **({"status": obj["status"]} if "status" in obj else {})}
     return {**obj, "metadata": metadata}

@@ -252,16 +252,6 @@ MADE: list[tuple[str, Json, Json]] = [
         {"f:spec": {"f:holderIdentity": {}, "f:leaseDurationSeconds": {}}},
     ),
     (
-        sent.EVENTS,
-        {
-            "metadata": {"name": "e"},
-            "involvedObject": {"namespace": "default", "name": "a"},
-            "reason": "Because",
-            "source": {"component": "x"},
-        },
-        {"f:involvedObject": {}, "f:reason": {}, "f:source": {"f:component": {}}},
-    ),
-    (
         sent.NAMESPACES,
         {"metadata": {"name": "made"}},
         {"f:metadata": {"f:labels": {".": {}, "f:kubernetes.io/metadata.name": {}}}},
