@@ -15,6 +15,7 @@ from scheduler.cluster.errors import (
 from scheduler.cluster.store import encode
 from scheduler.cluster.validation import names
 from scheduler.cluster.validation.containers import validate_containers
+from scheduler.cluster.validation.differences import pod_difference
 from scheduler.cluster.validation.metadata import validate_annotations, validate_labels
 from scheduler.cluster.validation.names import NameCheck
 from scheduler.cluster.validation.resources import validate_amount, validate_requirements
@@ -266,7 +267,7 @@ def _validate_fixed(spec: Json, before: Json) -> list[FieldError]:
         found += _validate_narrowed_selector(fixed, kept)
         found += _validate_narrowed_affinity(fixed, kept)
     if fixed != kept:
-        detail = f"{_IMMUTABLE}\n{_difference(kept, fixed)}"
+        detail = f"{_IMMUTABLE}\n{pod_difference(kept, fixed, _FIELD_ORDER)}"
         found.append(forbidden_field("spec", detail))
     return found
 
@@ -281,13 +282,43 @@ def _fixed_part(spec: Json) -> Json:
     return fixed
 
 
-def _difference(old: Json, new: Json) -> str:
-    """The changed fields, as kube-apiserver adds to its refusal; it prints them as Go values."""
-    lines = []
-    for key in sorted({*old, *new}):
-        if old.get(key) != new.get(key):
-            lines += [f"-\t{key}: {old.get(key)!r},", f"+\t{key}: {new.get(key)!r},"]
-    return "\n".join(["  core.PodSpec{", *lines, "  }", ""])
+_FIELD_ORDER = (
+    "volumes",
+    "initContainers",
+    "containers",
+    "ephemeralContainers",
+    "restartPolicy",
+    "terminationGracePeriodSeconds",
+    "activeDeadlineSeconds",
+    "dnsPolicy",
+    "nodeSelector",
+    "serviceAccountName",
+    "automountServiceAccountToken",
+    "nodeName",
+    "securityContext",
+    "imagePullSecrets",
+    "hostname",
+    "subdomain",
+    "setHostnameAsFQDN",
+    "affinity",
+    "schedulerName",
+    "tolerations",
+    "hostAliases",
+    "priorityClassName",
+    "priority",
+    "preemptionPolicy",
+    "dnsConfig",
+    "readinessGates",
+    "runtimeClassName",
+    "overhead",
+    "enableServiceLinks",
+    "topologySpreadConstraints",
+    "os",
+    "schedulingGates",
+    "resourceClaims",
+    "resources",
+)
+"""Of ``core.PodSpec``."""
 
 
 def _validate_narrowed_selector(fixed: Json, kept: Json) -> list[FieldError]:

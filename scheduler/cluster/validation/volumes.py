@@ -12,6 +12,7 @@ from scheduler.cluster.errors import (
     unsupported_value,
 )
 from scheduler.cluster.validation import names
+from scheduler.cluster.validation.differences import claim_difference
 from scheduler.cluster.validation.selectors import validate_label_selector, validate_node_selector
 
 Json = dict[str, Any]
@@ -141,7 +142,8 @@ def validate_claim_update(new: Json, old: Json) -> list[FieldError]:
             fields["resources"] = {**(fields.get("resources") or {}), "requests": {}}
             fields.pop("volumeAttributesClassName", None)
     if spec != before:
-        found.append(forbidden_field("spec", _IMMUTABLE_CLAIM))
+        detail = f"{_IMMUTABLE_CLAIM}\n{claim_difference(before, spec)}"
+        found.append(forbidden_field("spec", detail))
     return found
 
 

@@ -202,3 +202,61 @@ def test_nodes_are_changed_and_described(furnished: Kubectl) -> None:
     furnished("label", "node", "one", "disk=ssd")
     path = "jsonpath={.metadata.labels.disk} {.metadata.annotations.note}"
     assert furnished("get", "node", "one", "-o", path) == "ssd x"
+
+
+POD_OF_JOB = {
+    "restartPolicy": "Never",
+    "schedulerName": "nobody",
+    "nodeSelector": {"disk": "ssd"},
+    "tolerations": [{"key": "a", "operator": "Exists"}],
+    "volumes": [{"name": "v", "emptyDir": {"sizeLimit": "1Gi"}}],
+    "containers": [
+        {
+            "name": "c",
+            "image": "x:1",
+            "env": [{"name": "NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
+            "ports": [{"containerPort": 80}],
+            "resources": {"requests": {"cpu": "100m"}},
+            "readinessProbe": {"httpGet": {"port": 80}},
+            "volumeMounts": [{"name": "v", "mountPath": "/v"}],
+        }
+    ],
+}
+
+
+def test_a_job_is_made_of_a_cron_job(furnished: Kubectl) -> None:
+    cron_job = {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": "nightly"},
+        "spec": {
+            "schedule": "0 3 * * *",
+            "jobTemplate": {"spec": {"template": {"spec": POD_OF_JOB}}},
+        },
+    }
+    furnished("create", "-f", "-", stdin=yaml.safe_dump(cron_job))
+    furnished("create", "job", "now", "--from=cronjob/nightly")
+    made = json.loads(furnished("get", "job", "now", "-o", "json"))
+    template = json.loads(furnished("get", "cronjob", "nightly", "-o", "json"))
+    template = template["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    assert made["spec"]["template"]["spec"] == template
+    assert template["containers"][0]["readinessProbe"]["httpGet"]["path"] == "/"
+
+
+def test_what_was_applied_by_kubectl_is_applied_by_the_server(furnished: Kubectl) -> None:
+    config = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "moved"},
+        "data": {"a": "1", "b": "1"},
+    }
+    furnished("apply", "-f", "-", stdin=yaml.safe_dump(config))
+    config["data"] = {"a": "2"}
+    told = furnished("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump(config))
+    assert told == "configmap/moved serverside-applied\n"
+    moved = json.loads(furnished("get", "cm", "moved", "-o", "json", "--show-managed-fields"))
+    assert moved["data"] == {"a": "2"}
+    owners = {(who["manager"], who["operation"]) for who in moved["metadata"]["managedFields"]}
+    assert ("kubectl-client-side-apply", "Update") not in owners
+    assert ("kubectl", "Apply") in owners
+    furnished("delete", "cm", "moved")

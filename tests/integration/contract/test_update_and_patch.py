@@ -342,3 +342,22 @@ async def test_a_scale_must_be_of_the_object_the_url_names(api: ApiClient) -> No
     assert reply.body["message"] == (
         "the name of the object (other) does not match the name on the URL (w)"
     )
+
+
+async def test_what_a_claim_keeps_is_shown(api: ApiClient) -> None:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    await api.create(sent.CLAIMS, {"metadata": {"name": "a"}, "spec": spec})
+    larger = {"spec": {"resources": {"requests": {"storage": "2Gi"}}}}
+    message = causes(await api.patch(f"{sent.CLAIMS}/a", larger))[0][2]
+    assert message.startswith("Forbidden: spec is immutable after creation except")
+    assert '-      "storage": "2Gi"\n' in message
+    assert '+      "storage": "1Gi"\n' in message
+
+
+async def test_what_a_pod_keeps_is_shown(api: ApiClient) -> None:
+    await api.create(sent.PODS, pod())
+    reply = await api.patch(f"{sent.PODS}/a", {"spec": {"schedulerName": "other"}})
+    message = causes(reply)[0][2]
+    assert "--- expected\n+++ got\n" in message
+    assert '-  "SchedulerName": "nobody",\n' in message
+    assert '+  "SchedulerName": "other",\n' in message

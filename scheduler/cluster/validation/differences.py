@@ -1,0 +1,74 @@
+"""How two specs differ, as kube-apiserver adds to its refusal of a change.
+
+It prints the unified difference of its internal objects as JSON, whose fields are named and ordered
+as in Go, set or not. A claim is shown in full here; of a pod's spec, what is set.
+"""
+
+import difflib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+Json = dict[str, Any]
+
+_CONTEXT_LINES = 10
+_AS_THEY_ARE = frozenset(("Requests", "Limits", "NodeSelector", "Overhead", "LabelSelector"))
+"""Maps, and types that are the same inside and out: their keys are no names of Go fields."""
+_CLAIM: Json = {
+    "accessModes": None,
+    "selector": None,
+    "resources": {"limits": None, "requests": None},
+    "volumeName": "",
+    "storageClassName": None,
+    "volumeMode": None,
+    "dataSource": None,
+    "dataSourceRef": None,
+    "volumeAttributesClassName": None,
+}
+
+
+def claim_difference(old: Json, new: Json) -> str:
+    """The difference of two specs of PersistentVolumeClaims; the new one is the expected one."""
+    return _difference(_whole_claim(new), _whole_claim(old))
+
+
+def _whole_claim(spec: Json) -> Json:
+    resources = {**_CLAIM["resources"], **(spec.get("resources") or {})}
+    selector = spec.get("selector")
+    whole = {key: spec.get(key, default) for key, default in _CLAIM.items()}
+    shown: Json = _in_go({**whole, "resources": resources, "selector": None})
+    shown["Selector"] = selector
+    return shown
+
+
+def pod_difference(old: Json, new: Json, order: Sequence[str]) -> str:
+    """The difference of two pod specs, their fields in the given order."""
+    return _difference(_in_go(_ordered(old, order)), _in_go(_ordered(new, order)))
+
+
+def _ordered(spec: Json, order: Sequence[str]) -> Json:
+    known = [key for key in order if key in spec]
+    return {key: spec[key] for key in [*known, *sorted(spec.keys() - set(known))]}
+
+
+def _in_go(value: Any) -> Any:
+    if isinstance(value, dict):
+        named = {_go_name(key): inner for key, inner in value.items()}
+        return {
+            name: inner if name in _AS_THEY_ARE else _in_go(inner) for name, inner in named.items()
+        }
+    return [_in_go(item) for item in value] if isinstance(value, list) else value
+
+
+def _go_name(key: str) -> str:
+    if key.startswith("dns"):
+        return "DNS" + key[3:]
+    return key[:1].upper() + key[1:]
+
+
+def _difference(old: Json, new: Json) -> str:
+    before, after = (
+        [f"{line}\n" for line in json.dumps(each, indent=2, ensure_ascii=False).split("\n")]
+        for each in (old, new)
+    )
+    return "".join(difflib.unified_diff(before, after, "expected", "got", n=_CONTEXT_LINES))
