@@ -213,7 +213,7 @@ class Registry:
         rules = rules_of(resource)
         rules.set_defaults(obj)
         rules.keep_on_update(obj, old)
-        found += validate_metadata_update(obj["metadata"], old["metadata"])
+        found += validate_metadata_update(resource, obj["metadata"], old["metadata"])
         found += rules.validate_update(obj, old)
         if found:
             raise errors.invalid_object(resource, current.name, found)
@@ -290,7 +290,7 @@ class Registry:
             new["status"] = obj["status"]
         rules = rules_of(resource)
         rules.keep_on_status_update(new, old)
-        found += validate_metadata_update(new["metadata"], old["metadata"])
+        found += validate_metadata_update(resource, new["metadata"], old["metadata"])
         found += rules.validate_status(new, old)
         if found:
             raise errors.invalid_object(resource, current.name, found)

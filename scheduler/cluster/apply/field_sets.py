@@ -135,13 +135,22 @@ def applied_fields(value: Any, type_: Type | None, path: Path = ()) -> FieldSet:
     return found
 
 
-def all_fields(value: Any, type_: Type | None, path: Path = ()) -> FieldSet:
-    """Every field, lists and objects themselves included but for what is always there."""
+def all_fields(
+    value: Any, type_: Type | None, path: Path = (), parent: Type | None = None
+) -> FieldSet:
+    """Every field of a value, and the value itself unless its parent always has it."""
     if path and not is_granular(type_, value):
         return {path}
     is_in = _is_in_list(path)
-    is_marked = is_in or path[-1:] == () or path[-1] not in _ALWAYS_THERE
+    is_marked = bool(path) and not _is_always_there(path[-1], parent, is_in)
     return from_fields_v1(_tree(value, type_, is_marked=is_marked, is_in_list=is_in), path)
+
+
+def _is_always_there(element: str, parent: Type | None, is_in_list: bool) -> bool:
+    """Whether an object that was just made has this already; custom resources have nothing."""
+    if is_in_list or not isinstance(parent, Struct) or not parent.name:
+        return False
+    return element in _ALWAYS_THERE or element[2:] in parent.always_written
 
 
 def fields_v1_of_new(obj: Json, type_: Struct) -> Json:
@@ -149,7 +158,11 @@ def fields_v1_of_new(obj: Json, type_: Struct) -> Json:
     has_more = {key: value for key, value in obj.items() if value not in _NOTHING}
     tree = _tree(has_more, type_, is_marked=False, is_in_list=False)
     metadata = tree.get("f:metadata") or {}
-    kept = {key: inner for key, inner in metadata.items() if ("f:metadata", key) not in _STRIPPED}
+    kept = {
+        key: inner
+        for key, inner in metadata.items()
+        if key != "." and ("f:metadata", key) not in _STRIPPED
+    }
     tree = {key: inner for key, inner in tree.items() if (key,) not in _STRIPPED}
     return {"f:metadata": kept, **tree} if kept else tree
 
@@ -159,11 +172,10 @@ def _tree(value: Any, type_: Type | None, *, is_marked: bool, is_in_list: bool) 
     if not value or not is_granular(type_, value):
         return {}
     tree: Json = {".": {}} if is_marked else {}
-    always = type_.always_written if isinstance(type_, Struct) else ()
     for element, (inner, inner_type) in sorted(parts(value, type_, ()).items()):
         is_in = is_in_list or element[0] == "k"
-        is_skeleton = not is_in and (element in _ALWAYS_THERE or element[2:] in always)
-        tree[element] = _tree(inner, inner_type, is_marked=not is_skeleton, is_in_list=is_in)
+        is_part = not _is_always_there(element, type_, is_in)
+        tree[element] = _tree(inner, inner_type, is_marked=is_part, is_in_list=is_in)
     return tree
 
 
@@ -183,14 +195,15 @@ def compare(old: Any, new: Any, type_: Type | None, path: Path = ()) -> tuple[Fi
     for element, (inner, inner_type) in after.items():
         place = (*path, element)
         if element not in before:
-            changed |= all_fields(inner, inner_type, place)
+            changed |= all_fields(inner, inner_type, place, type_)
         else:
             one, other = compare(before[element][0], inner, inner_type, place)
             changed |= one
             removed |= other
     for element, (inner, inner_type) in before.items():
         if element not in after:
-            removed |= all_fields(inner, inner_type, (*path, element)) | {(*path, element)}
+            place = (*path, element)
+            removed |= all_fields(inner, inner_type, place, type_) | {place}
     return changed, removed
 
 

@@ -18,6 +18,7 @@ Json = dict[str, Any]
 _ANNOTATIONS_LIMIT = 256 * 1024
 _LABEL_NAMED = frozenset(("namespaces",))
 _DNS_1035_NAMED = frozenset(("services",))
+_STANDARD_FINALIZERS = frozenset(("kubernetes", "orphan", "foregroundDeletion"))
 _CONFLICTING = {"orphan", "foregroundDeletion"}
 
 
@@ -45,10 +46,22 @@ def validate_metadata(resource: Resource, metadata: Json) -> list[FieldError]:
         found.append(required("metadata.name", "name or generateName is required"))
     else:
         found += [invalid_value("metadata.name", name, message) for message in check(name)]
-    return found + _validate_common(metadata)
+    return found + _validate_common(metadata) + _validate_qualified(resource, metadata)
 
 
-def validate_metadata_update(metadata: Json, before: Json) -> list[FieldError]:
+def _validate_qualified(resource: Resource, metadata: Json) -> list[FieldError]:
+    """Errors of finalizers without a domain, which built-in kinds do not take."""
+    if resource.custom is not None or resource.group == "apiextensions.k8s.io":
+        return []
+    detail = "name is neither a standard finalizer name nor is it fully qualified"
+    return [
+        invalid_value(f"metadata.finalizers[{position}]", finalizer, detail)
+        for position, finalizer in enumerate(metadata.get("finalizers") or ())
+        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS
+    ]
+
+
+def validate_metadata_update(resource: Resource, metadata: Json, before: Json) -> list[FieldError]:
     """Errors of a changed object's metadata."""
     found: list[FieldError] = []
     if before.get("deletionTimestamp"):
@@ -60,7 +73,7 @@ def validate_metadata_update(metadata: Json, before: Json) -> list[FieldError]:
                 f"finalizers []string{{{listed}}}"
             )
             found.append(forbidden_field("metadata.finalizers", detail))
-    return found + _validate_common(metadata)
+    return found + _validate_common(metadata) + _validate_qualified(resource, metadata)
 
 
 def _validate_common(metadata: Json) -> list[FieldError]:

@@ -309,3 +309,32 @@ async def test_a_name_may_be_generated(api: ApiClient) -> None:
     created = await api.create(sent.CONFIG_MAPS, body)
     assert len(created["metadata"]["name"]) == len("made-") + 5
     assert created["metadata"]["generateName"] == "made-"
+
+
+async def test_a_finalizer_says_whose_it_is(api: ApiClient) -> None:
+    body = config_map()
+    body["metadata"]["finalizers"] = ["mine"]
+    reply = await api.post(sent.CONFIG_MAPS, body)
+    assert sent.causes(reply) == [
+        (
+            "FieldValueInvalid",
+            "metadata.finalizers[0]",
+            (
+                'Invalid value: "mine": name is neither a standard finalizer name nor is it fully '
+                "qualified"
+            ),
+        )
+    ]
+
+
+async def test_a_pod_with_resources_of_its_own_is_completed(api: ApiClient) -> None:
+    limits = {"cpu": "2", "memory": "1Gi"}
+    container = {"name": "c", "image": "x:1", "resources": {"requests": {"memory": "100Mi"}}}
+    spec: Json = {"containers": [container], "resources": {"limits": limits}}
+    made = await api.create(f"{sent.PODS}?dryRun=All", pod(**spec))
+    assert made["spec"]["resources"]["requests"] == {"cpu": "2", "memory": "100Mi"}
+    assert made["status"]["qosClass"] == "Burstable"
+    spec["containers"] = [{"name": "c", "image": "x:1"}]
+    made = await api.create(f"{sent.PODS}?dryRun=All", pod(**spec))
+    assert made["spec"]["resources"]["requests"] == limits
+    assert made["status"]["qosClass"] == "Guaranteed"

@@ -452,3 +452,10 @@ async def test_the_metadata_of_custom_resources_is_typed(widgets: ApiClient) -> 
     patch = {"metadata": {"labels": {"a": 1}}}
     refused = await widgets.request("PATCH", f"{WIDGETS}/typed", patch, MERGE)
     assert refused.status in {400, 422}
+
+
+async def test_who_makes_a_custom_resource_owns_its_spec_itself(widgets: ApiClient) -> None:
+    made = await widgets.create(f"{WIDGETS}?fieldManager=maker&dryRun=All", widget("owned"))
+    entry = made["metadata"]["managedFields"][0]
+    assert (entry["manager"], entry["operation"]) == ("maker", "Update")
+    assert entry["fieldsV1"]["f:spec"]["."] == {}

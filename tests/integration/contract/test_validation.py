@@ -351,8 +351,8 @@ METADATA: list[tuple[Json, Causes]] = [
         [(INVALID, "metadata.annotations", f'Invalid value: "a b": {KEY}')],
     ),
     (
-        {"name": "a", "finalizers": ["a b"]},
-        [(INVALID, "metadata.finalizers", f'Invalid value: "a b": {KEY}')],
+        {"name": "a", "finalizers": ["example.com/a b"]},
+        [(INVALID, "metadata.finalizers", f'Invalid value: "example.com/a b": {KEY}')],
     ),
 ]
 
