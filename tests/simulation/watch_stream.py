@@ -61,9 +61,10 @@ class WatchStream:
             self._held = line
             network.loop.call_outside(REORDERED_WITHIN_S, self._release)
             return
-        self._send(line, late_s)
+        # With what it has overtaken, at once: an event lost for good is another matter.
+        self._send(line + self._held, late_s)
+        self._held = b""
         self._sent.append(line)
-        self._release()
         if network.strikes("repeated"):
             self._send(line, 0.0)
         if network.strikes("replayed"):
@@ -99,7 +100,7 @@ class WatchStream:
             yield chunk
 
     def _release(self) -> None:
-        """Send what its successor has overtaken."""
+        """Send what no successor has overtaken."""
         line, self._held = self._held, b""
         if line and not self._has_ended:
             self._send(line, 0.0)
