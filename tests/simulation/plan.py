@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tests.simulation.disturbances import Disturbances
@@ -102,8 +102,13 @@ class Plan:
             action = self._rng.choices(actions, weights)[0]
             self._loop.call_outside(self._rng.uniform(0, STORMY_S), self._do, action)
 
-    async def go_on(self) -> None:
-        """Let time pass until everything must be as it should."""
+    async def go_on(self, judge: Callable[[], None]) -> None:
+        """Let time pass until everything must be as it should.
+
+        Args:
+            judge: Called when it must be for the first time, before the leader is killed, with
+                whom everything would be gone that it has kept by mistake.
+        """
         await self._until(STORMY_S)
         self._disturbances.end()
         self.users.repair()
@@ -112,6 +117,7 @@ class Plan:
         self.probes.begin()
         self.probes.send("after the storm")
         await self._until(self._loop.time() + SETTLED_S)
+        judge()
         if sum(replica.engine is not None for replica in self.replicas) > 1:
             self._note("the leader is killed")
             self._disturbances.kill_leader()

@@ -59,6 +59,7 @@ def simulate(seed: int, emphasis: Emphasis = Emphasis()) -> Outcome:  # noqa: B0
     rng = random.Random(seed)
     loop = VirtualLoop()
     problems: list[str] = []
+    early: list[str] = []
     loop.set_exception_handler(lambda _loop, context: problems.append(_problem(context)))
     server = ModelServer(loop.time)
     auditor = Auditor(server, loop.time)
@@ -68,8 +69,9 @@ def simulate(seed: int, emphasis: Emphasis = Emphasis()) -> Outcome:  # noqa: B0
     with _silence(), _without_collector():
         try:
             plan.begin()
-            loop.run_until_complete(plan.go_on())
-            violations = [*auditor.violations, *problems, *_verdict(plan, server)]
+            loop.run_until_complete(plan.go_on(lambda: early.extend(_judged(plan, server))))
+            found = [*early, *_judged(plan, server), *_late_probes(plan)]
+            violations = [*auditor.violations, *problems, *dict.fromkeys(found)]
         finally:
             _end(loop, network)
     return Outcome(
@@ -83,11 +85,10 @@ def simulate(seed: int, emphasis: Emphasis = Emphasis()) -> Outcome:  # noqa: B0
     )
 
 
-def _verdict(plan: Plan, server: ModelServer) -> Iterator[str]:
+def _judged(plan: Plan, server: ModelServer) -> Iterator[str]:
     names = [profile.scheduler_name for profile in load_text(plan.users.text).profiles]
     wanted = describe_text(plan.users.text).hash
     yield from cluster_violations(server, names)
-    yield from _late_probes(plan)
     for replica in plan.replicas:
         if replica.engine is None:
             yield f"{replica.process_name} is not running"

@@ -137,6 +137,13 @@ PLANTED = {
     "an edit of the configuration is ignored": Planted(
         LiveConfiguration, "_take_valid", _always(None), _USUAL, " runs "
     ),
+    "an edit that comes again is put into force again": Planted(
+        LiveConfiguration,
+        "_is_overtaken",
+        _always(False),
+        Emphasis({"replayed": 0.5}, frozenset(["edit_configuration"])),
+        " runs ",
+    ),
     "everything is said twice": Planted(
         EventRecorder, "emit", _emit_twice, _USUAL, "wrote Scheduled"
     ),
