@@ -110,8 +110,10 @@ PLANTED = {
     ),
     "an event overtaken by another is dropped": Planted(
         Reflector,
-        "_is_old",
-        lambda self, version: 0 < as_number(version) <= as_number(self._resource_version),
+        "_is_news",
+        lambda self, metadata: (
+            as_number(metadata.resource_version) >= as_number(self._resource_version)
+        ),
         Emphasis({"reordered": 0.3}),
         "the engine",
     ),
