@@ -5,7 +5,9 @@ No generated models: a V1Pod costs 393 µs to decode, a msgspec struct 1.4 µs.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack
 
 import aiohttp
 from yarl import URL
@@ -95,13 +97,16 @@ class ApiClient:
         """GET a watch, in chunks as they come; lines may be split over chunks.
 
         `read_timeout_s` is the longest silence before the connection counts as dead
-        (`TimeoutError`).
+        (`TimeoutError`). The answer begins at once, or it is lost like any other.
         """
         timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=CONNECT_WITHIN_S, sock_read=read_timeout_s
         )
         url = self._url(path).with_query(params)
-        async with self._connection.session.get(url, timeout=timeout) as response:
+        async with AsyncExitStack() as cleanup:
+            async with asyncio.timeout(self.patience.request_s):
+                opening = self._connection.session.get(url, timeout=timeout)
+                response = await cleanup.enter_async_context(opening)
             if response.status >= 400:
                 raise await self._refusal(response)
             async for chunk in response.content.iter_any():

@@ -142,6 +142,14 @@ async def run(options: RunOptions) -> int:
         return await process.run(cleanup)
 
 
+class ConfigMapFollower(Protocol):
+    """Who watches the ConfigMap with our configuration."""
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        ...
+
+
 class PodWatch(Protocol):
     """Who watches our pending pods."""
 
@@ -161,10 +169,12 @@ class Surroundings:
     Attributes:
         clock: Time and randomness.
         watch_pending_pods: Makes the watch on pending pods, as `PendingPodWatch` is made.
+        watch_config_map: Makes the watch on our ConfigMap, as `ConfigMapWatch` is made.
     """
 
     clock: Clock = field(default_factory=Clock)
     watch_pending_pods: Callable[..., PodWatch] = PendingPodWatch
+    watch_config_map: Callable[..., ConfigMapFollower] = ConfigMapWatch
 
 
 class Process:
@@ -178,6 +188,7 @@ class Process:
     ) -> None:
         self._options = options
         self._clock = surroundings.clock
+        self._watch_config_map = surroundings.watch_config_map
         self._connection = connection
         self._stop = options.stop or asyncio.Event()
         self._is_settled = False
@@ -304,7 +315,7 @@ class Process:
             asyncio.sleep,
         )
         self._configuration.follow(options, author)
-        watch = ConfigMapWatch(
+        watch = self._watch_config_map(
             self._connection,
             options.reference,
             self._configuration,

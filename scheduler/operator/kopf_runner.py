@@ -120,8 +120,18 @@ class KopfRunner:
             # Kopf logs in again after a 401.
             await self._connection.reload(self._connection.generation)
         self._is_first_login = False
-        session = self._connection.new_session(middlewares=(self._watched.middleware,))
+        middlewares = (self._open_in_time, self._watched.middleware)
+        session = self._connection.new_session(middlewares=middlewares)
         return kopf.AiohttpSession(server=self._connection.server, aiohttp_session=session)
+
+    async def _open_in_time(
+        self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+    ) -> aiohttp.ClientResponse:
+        """Wait for the start of a watch as for any answer; Kopf would as long as for an event."""
+        is_watch = "watch" in request.url.query
+        limit_s = self._connection.patience.request_s if is_watch else None
+        async with asyncio.timeout(limit_s):
+            return await handler(request)
 
     async def _take_event(self, event: Any, **_kwargs: Any) -> None:
         self._watched.take_event(event["type"], event["object"])

@@ -23,6 +23,7 @@ from scheduler.api.config import ConfigError, InvalidConfiguration
 from scheduler.api.events import ConfigurationChanged, Event
 from scheduler.api.instructions import ConfigurationApplied
 from scheduler.operator.config_map import ConfigMapReference, text_of
+from scheduler.operator.reflector import as_number
 
 log = structlog.get_logger("scheduler.operator.live_configuration")
 
@@ -103,6 +104,7 @@ class LiveConfiguration:
         self._uid = ""
         self._latest = start.hash
         self._last_version: str | None = None
+        self._newest = 0
 
     def follow(self, options: ConfigMapOptions, author: Author) -> None:
         """Take versions of this ConfigMap and tell its author about them."""
@@ -115,6 +117,9 @@ class LiveConfiguration:
         if options is None:
             return
         metadata = config_map["metadata"]
+        if event_type is not None and self._is_overtaken(metadata):
+            return
+        self._newest = as_number(metadata.get("resourceVersion", ""))
         self._uid = metadata["uid"]
         if event_type == "DELETED":
             self.take_absence()
@@ -167,6 +172,10 @@ class LiveConfiguration:
             return []
         lines = [f"configuration refused, {self.active.hash} stays in force:"]
         return [*lines, *(f"  {error}" for error in self.refusal.errors)]
+
+    def _is_overtaken(self, metadata: Mapping[str, Any]) -> bool:
+        """Whether a watch event is older than what is known, as one that comes again is."""
+        return 0 < as_number(metadata.get("resourceVersion", "")) < self._newest
 
     def _take_valid(self, loaded: LoadedConfiguration) -> None:
         was_refused = self.refusal is not None

@@ -1,11 +1,15 @@
 """Hours of a cluster's life in seconds, and any of them again, step by step.
 
-The scheduler's shell and engine run unchanged: reflectors, dispatcher, binder, leader election, the
-loop. What they stand on is simulated: the event loop's clock jumps to the next thing that happens
-(`loop`), requests go through a network that loses, delays and cuts (`network`) to a model of the
-API server (`server`), and a plan drawn from a seed makes pods, takes nodes away, stops, kills and
-restarts replicas (`plan`). Everything is drawn from that one seed, so a seed that fails fails again
-in the same way. At the end the server's own history is judged (`audit`).
+The scheduler's shell and engine run unchanged: reflectors, dispatcher, binder, leader election,
+the loop. What they stand on is simulated: the event loop's clock jumps to the next thing that
+happens (`loop`), requests go through a network that loses, delays and cuts (`network`,
+`watch_stream`) to a model of the API server (`server`, `requests`), with kubelets and a
+controller of volumes (`storage`). A plan drawn from the seed has users and other schedulers do
+what they do (`users`), and stops, kills and restarts servers and replicas, at times just when a
+certain write arrives (`disturbances`). Then it is calm, and pods that fit tell how long it
+takes until all is well (`probes`). Everything is drawn from that one seed, so a seed that fails
+fails again in the same way. The server's own history is judged as it is made (`audit`), and the
+engines once everything had time to settle (`end_state`).
 
 Kopf is left out, whose place a plain list and watch takes: what Kopf does between our session and
 our handlers is tested over HTTP.

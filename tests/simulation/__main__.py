@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from concurrent.futures import ProcessPoolExecutor
 
 from rich.console import Console
@@ -26,11 +26,14 @@ def main() -> int:
     started = time.monotonic()
     faults: Counter[str] = Counter()
     failed: list[int] = []
+    slowest: defaultdict[str, float] = defaultdict(float)
     num_bound = 0
     with ProcessPoolExecutor(options.processes) as pool:
         for outcome in pool.map(simulate, seeds, chunksize=4):
             faults += outcome.faults
             num_bound += outcome.num_bound
+            for wave, seconds in outcome.recovery_s.items():
+                slowest[wave] = max(seconds, slowest[wave])
             if outcome.violations:
                 failed.append(outcome.seed)
             if outcome.violations or options.trace:
@@ -39,6 +42,8 @@ def main() -> int:
         f"{len(seeds)} seeds in {time.monotonic() - started:.0f} s: {num_bound} pods bound, "
         f"{sum(faults.values())} faults, {len(failed)} seeds failed"
     )
+    for wave, seconds in slowest.items():
+        console.print(f"{wave}, the slowest probe was bound after {seconds:.1f} s")
     console.print(", ".join(f"{name} {count}" for name, count in sorted(faults.items())))
     return int(bool(failed))
 

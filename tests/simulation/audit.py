@@ -1,29 +1,29 @@
-"""What must hold, judged from the server's own history and the engines at the end."""
+"""What must hold at any time, judged from the server's own history."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable
+from dataclasses import dataclass
 
-import msgspec
-
-from scheduler.api import Node, Pod, decode_object
-from scheduler.api.events import (
-    AssignedPodSeen,
-    Event,
-    NamespaceSeen,
-    NodeSeen,
-    PendingPodSeen,
-)
-from scheduler.api.instructions import BindPod, EvictPod
-from scheduler.api.meta import ObjectMeta
-from scheduler.api.namespace import Namespace
+from scheduler.api import Node, Pod
 from scheduler.api.resources import node_allocatable, pod_requests
-from scheduler.engine import Engine
 from tests.simulation.server import LEASES, NODES, PODS, Change, Json, ModelServer
-from tests.support.engines import default_engine
+from tests.simulation.storage_audit import StorageAuditor
+from tests.simulation.true_reasons import FINISHED, decoded
 
-FINISHED = ("Succeeded", "Failed")
+
+@dataclass(slots=True)
+class _Lease:
+    """Who leads by true time.
+
+    Attributes:
+        holder: Of the lease; empty if it was given back, or before the first.
+        lasts_until: When others may take it if it is not renewed.
+    """
+
+    holder: str = ""
+    lasts_until: float = 0.0
 
 
 class Auditor:
@@ -34,30 +34,52 @@ class Auditor:
         num_bound: How many pods were bound by the scheduler.
     """
 
-    def __init__(self, server: ModelServer) -> None:
+    def __init__(self, server: ModelServer, now: Callable[[], float]) -> None:
         self.violations: list[str] = []
         self.num_bound = 0
         self._server = server
+        self._now = now
+        self._storage = StorageAuditor(server)
+        self._storage.violations = self.violations
         self._node_of: dict[str, str] = {}
         self._on_node: defaultdict[str, dict[str, Counter[str]]] = defaultdict(dict)
         self._foreign: set[str] = set()
-        self._holder = ""
+        self._lease = _Lease()
+        self._priorities: set[int] = set()
+        self._num_evicted = 0
         server.subscribe(self._take)
 
-    def binding_sent(self, process: str) -> None:
-        """Take a Binding that leaves a process: nobody else may hold the lease by now."""
-        if self._holder not in ("", process):
-            self.violations.append(f"{process} let a Binding out while {self._holder} led")
+    def write_sent(self, process: str, path: str) -> None:
+        """Take a write that leaves a process, which must hold the lease by now."""
+        if "/leases" in path:
+            return
+        lease, what = self._lease, path.rsplit("/", 1)[-1]
+        if lease.holder != process:
+            self.violations.append(f"{process} let {what} out while {lease.holder!r} led")
+        elif self._now() > lease.lasts_until:
+            late_s = self._now() - lease.lasts_until
+            self.violations.append(f"{process} let {what} out {late_s:.3f} s after its lease")
 
     def _take(self, change: Change) -> None:
         if change.path == LEASES and change.after is not None:
-            self._holder = change.after["spec"]["holderIdentity"]
+            spec = change.after["spec"]
+            self._lease = _Lease(spec["holderIdentity"], change.at + spec["leaseDurationSeconds"])
         elif change.path == PODS:
             self._take_pod(change)
+            self._check_victims()
+
+    def _check_victims(self) -> None:
+        """Who was evicted had to make room for somebody more important."""
+        for pod in self._server.evicted[self._num_evicted :]:
+            priority = pod["spec"]["priority"]
+            if not any(other > priority for other in self._priorities):
+                self.violations.append(f"pod {pod['metadata']['uid']} was evicted for nobody")
+        self._num_evicted = len(self._server.evicted)
 
     def _take_pod(self, change: Change) -> None:
         pod = change.current
         uid, node_name = pod["metadata"]["uid"], pod["spec"].get("nodeName", "")
+        self._priorities.add(pod["spec"]["priority"])
         if not node_name:
             return
         if change.after is None or pod["status"].get("phase") in FINISHED:
@@ -78,11 +100,14 @@ class Auditor:
             self._foreign.add(uid)
         else:
             self.num_bound += 1
+            if pod["spec"].get("schedulingGates"):
+                self.violations.append(f"pod {uid} was bound behind its gate")
         self._on_node[node_name][uid] = requests_of(pod)
         node = self._server.collection(NODES).get(("", node_name))
         if node is None or uid in self._foreign:
             return
         self._check_room(node, node_name, uid)
+        self._storage.check_placed(pod, node_name, self._foreign)
 
     def _check_room(self, node: Json, node_name: str, uid: str) -> None:
         """Pods that others put there are not the scheduler's to answer for."""
@@ -91,70 +116,13 @@ class Auditor:
             if each not in self._foreign:
                 used += requests
         for resource, amount in used.items():
-            has = allocatable_of(node).get(resource, 0)
+            has = node_allocatable(decoded(Node, node)).get(resource, 0)
             if amount > has:
                 self.violations.append(
                     f"pod {uid} overcommits {node_name}: {resource} {amount} of {has}"
                 )
 
 
-def end_state_violations(server: ModelServer, engine: Engine, scheduler_name: str) -> Iterator[str]:
-    """What is wrong once everything had time to settle."""
-    engine.validate()
-    yield from _pending_in_vain(server, scheduler_name)
-    nodes = {name for _, name in server.collection(NODES)}
-    if nodes != set(engine.node_names()):
-        yield f"the engine knows nodes {sorted(engine.node_names())}, there are {sorted(nodes)}"
-    known = {info.uid: info for info in engine.pods()}
-    for stored in server.collection(PODS).values():
-        pod = decode_object(Pod, msgspec.json.encode(stored))
-        if (is_placed(pod) or is_ours(pod, scheduler_name)) and pod.metadata.uid not in known:
-            yield f"the engine does not know pod {pod.metadata.namespaced_name}"
-        known.pop(pod.metadata.uid, None)
-    for info in known.values():
-        yield f"the engine knows pod {info.key} ({info.uid}), which is not there"
-
-
-def is_placed(pod: Pod) -> bool:
-    """Whether a pod takes room on a node."""
-    return bool(pod.spec.node_name) and pod.status.phase not in FINISHED
-
-
-def is_ours(pod: Pod, scheduler_name: str) -> bool:
-    """Whether a pod waits for the scheduler."""
-    is_waiting = not pod.spec.node_name and pod.status.phase not in FINISHED
-    return is_waiting and pod.spec.scheduler_name == scheduler_name
-
-
-def _pending_in_vain(server: ModelServer, scheduler_name: str) -> Iterator[str]:
-    """Pods that an engine which has just read all objects would bind, or make room for."""
-    engine = default_engine(profile={"schedulerName": scheduler_name})
-    pods = [
-        decode_object(Pod, msgspec.json.encode(pod)) for pod in server.collection(PODS).values()
-    ]
-    nodes = server.collection(NODES).values()
-    seen: list[Event] = [NodeSeen(decode_object(Node, msgspec.json.encode(node))) for node in nodes]
-    seen += [AssignedPodSeen(pod) for pod in pods if is_placed(pod)]
-    seen.append(NamespaceSeen(Namespace(ObjectMeta(name="default"))))
-    waiting = [pod for pod in pods if is_ours(pod, scheduler_name)]
-    seen += [PendingPodSeen(pod) for pod in waiting]
-    engine.handle(seen, 0.0)
-    for instruction in engine.schedule(0.0, len(waiting)):
-        if isinstance(instruction, BindPod):
-            yield f"pod {instruction.pod.key} is pending and could be on {instruction.node_name}"
-        elif isinstance(instruction, EvictPod):
-            victim, preemptor = instruction.victim, instruction.preemptor
-            yield f"pod {preemptor.key} is pending and could take the place of {victim.key}"
-    for pod in waiting:
-        if not pod.spec.scheduling_gates and not pod.status.conditions:
-            yield f"pod {pod.metadata.namespaced_name} is pending without a reason"
-
-
 def requests_of(pod: Json) -> Counter[str]:
     """What a pod takes of its node."""
-    return Counter({**pod_requests(decode_object(Pod, msgspec.json.encode(pod))), "pods": 1})
-
-
-def allocatable_of(node: Json) -> dict[str, int]:
-    """What a node has."""
-    return dict(node_allocatable(decode_object(Node, msgspec.json.encode(node))))
+    return Counter({**pod_requests(decoded(Pod, pod)), "pods": 1})

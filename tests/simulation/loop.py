@@ -69,6 +69,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._stopped.clear()
         self._killed.clear()
 
+    async def sleep_until(self, when: float) -> None:
+        """Wait for a time."""
+        await asyncio.sleep(when - self._now)
+
     def call_outside(self, delay_s: float, callback: Callable[..., object], *args: object) -> None:
         """Have the world do something later, whatever becomes of the process that asks."""
         self.call_later(delay_s, callback, *args, context=_WORLD)

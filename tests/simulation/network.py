@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections import Counter
-from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import aiohttp
 import msgspec
@@ -19,74 +17,30 @@ from yarl import URL
 from scheduler.operator.connection import Connection
 from scheduler.operator.patience import Patience
 from tests.simulation.loop import VirtualLoop
-from tests.simulation.server import (
-    Answer,
-    Change,
-    Json,
-    ModelServer,
-    field_matcher,
-    refusal,
-    watch_events,
-)
+from tests.simulation.requests import LIST_PATHS, answer_request
+from tests.simulation.server import Answer, ModelServer, refusal
+from tests.simulation.watch_stream import WatchStream
+from tests.simulation.weather import Weather
+
+T = TypeVar("T")
 
 _REASONS = {500: "InternalError", 503: "ServiceUnavailable", 504: "Timeout"}
 USUAL_DELAY_S = (0.001, 0.02)
 
 
-@dataclass(slots=True)
-class Weather:
-    """What goes wrong at present: a probability for each kind of fault.
+@dataclass(frozen=True, slots=True)
+class Ambush:
+    """What happens to the world just when a certain request reaches the server.
 
     Attributes:
-        refused: A connection is refused: nothing was sent.
-        lost: The request is lost on its way.
-        answer_lost: The server acts, and its answer is lost.
-        error: The server answers 500, 503 or 504 without acting.
-        too_many: The server answers 429, with Retry-After or without.
-        conflict: The server answers 409 without acting.
-        slow: Request or answer takes seconds.
-        cut: A watch is cut in the middle of a line, at an event.
-        repeated: A watch event comes twice.
-        stalled: A watch event, and all after it, comes late by seconds.
-        stale: A list shows an older state.
-        is_down: Nothing gets through at all.
-        happened: How often each kind of fault struck.
+        marks: Part of the path of the request, which is a write.
+        is_before: Whether it happens before the server acts.
+        strike: Makes it happen.
     """
 
-    refused: float = 0.0
-    lost: float = 0.0
-    answer_lost: float = 0.0
-    error: float = 0.0
-    too_many: float = 0.0
-    conflict: float = 0.0
-    slow: float = 0.0
-    cut: float = 0.0
-    repeated: float = 0.0
-    stalled: float = 0.0
-    stale: float = 0.0
-    is_down: bool = False
-    happened: Counter[str] = field(default_factory=Counter)
-
-    def calm(self) -> None:
-        """Nothing goes wrong any more."""
-        for name in FAULTS:
-            setattr(self, name, 0.0)
-        self.is_down = False
-
-
-FAULTS = (
-    "refused",
-    "lost",
-    "answer_lost",
-    "error",
-    "too_many",
-    "conflict",
-    "slow",
-    "cut",
-    "repeated",
-    "stalled",
-    "stale",
-)
+    marks: str
+    is_before: bool
+    strike: Callable[[], None]
 
 
 class Network:
@@ -97,7 +51,11 @@ class Network:
         server: Who answers.
         rng: Draws delays and faults.
         weather: What goes wrong.
-        note_binding: Told of each process that lets a Binding out.
+        note_write: Told of each process that lets a write out, and of its path.
+
+    Attributes:
+        streams: Open watches, oldest first.
+        ambushes: What lies in wait.
     """
 
     def __init__(
@@ -106,14 +64,14 @@ class Network:
         server: ModelServer,
         rng: random.Random,
         weather: Weather,
-        note_binding: Callable[[str], None],
+        note_write: Callable[[str, str], None],
     ) -> None:
-        self.note_binding = note_binding
+        self.note_write = note_write
         self.loop = loop
         self.server = server
         self.weather = weather
-        #: Open watches, oldest first.
-        self.streams: dict[_Stream, None] = {}
+        self.streams: dict[WatchStream, None] = {}
+        self.ambushes: list[Ambush] = []
         self._rng = rng
 
     def strikes(self, fault: str) -> bool:
@@ -122,6 +80,10 @@ class Network:
         strikes = probability > 0 and self._rng.random() < probability
         self.weather.happened[fault] += strikes
         return strikes
+
+    def any_of(self, things: Sequence[T]) -> T:
+        """One of them."""
+        return self._rng.choice(things)
 
     def delay(self) -> float:
         """How long something is on its way."""
@@ -133,10 +95,6 @@ class Network:
         """How long a watch is silent when it stalls."""
         return self._rng.uniform(0.5, 6.0)
 
-    def age(self) -> int:
-        """How many changes old a list is."""
-        return self._rng.randint(1, 12) if self.strikes("stale") else 0
-
     def lose(self, arrived: asyncio.Future[_Response]) -> None:
         """Let no answer come: the connection is reset, or there is silence."""
         if self._rng.random() < 0.5:
@@ -147,6 +105,15 @@ class Network:
         for stream in list(self.streams):
             stream.end(at_once=True)
 
+    def take_ambush(self, method: str, path: str) -> Ambush | None:
+        """What was waiting for this request."""
+        found = [each for each in self.ambushes if method != "GET" and each.marks in path]
+        if not found:
+            return None
+        self.ambushes.remove(found[0])
+        self.weather.happened[f"ambush of {found[0].marks}"] += 1
+        return found[0]
+
     def answer(self, process: str, method: str, url: URL, body: bytes | None) -> Answer:
         """What the server says; errors of its own instead of acting."""
         if self.strikes("error"):
@@ -154,13 +121,16 @@ class Network:
             return refusal(status, _REASONS[status])
         if self.strikes("too_many"):
             return refusal(429, "TooManyRequests")
-        if method == "POST" and self.strikes("conflict"):
+        if method in ("POST", "PATCH", "PUT") and self.strikes("conflict"):
             return refusal(409, "Conflict", "Operation cannot be fulfilled")
-        if method == "GET" and "/namespaces/" not in url.path:
-            return Answer(
-                200, self.server.list(url.path, url.query.get("fieldSelector", ""), self.age())
-            )
-        return self.server.answer(process, method, url.path, body)
+        if method == "GET" and url.path in LIST_PATHS:
+            age = self._rng.randint(1, 12) if self.strikes("stale") else 0
+            answer = self.server.list(url.path, url.query, age)
+            self.weather.happened["list gone"] += answer.status == 410
+            return answer
+        answer = answer_request(self.server, process, method, url.path, body)
+        self.weather.happened["true conflict"] += answer.status == 409
+        return answer
 
 
 class VirtualConnection:
@@ -209,15 +179,24 @@ class VirtualSession:
 class _Response:
     """As much of ``aiohttp.ClientResponse`` as the shell uses."""
 
-    def __init__(self, answer: Answer, stream: _Stream | None = None) -> None:
+    def __init__(
+        self, answer: Answer, stream: WatchStream | None = None, is_torn: bool = False
+    ) -> None:
         self.status = answer.status
         is_too_many = answer.status == 429
         self.headers = {"Retry-After": "1"} if is_too_many else {}
         self.content = stream
+        self._is_torn = is_torn
         self._body = msgspec.json.encode(answer.body)
 
     async def read(self) -> bytes:
-        """The body."""
+        """The body.
+
+        Raises:
+            aiohttp.ClientPayloadError: the connection was reset before all of it was there.
+        """
+        if self._is_torn:
+            raise aiohttp.ClientPayloadError("Response payload is not completed")
         return self._body
 
 
@@ -243,7 +222,7 @@ class _Request:
         self._method = method
         self._url = url
         self._options = options
-        self._stream: _Stream | None = None
+        self._stream: WatchStream | None = None
 
     async def __aenter__(self) -> _Response:
         timeout: aiohttp.ClientTimeout = self._options["timeout"]
@@ -253,8 +232,8 @@ class _Request:
         # Connecting takes a while; only then does the body leave, and is the lease asked about.
         await asyncio.sleep(self._network.delay())
         body = await _written(self._options.get("data"))
-        if self._url.path.endswith("/binding"):
-            self._network.note_binding(self._process)
+        if self._method != "GET":
+            self._network.note_write(self._process, self._url.path)
         arrived: asyncio.Future[_Response] = self._network.loop.create_future()
         if self._network.strikes("lost"):
             self._network.lose(arrived)
@@ -275,13 +254,19 @@ class _Request:
     def _reach(self, body: bytes | None, arrived: asyncio.Future[_Response]) -> None:
         """The request is at the server."""
         network = self._network
+        ambush = network.take_ambush(self._method, self._url.path)
+        if ambush is not None and ambush.is_before:
+            ambush.strike()
         if network.weather.is_down:
             return
         if "watch" in self._url.query:
             response = self._open_stream()
         else:
-            response = _Response(network.answer(self._process, self._method, self._url, body))
-        if network.strikes("answer_lost"):
+            answer = network.answer(self._process, self._method, self._url, body)
+            response = _Response(answer, is_torn=network.strikes("torn"))
+        if ambush is not None and not ambush.is_before:
+            ambush.strike()
+        if network.weather.is_down or network.strikes("answer_lost"):
             network.lose(arrived)
         else:
             network.loop.call_outside(network.delay(), _arrive, arrived, response)
@@ -291,8 +276,9 @@ class _Request:
         query = self._url.query
         since = int(query["resourceVersion"])
         lasts_s = float(query.get("timeoutSeconds", "300"))
-        self._stream = _Stream(self._network, self._url.path, query, silence_s)
+        self._stream = WatchStream(self._network, self._url.path, query, silence_s)
         if since < self._network.server.compacted:
+            self._network.weather.happened["watch gone"] += 1
             gone = {"kind": "Status", "reason": "Expired", "message": "too old", "code": 410}
             self._stream.put({"type": "ERROR", "object": gone})
             self._stream.end()
@@ -300,79 +286,6 @@ class _Request:
             self._stream.replay(since)
             self._network.loop.call_outside(lasts_s, self._stream.end)
         return _Response(Answer(200, {}), self._stream)
-
-
-class _Stream:
-    """A watch: what the server has sent and the client has not read."""
-
-    def __init__(self, network: Network, path: str, query: Any, silence_s: float) -> None:
-        self._network = network
-        self._path = path
-        self._matches = field_matcher(query.get("fieldSelector", ""))
-        self._silence_s = silence_s
-        self._chunks: asyncio.Queue[bytes | None] = asyncio.Queue()
-        self._arrives_at = 0.0
-        self._has_ended = False
-        self._unsubscribe = network.server.subscribe(self._take)
-        network.streams[self] = None
-
-    def replay(self, since: int) -> None:
-        """Send what happened after a revision."""
-        for change in self._network.server.history:
-            if change.revision > since:
-                self._take(change)
-
-    def put(self, event: Json) -> None:
-        """Send one event, after all that were sent before it."""
-        if self._has_ended:
-            return
-        network, line = self._network, msgspec.json.encode(event) + b"\n"
-        late_s = network.stall() if network.strikes("stalled") else 0.0
-        self._send(line, late_s)
-        if network.strikes("repeated"):
-            self._send(line, 0.0)
-        if network.strikes("cut"):
-            self._send(line[: len(line) // 2], 0.0)
-            self.end()
-
-    def end(self, at_once: bool = False) -> None:
-        """Send no more; what is on its way still arrives, unless the server is gone at once."""
-        if not self._has_ended:
-            self._has_ended = True
-            if at_once:
-                self._chunks.put_nowait(None)
-            else:
-                self._send(None, 0.0)
-            self.close()
-
-    def close(self) -> None:
-        """Nobody reads any more."""
-        self._has_ended = True
-        self._network.streams.pop(self, None)
-        with suppress(ValueError):
-            self._unsubscribe()
-
-    async def iter_any(self) -> AsyncIterator[bytes]:
-        """Chunks as they come."""
-        while True:
-            async with asyncio.timeout(self._silence_s):
-                chunk = await self._chunks.get()
-            if chunk is None:
-                return
-            yield chunk
-
-    def _take(self, change: Change) -> None:
-        if change.path == self._path:
-            for event in watch_events(change, self._matches):
-                self.put(event)
-
-    def _send(self, chunk: bytes | None, late_s: float) -> None:
-        loop = self._network.loop
-        # Never at the same instant: timers of one instant run in no particular order.
-        at_earliest = self._arrives_at + 1e-6
-        self._arrives_at = max(at_earliest, loop.time() + self._network.delay() + late_s)
-        delay_s = self._arrives_at - loop.time()
-        loop.call_outside(delay_s, self._chunks.put_nowait, chunk)
 
 
 async def _written(payload: Any) -> bytes | None:

@@ -4,88 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Collection
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import msgspec
-
+from scheduler.api.config import InvalidConfiguration
 from scheduler.engine import Engine
-from scheduler.operator.api_client import LOST_ANSWER_ERRORS, ApiClient
-from scheduler.operator.api_error import ApiError
 from scheduler.operator.app import Process, RunOptions, Surroundings
-from scheduler.operator.backoff import Backoff, Jitter, Sleep
 from scheduler.operator.clock import Clock
-from scheduler.operator.connection import Connection
 from scheduler.operator.engine_protocol import EngineParts
 from scheduler.operator.leader_election import LeaderElectionOptions
 from scheduler.operator.patience import Patience
-from scheduler.operator.pending_pods import PendingPods, pending_pods_selector
-from scheduler.operator.reflector import complete_lines
+from tests.simulation.configurations import CONFIG_MAP_KEY, Composition, text_in
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.network import Network, virtual_connection
-from tests.simulation.server import PODS
-from tests.support.engines import default_engine
+from tests.simulation.plain_watch import ConfigMapFollower, PendingPodsWatch
+from tests.simulation.server import CONFIG_MAPS
 
-SCHEDULER_NAME = "stowage"
 RESTART_DELAY_S = 2.0
 PATIENCE = Patience(request_s=10.0, silence_s=90.0, pause_s=5.0)
 _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-class ListAndWatch:
-    """Pending pods by a plain list and watch, where Kopf is in a real process."""
-
-    def __init__(
-        self,
-        connection: Connection,
-        pods: PendingPods,
-        scheduler_names: Collection[str],
-        _after_start: Callable[[], None],
-        jitter: Jitter,
-        sleep: Sleep,
-    ) -> None:
-        self._client = ApiClient(connection)
-        self._pods = pods
-        self._params = {"fieldSelector": pending_pods_selector(scheduler_names)}
-        self._backoff = Backoff(jitter, 0.2, connection.patience.pause_s)
-        self._sleep = sleep
-
-    async def run(self) -> None:
-        """List and watch until cancelled."""
-        version = ""
-        while True:
-            try:
-                if not version:
-                    body = await self._client.get(PODS, self._params)
-                    version = self._pods.take_page(body, is_first=True).resource_version
-                version = await self._watch(version)
-            except (ApiError, *LOST_ANSWER_ERRORS) as error:
-                if isinstance(error, ApiError) and error.status == 410:
-                    version = ""
-                await self._sleep(self._backoff.next_delay(error))
-
-    def select(self, _scheduler_names: Collection[str]) -> None:
-        """The profiles stay as they are here."""
-
-    async def _watch(self, version: str) -> str:
-        params = {"watch": "true", "resourceVersion": version, **self._params}
-        chunks = self._client.stream(PODS, params, self._client.patience.silence_s)
-        async for lines in complete_lines(chunks):
-            for event in map(msgspec.json.decode, lines):
-                if event["type"] == "ERROR":
-                    raise ApiError(event["object"]["code"], "Expired")
-                version = event["object"]["metadata"]["resourceVersion"]
-                self._take(event)
-            self._backoff.reset()
-        return version
-
-    def _take(self, event: dict[str, Any]) -> None:
-        if event["type"] == "DELETED":
-            self._pods.take_departure(event["object"]["metadata"]["uid"])
-        else:
-            self._pods.take_event(event["type"], event["object"])
 
 
 class Replica:
@@ -100,18 +38,30 @@ class Replica:
     Attributes:
         engine: Of the present process; None between two.
         is_running: Whether there is a process, stopped or not.
+        process_name: Of the present process, or the last one.
+        wall_clock_error_s: How far its wall clock is off.
     """
 
     def __init__(self, name: str, loop: VirtualLoop, network: Network, rng: random.Random) -> None:
         self.engine: Engine | None = None
         self.is_running = False
         self.process_name = ""
+        self.wall_clock_error_s = 0.0
         self._name = name
         self._loop = loop
         self._network = network
         self._rng = rng
         self._num_starts = 0
+        self._process: Process | None = None
         self._told_to_end = asyncio.Event()
+
+    @property
+    def configuration_hash(self) -> str:
+        """What the configuration in force is called."""
+        if self._process is None:
+            return ""
+        content: Any = self._process._configuration.configz()["stowage"]
+        return str(content["configurationHash"])
 
     def start(self) -> None:
         """Start a fresh process."""
@@ -126,8 +76,7 @@ class Replica:
         if not self.is_running:
             return
         self._loop.kill_process(self.process_name)
-        self.is_running = False
-        self.engine = None
+        self._forget()
         self._loop.call_outside(RESTART_DELAY_S, self.start)
 
     def retire(self) -> None:
@@ -143,40 +92,55 @@ class Replica:
         self._loop.call_outside(seconds, self._loop.continue_process, name)
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
-        self.is_running = False
-        self.engine = None
-        if not task.cancelled() and task.exception() is not None:
+        self._forget()
+        if task.cancelled():
+            return
+        if task.exception() is not None:
             self._loop.call_exception_handler(
                 {"message": f"{task.get_name()} crashed", "exception": task.exception()}
             )
-        if not task.cancelled():
-            self._loop.call_outside(RESTART_DELAY_S, self.start)
+        self._loop.call_outside(RESTART_DELAY_S, self.start)
+
+    def _forget(self) -> None:
+        self.is_running = False
+        self.engine = None
+        self._process = None
 
     async def _main(self) -> None:
         self._told_to_end = asyncio.Event()
+        stored = self._network.server.collection(CONFIG_MAPS).get(CONFIG_MAP_KEY)
+        try:
+            composition = Composition(text_in(stored or {"data": {}}))
+        except (InvalidConfiguration, KeyError):
+            # It says so and ends.
+            return
         connection = virtual_connection(self.process_name, self._network, PATIENCE)
+
+        def make_engine(parts: EngineParts) -> Engine:
+            self.engine = composition.make_engine(parts)
+            return self.engine
+
         options = RunOptions(
-            engine_factory=self._make_engine,
-            scheduler_names=(SCHEDULER_NAME,),
+            engine_factory=make_engine,
+            scheduler_names=composition.scheduler_names,
             serving=None,
             leader_election=LeaderElectionOptions(identity=self.process_name),
+            configuration=composition.loaded,
+            config_map=composition.config_map_options,
             patience=PATIENCE,
             stop=self._told_to_end,
             owns_process=False,
         )
-        surroundings = Surroundings(self._clock(), ListAndWatch)
+        surroundings = Surroundings(self._clock(), PendingPodsWatch, ConfigMapFollower)
         async with AsyncExitStack() as cleanup:
-            await Process(options, connection, surroundings).run(cleanup)
-
-    def _make_engine(self, parts: EngineParts) -> Engine:
-        self.engine = default_engine(parts.choose, profile={"schedulerName": SCHEDULER_NAME})
-        return self.engine
+            self._process = Process(options, connection, surroundings)
+            await self._process.run(cleanup)
 
     def _clock(self) -> Clock:
         now, rng = self._loop.time, self._rng
 
         def timestamp() -> str:
-            return (_EPOCH + timedelta(seconds=now())).isoformat()
+            return (_EPOCH + timedelta(seconds=now() + self.wall_clock_error_s)).isoformat()
 
         return Clock(
             monotonic=now,

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import random
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
 
-from tests.simulation.audit import Auditor, end_state_violations
+from tests.simulation.audit import Auditor
+from tests.simulation.configurations import describe_text, load_text
+from tests.simulation.end_state import cluster_violations, engine_violations
 from tests.simulation.loop import VirtualLoop
-from tests.simulation.network import Network, Weather
-from tests.simulation.plan import STORMY_S, Emphasis, Plan
-from tests.simulation.replica import SCHEDULER_NAME
+from tests.simulation.network import Network
+from tests.simulation.plan import Emphasis, Plan
 from tests.simulation.server import ModelServer
+from tests.simulation.weather import Weather
 
-SETTLED_S = 120.0
-"""How long after the last fault everything must be as it should: leases, back-offs, retries."""
+RECOVERY_S = 45.0
+"""How soon after the last fault a pod is bound that fits."""
+
+FAIL_OVER_S = 15.0 + 2.0 + 1.0
+"""How soon after the death of the leader: a lease, a retry period, and the binding itself."""
+
+VOLUME_S = 5.0
+"""How long a volume may take when nothing goes wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +38,11 @@ class Outcome:
 
     Attributes:
         violations: One sentence each; none if all is well.
-        faults: How often each kind struck.
+        faults: How often each kind struck, and how often each thing was done to the cluster.
         num_bound: Pods that the scheduler bound.
         num_changes: Writes in the server's history.
         trace: What was done to the cluster, and what was bound, in order.
+        recovery_s: How long probes waited, by wave.
     """
 
     seed: int
@@ -41,6 +51,7 @@ class Outcome:
     num_bound: int
     num_changes: int
     trace: tuple[str, ...]
+    recovery_s: dict[str, float] = field(default_factory=dict)
 
 
 def simulate(seed: int, emphasis: Emphasis = Emphasis()) -> Outcome:  # noqa: B008 - it is frozen
@@ -48,17 +59,19 @@ def simulate(seed: int, emphasis: Emphasis = Emphasis()) -> Outcome:  # noqa: B0
     rng = random.Random(seed)
     loop = VirtualLoop()
     problems: list[str] = []
+    early: list[str] = []
     loop.set_exception_handler(lambda _loop, context: problems.append(_problem(context)))
     server = ModelServer(loop.time)
-    auditor = Auditor(server)
-    network = Network(loop, server, rng, Weather(), auditor.binding_sent)
+    auditor = Auditor(server, loop.time)
+    network = Network(loop, server, rng, Weather(), auditor.write_sent)
     plan = Plan(loop, server, network, rng, emphasis)
     asyncio.set_event_loop(None)
-    with _silence():
+    with _silence(), _without_collector():
         try:
             plan.begin()
-            loop.run_until_complete(asyncio.sleep(STORMY_S + SETTLED_S))
-            violations = [*auditor.violations, *problems, *_verdict(plan, server)]
+            loop.run_until_complete(plan.go_on(lambda: early.extend(_judged(plan, server))))
+            found = [*early, *_judged(plan, server), *_late_probes(plan)]
+            violations = [*auditor.violations, *problems, *dict.fromkeys(found)]
         finally:
             _end(loop, network)
     return Outcome(
@@ -68,15 +81,30 @@ def simulate(seed: int, emphasis: Emphasis = Emphasis()) -> Outcome:  # noqa: B0
         auditor.num_bound,
         len(server.history),
         (*plan.log, *_bindings(server)),
+        {wave: max(plan.probes.bound_after(wave).values()) for wave in plan.probes.sent_at},
     )
 
 
-def _verdict(plan: Plan, server: ModelServer) -> Iterator[str]:
-    engines = [replica.engine for replica in plan.replicas if replica.engine is not None]
-    if not engines:
-        yield "no replica is running"
-    for engine in engines:
-        yield from end_state_violations(server, engine, SCHEDULER_NAME)
+def _judged(plan: Plan, server: ModelServer) -> Iterator[str]:
+    names = [profile.scheduler_name for profile in load_text(plan.users.text).profiles]
+    wanted = describe_text(plan.users.text).hash
+    yield from cluster_violations(server, names)
+    for replica in plan.replicas:
+        if replica.engine is None:
+            yield f"{replica.process_name} is not running"
+            continue
+        for violation in engine_violations(server, replica.engine, names):
+            yield f"{replica.process_name}: {violation}"
+        if replica.configuration_hash != wanted:
+            yield f"{replica.process_name} runs {replica.configuration_hash}, not {wanted}"
+
+
+def _late_probes(plan: Plan) -> Iterator[str]:
+    limits = {"after the storm": RECOVERY_S, "after the leader": FAIL_OVER_S}
+    for wave in plan.probes.sent_at:
+        for name, waited_s in plan.probes.bound_after(wave).items():
+            if waited_s > limits[wave] + VOLUME_S * name.endswith("with-volume"):
+                yield f"{name}, sent {wave}, was bound after {waited_s:.1f} s"
 
 
 def _bindings(server: ModelServer) -> Iterator[str]:
@@ -109,6 +137,18 @@ async def _all_ended(tasks: set[asyncio.Task[Any]]) -> None:
 
 def _problem(context: dict[str, Any]) -> str:
     return f"{context['message']}: {context.get('exception')!r}"
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """No garbage collection: a real process puts it off as well."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 @contextmanager

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-import msgspec
-
 Json: TypeAlias = dict[str, Any]
 Key: TypeAlias = tuple[str, str]
 
-_POD = re.compile(r"/api/v1/namespaces/([^/]+)/pods/([^/]+)(/binding|/status)?$")
-_LEASE = re.compile(r"/apis/coordination.k8s.io/v1/namespaces/[^/]+/leases(?:/([^/]+))?$")
-_EVENT = re.compile(r"/apis/events.k8s.io/v1/namespaces/[^/]+/events")
+MAX_PAGE = 20
+"""A server may send fewer than asked for, and this one does: lists come in several pages."""
 
 
 class Answer(NamedTuple):
@@ -66,12 +63,18 @@ class ModelServer:
         history: Every change, in order; watches replay from it.
         compacted: Changes up to this revision cannot be watched from any more.
         binders: Which process bound a pod, by UID, in the order of the bindings.
+        evicted: Pods that processes had deleted, as they were then.
+        events: How often a process has written an Event: by process, UID, reason.
+        event_names: Of all Events.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:
         self.history: list[Change] = []
         self.compacted = 0
         self.binders: dict[str, list[str]] = {}
+        self.evicted: list[Json] = []
+        self.events: Counter[tuple[str, str, str]] = Counter()
+        self.event_names: set[str] = set()
         self._now = now
         self._revision = 0
         self._num_uids = 0
@@ -101,12 +104,16 @@ class ModelServer:
         return self._store(path, {**obj, "metadata": metadata})
 
     def update(self, path: str, key: Key, **parts: Json) -> Json | None:
-        """Merge fields into metadata, spec or status of an object that exists."""
+        """Merge fields into parts of an object that exists, such as metadata, spec or status."""
         found = self._collections.get(path, {}).get(key)
         if found is None:
             return None
         merged = {part: {**found.get(part, {}), **fields} for part, fields in parts.items()}
         return self._store(path, {**found, **merged})
+
+    def replace(self, path: str, obj: Json) -> Json:
+        """Store an object that exists in another state."""
+        return self._store(path, obj)
 
     def delete(self, path: str, key: Key) -> None:
         """Remove an object."""
@@ -133,75 +140,27 @@ class ModelServer:
         self.update(PODS, key, spec={"nodeName": node_name}, status=status)
         return Answer(201, {"kind": "Status", "status": "Success", "code": 201})
 
-    # Requests
+    def list(self, path: str, query: Mapping[str, str], age: int = 0) -> Answer:
+        """A list, or a page of one if a limit is asked for; as it was `age` changes ago."""
+        revision, _, start = query.get("continue", f"{self._revision - age}:0").partition(":")
+        if "continue" in query and int(revision) < self.compacted:
+            return refusal(410, "Expired", "The provided continue parameter is too old")
+        objects = self._as_of(path, max(0, int(revision)))
+        matches = field_matcher(query.get("fieldSelector", ""))
+        items = [obj for _, obj in sorted(objects.items()) if matches(obj)][int(start) :]
+        metadata = {"resourceVersion": str(max(0, int(revision)))}
+        if "limit" in query and len(items) > MAX_PAGE:
+            metadata["continue"] = f"{revision}:{int(start) + MAX_PAGE}"
+            items = items[:MAX_PAGE]
+        return Answer(200, {"kind": "List", "metadata": metadata, "items": items})
 
-    def answer(self, process: str, method: str, path: str, body: bytes | None) -> Answer:
-        """Act on a request for one object."""
-        sent: Json = msgspec.json.decode(body) if body else {}
-        if (found := _POD.match(path)) is not None:
-            namespace, name, subresource = found.groups()
-            return self._answer_pod(process, method, (namespace, name), subresource, sent)
-        if (found := _LEASE.match(path)) is not None:
-            return self._answer_lease(method, found[1] or sent["metadata"]["name"], sent)
-        if _EVENT.match(path):
-            return Answer(201, sent)
-        raise NotImplementedError(f"{method} {path}")
-
-    def _answer_pod(
-        self, process: str, method: str, key: Key, subresource: str | None, sent: Json
-    ) -> Answer:
-        if subresource == "/binding":
-            return self.bind(process, key, sent["target"]["name"], sent["metadata"].get("uid", ""))
-        pod = self._collections.get(PODS, {}).get(key)
-        if pod is None:
-            return NOT_FOUND
-        if method == "GET":
-            return Answer(200, pod)
-        wanted = sent.get("preconditions") if method == "DELETE" else sent.get("metadata")
-        if (wanted or {}).get("uid", pod["metadata"]["uid"]) != pod["metadata"]["uid"]:
-            return refusal(409, "Conflict", "Precondition failed: UID in precondition")
-        if method == "DELETE":
-            return Answer(200, self._terminate(key, pod))
-        status = {name: value or "" for name, value in sent["status"].items()}
-        if all(pod["status"].get(name) == value for name, value in status.items()):
-            return Answer(200, pod)
-        return Answer(200, self.update(PODS, key, status=status) or {})
-
-    def _terminate(self, key: Key, pod: Json) -> Json:
-        """Begin a graceful deletion, which the kubelet ends; a pod without one is gone at once."""
-        if not pod["spec"].get("nodeName"):
-            self.delete(PODS, key)
-            return pod
-        if pod["metadata"].get("deletionTimestamp"):
-            return pod
-        return self.update(PODS, key, metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}) or pod
-
-    def _answer_lease(self, method: str, name: str, sent: Json) -> Answer:
-        key = ("kube-system", name)
-        lease = self._collections.get(LEASES, {}).get(key)
-        if method == "POST":
-            if lease is not None:
-                return refusal(409, "AlreadyExists")
-            return Answer(201, self.create(LEASES, sent))
-        if lease is None:
-            return NOT_FOUND
-        if method == "GET":
-            return Answer(200, lease)
-        if sent["metadata"].get("resourceVersion") != lease["metadata"]["resourceVersion"]:
-            return refusal(409, "Conflict")
-        return Answer(200, self.update(LEASES, key, spec=sent["spec"]) or {})
-
-    def list(self, path: str, selector: str, age: int = 0) -> Json:
-        """A list, whole; as it was `age` changes ago."""
+    def _as_of(self, path: str, revision: int) -> dict[Key, Json]:
+        """The objects of one list path as they were; each change has made one revision."""
         objects = dict(self.collection(path))
-        revision = self._revision
-        for change in reversed(self.history[len(self.history) - age :] if age else ()):
-            revision = change.revision - 1
+        for change in reversed(self.history[revision:]):
             if change.path == path:
                 _undo(objects, change)
-        matches = field_matcher(selector)
-        items = [obj for _, obj in sorted(objects.items()) if matches(obj)]
-        return {"kind": "List", "metadata": {"resourceVersion": str(revision)}, "items": items}
+        return objects
 
     def _store(self, path: str, obj: Json) -> Json:
         key = (obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
@@ -222,6 +181,12 @@ PODS = "/api/v1/pods"
 NODES = "/api/v1/nodes"
 NAMESPACES = "/api/v1/namespaces"
 LEASES = "/apis/coordination.k8s.io/v1/leases"
+CONFIG_MAPS = "/api/v1/configmaps"
+CLAIMS = "/api/v1/persistentvolumeclaims"
+VOLUMES = "/api/v1/persistentvolumes"
+CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
+CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
+BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
 
 
 def watch_events(change: Change, matches: Callable[[Json], bool]) -> Iterator[Json]:

@@ -76,6 +76,24 @@ def test_the_version_it_was_started_with_is_no_news(following: Following) -> Non
     assert following.told == []
 
 
+def test_an_edit_that_comes_again_after_a_later_one_is_no_news(following: Following) -> None:
+    following.seen("first", "5")
+    following.seen("second", "6")
+    following.apply()
+    following.seen("first", "5")
+    following.seen("first", "5", "DELETED")
+    assert following.posted == []
+    assert following.live.active.hash == "second"
+    assert following.live.refusal is None
+
+
+def test_a_list_may_be_older_than_a_watch_event_before_it(following: Following) -> None:
+    following.seen("first", "6")
+    following.seen("restored from a backup", "3", None)
+    following.apply()
+    assert following.live.active.hash == "restored from a backup"
+
+
 def test_a_valid_edit_is_in_force_once_the_engine_says_so(following: Following) -> None:
     following.edit("new")
     assert following.live.active.hash == "old"

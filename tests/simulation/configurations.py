@@ -1,0 +1,170 @@
+"""Configurations that come into force, or do not, while the scheduler runs."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from scheduler.api.config import (
+    API_VERSION,
+    KIND,
+    ConfigError,
+    InvalidConfiguration,
+    KubeSchedulerConfiguration,
+    load_configuration,
+)
+from scheduler.cli.configurator import Configurator
+from scheduler.engine import Engine, EngineSettings, make_engine
+from scheduler.framework import Handle, PluginFactory, Registry
+from scheduler.framework.registry import NoArgs
+from scheduler.operator import ConfigMapOptions, ConfigMapReference, LoadedConfiguration
+from scheduler.operator.engine_protocol import EngineParts
+from scheduler.plugins import in_tree_registry
+from tests.simulation.objects import SCHEDULER_NAME, SECOND_NAME
+from tests.simulation.server import Json
+from tests.simulation.slow_permit import SlowPermit
+
+REFERENCE = ConfigMapReference("kube-system", "stowage-config")
+CONFIG_MAP_KEY = (REFERENCE.namespace, REFERENCE.name)
+VOLUME_PATIENCE_S = 20
+"""How long a pod waits for its volumes; a volume may take longer."""
+MAX_IN_UNSCHEDULABLE_S = 300.0
+_BROKEN = (
+    "profiles: [",
+    '{"kind": "Pod"}',
+    json.dumps({"apiVersion": API_VERSION, "kind": KIND, "parallelism": -1}),
+    json.dumps(
+        {
+            "apiVersion": API_VERSION,
+            "kind": KIND,
+            "profiles": [{"plugins": {"score": {"enabled": [{"name": "NoSuchPlugin"}]}}}],
+        }
+    ),
+)
+
+
+def first_text() -> str:
+    """What the cluster begins with."""
+    return _text([_profile(SCHEDULER_NAME, 1)])
+
+
+def draw_text(rng: random.Random) -> str:
+    """A valid configuration: other weights, and a second profile or not."""
+    profiles = [_profile(SCHEDULER_NAME, rng.randint(1, 5))]
+    if rng.random() < 0.6:
+        profiles.append(_profile(SECOND_NAME, rng.randint(1, 5)))
+    return _text(profiles, podMaxBackoffSeconds=rng.choice((5, 10)))
+
+
+def draw_broken_text(rng: random.Random) -> str:
+    """One that has to be refused."""
+    return rng.choice(_BROKEN)
+
+
+def config_map(text: str) -> Json:
+    """The object that holds a configuration."""
+    metadata = {"namespace": REFERENCE.namespace, "name": REFERENCE.name}
+    return {"metadata": metadata, "data": {REFERENCE.key: text}}
+
+
+def text_in(obj: Mapping[str, Any]) -> str:
+    """The configuration's text in a ConfigMap."""
+    text: str = obj["data"][REFERENCE.key]
+    return text
+
+
+class Composition:
+    """One process's plugins and configuration, put together as the command line does.
+
+    Args:
+        text: Of the configuration it starts with.
+
+    Raises:
+        InvalidConfiguration: It cannot start with this.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._handle = Handle()
+        self._configurator = Configurator(_registry(self._handle), MAX_IN_UNSCHEDULABLE_S)
+        self.start = load_text(text)
+        self.loaded = describe_text(text)
+
+    @property
+    def scheduler_names(self) -> tuple[str, ...]:
+        """Of the profiles to start with."""
+        return tuple(profile.scheduler_name for profile in self.start.profiles)
+
+    @property
+    def config_map_options(self) -> ConfigMapOptions:
+        """How later configurations are read."""
+        return ConfigMapOptions(REFERENCE, describe_text)
+
+    def make_engine(self, parts: EngineParts) -> Engine:
+        """The engine of the process."""
+        settings: EngineSettings = self._configurator.settings(self.start)
+        engine = make_engine(
+            settings.frameworks, parts.choose, queue_settings=settings.queue_settings
+        )
+        engine.follow_configuration(self.loaded.hash, self._configurator.configure)
+        self._handle.connect(parts.post, engine.waiting_pods)
+        return engine
+
+
+def load_text(text: str) -> KubeSchedulerConfiguration:
+    """Read a configuration.
+
+    Raises:
+        InvalidConfiguration: it is none.
+    """
+    try:
+        builtins = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InvalidConfiguration([ConfigError("", text, "JSON")]) from error
+    return load_configuration(builtins)
+
+
+@lru_cache(maxsize=512)
+def _described(text: str) -> LoadedConfiguration | InvalidConfiguration:
+    """What a text says to any process; read once, for reading is slow and the same for all."""
+    configurator = Configurator(_registry(Handle()), MAX_IN_UNSCHEDULABLE_S)
+    try:
+        return configurator.reload(load_text(first_text()), load_text, text)
+    except InvalidConfiguration as invalid:
+        return invalid
+
+
+def describe_text(text: str) -> LoadedConfiguration:
+    """What a text says.
+
+    Raises:
+        InvalidConfiguration: it says nothing that could be used.
+    """
+    described = _described(text)
+    if isinstance(described, InvalidConfiguration):
+        raise described
+    return described
+
+
+def _registry(handle: Handle) -> Registry:
+    def construct(_args: NoArgs) -> SlowPermit:
+        return SlowPermit(handle)
+
+    return in_tree_registry().merged_with(PluginFactory(SlowPermit.name, construct))
+
+
+def _profile(name: str, weight: int) -> Json:
+    enabled = [{"name": "NodeResourcesFit", "weight": weight}, {"name": SlowPermit.name}]
+    timeout = {"bindTimeoutSeconds": VOLUME_PATIENCE_S}
+    return {
+        "schedulerName": name,
+        "plugins": {"multiPoint": {"enabled": enabled}},
+        "pluginConfig": [{"name": "VolumeBinding", "args": timeout}],
+    }
+
+
+def _text(profiles: Sequence[Json], **fields: object) -> str:
+    whole = {"apiVersion": API_VERSION, "kind": KIND, "profiles": list(profiles), **fields}
+    return json.dumps(whole)

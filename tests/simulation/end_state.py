@@ -1,0 +1,161 @@
+"""What must hold once everything had time to settle."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from msgspec.structs import replace
+
+from scheduler.api import Node, Pod
+from scheduler.api.events import (
+    AssignedPodSeen,
+    DisruptionBudgetSeen,
+    Event,
+    NamespaceSeen,
+    NodeSeen,
+    PendingPodSeen,
+    StorageSeen,
+)
+from scheduler.api.instructions import BindPod, BindVolumes, EvictPod
+from scheduler.api.meta import ObjectMeta
+from scheduler.api.namespace import Namespace
+from scheduler.api.policy import PodDisruptionBudget
+from scheduler.engine import Engine
+from scheduler.state.cache import InvariantViolation
+from tests.simulation.server import BUDGETS, NODES, PODS, ModelServer
+from tests.simulation.true_reasons import (
+    FINISHED,
+    decoded,
+    is_placed,
+    nodes_for,
+    plain_cluster,
+)
+from tests.support.engines import default_engine
+
+MAX_EVENTS_OF_A_KIND = 25
+"""Of one reason about one pod by one process, in three minutes."""
+
+
+def is_ours(pod: Pod, scheduler_names: Collection[str]) -> bool:
+    """Whether a pod waits for the scheduler."""
+    is_waiting = not pod.spec.node_name and pod.status.phase not in FINISHED
+    return is_waiting and pod.spec.scheduler_name in scheduler_names
+
+
+def cluster_violations(server: ModelServer, scheduler_names: Collection[str]) -> Iterator[str]:
+    """What is wrong with the cluster itself."""
+    pods = [decoded(Pod, stored) for stored in server.collection(PODS).values()]
+    waiting = [pod for pod in pods if is_ours(pod, scheduler_names)]
+    yield from _without_true_reason(server, waiting)
+    yield from _pending_in_vain(server, pods, waiting)
+    for pod in waiting:
+        if not pod.spec.scheduling_gates and not pod.status.conditions:
+            yield f"pod {pod.metadata.namespaced_name} is pending without a reason"
+    for (process, uid, reason), times in server.events.items():
+        if times > (1 if reason == "Scheduled" else MAX_EVENTS_OF_A_KIND):
+            yield f"{process} wrote {reason} about {uid} {times} times"
+
+
+def engine_violations(
+    server: ModelServer, engine: Engine, scheduler_names: Collection[str]
+) -> Iterator[str]:
+    """In what an engine differs from the server, and what it has not brought to an end."""
+    try:
+        engine.validate()
+    except InvariantViolation as violation:
+        yield f"broken: {violation}"
+    nodes = {name for _, name in server.collection(NODES)}
+    if nodes != set(engine.node_names()):
+        yield f"the engine knows nodes {sorted(engine.node_names())}, there are {sorted(nodes)}"
+    yield from _pod_differences(server, engine, scheduler_names)
+    yield from _storage_differences(server, engine)
+    yield from _unfinished(engine)
+
+
+def _pod_differences(
+    server: ModelServer, engine: Engine, scheduler_names: Collection[str]
+) -> Iterator[str]:
+    known = {info.uid: info for info in engine.pods()}
+    for stored in server.collection(PODS).values():
+        pod = decoded(Pod, stored)
+        info = known.pop(pod.metadata.uid, None)
+        if info is None:
+            if is_placed(pod) or is_ours(pod, scheduler_names):
+                yield f"the engine does not know pod {pod.metadata.namespaced_name}"
+        elif info.node_name != pod.spec.node_name:
+            where = f"{info.node_name!r}, it is on {pod.spec.node_name!r}"
+            yield f"the engine has pod {pod.metadata.namespaced_name} on {where}"
+    for info in known.values():
+        yield f"the engine knows pod {info.key} ({info.uid}), which is not there"
+
+
+def _storage_differences(server: ModelServer, engine: Engine) -> Iterator[str]:
+    storage = engine._machine.cache.snapshot().storage
+    known = {
+        (type(obj), obj.metadata.namespaced_name): obj.metadata.resource_version
+        for obj in storage.objects()
+    }
+    there = {
+        (kind, key): obj.metadata.resource_version
+        for (kind, key), obj in plain_cluster(server).storage.items()
+    }
+    for kind, key in sorted(known.items() ^ there.items(), key=str):
+        yield f"the engine differs from the server in {kind[0].__name__} {kind[1]}: {key}"
+    for what, uid in engine._machine.cache.assumed_storage().items():
+        yield f"{what} is still assumed for pod {uid}"
+
+
+def _unfinished(engine: Engine) -> Iterator[str]:
+    machine = engine._machine
+    lasting = {
+        "being bound": sorted(machine.bindings),
+        "not confirmed": sorted(machine.unconfirmed),
+        "waiting for volumes": sorted(machine.stages.uids()),
+        "waiting at Permit": sorted(machine.permit_since),
+        "being made room for": sorted(machine.preemptions),
+        "in flight": sorted(machine.queue.in_flight()),
+        "kept for pods in flight": sorted(engine.in_flight_event_counts()),
+    }
+    for what, found in lasting.items():
+        if found:
+            yield f"still {what}: {found}"
+    num_assumed = engine.cache_counts()["assumed_pods"]
+    if num_assumed:
+        yield f"{num_assumed} pods are still assumed"
+
+
+def _without_true_reason(server: ModelServer, waiting: list[Pod]) -> Iterator[str]:
+    cluster = plain_cluster(server)
+    for pod in waiting:
+        names = nodes_for(pod, cluster)
+        if names:
+            subject = f"pod {pod.metadata.namespaced_name} is pending"
+            yield f"{subject}, and nothing speaks against {names}"
+
+
+def _pending_in_vain(server: ModelServer, pods: list[Pod], waiting: list[Pod]) -> Iterator[str]:
+    """Pods that an engine which has just read all objects would bind, or make room for."""
+    engine = default_engine(profile={"schedulerName": "judge"})
+    seen: list[Event] = [
+        NodeSeen(decoded(Node, node)) for node in server.collection(NODES).values()
+    ]
+    seen += [StorageSeen(obj) for obj in plain_cluster(server).storage.values()]
+    seen += [
+        DisruptionBudgetSeen(decoded(PodDisruptionBudget, budget))
+        for budget in server.collection(BUDGETS).values()
+    ]
+    seen += [AssignedPodSeen(pod) for pod in pods if is_placed(pod)]
+    seen.append(NamespaceSeen(Namespace(ObjectMeta(name="default"))))
+    seen += [PendingPodSeen(_judged(pod)) for pod in waiting]
+    engine.handle(seen, 0.0)
+    for instruction in engine.schedule(0.0, len(waiting)):
+        if isinstance(instruction, BindPod | BindVolumes):
+            yield f"pod {instruction.pod.key} is pending and could be on {instruction.node_name}"
+        elif isinstance(instruction, EvictPod):
+            victim, preemptor = instruction.victim, instruction.preemptor
+            yield f"pod {preemptor.key} is pending and could take the place of {victim.key}"
+
+
+def _judged(pod: Pod) -> Pod:
+    """The same pod for the profile that judges."""
+    return replace(pod, spec=replace(pod.spec, scheduler_name="judge"))

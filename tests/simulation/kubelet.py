@@ -1,0 +1,49 @@
+"""What runs the pods that were bound, and ends those that are to go."""
+
+from __future__ import annotations
+
+import random
+
+from tests.simulation.loop import VirtualLoop
+from tests.simulation.server import PODS, Change, Key, ModelServer
+
+
+class Kubelets:
+    """All nodes' kubelets.
+
+    Args:
+        loop: Whose clock counts.
+        server: Where pods are.
+        rng: Draws how long they take.
+    """
+
+    def __init__(self, loop: VirtualLoop, server: ModelServer, rng: random.Random) -> None:
+        self._loop = loop
+        self._server = server
+        self._rng = rng
+        server.subscribe(self._take)
+
+    def _take(self, change: Change) -> None:
+        """Run what was bound; to refuse what has no room is the auditor's."""
+        if change.path != PODS or change.after is None:
+            return
+        pod = change.after
+        if not pod["spec"].get("nodeName"):
+            return
+        key, uid = (pod["metadata"]["namespace"], pod["metadata"]["name"]), pod["metadata"]["uid"]
+        if pod["metadata"].get("deletionTimestamp"):
+            self._loop.call_outside(self._rng.uniform(0.01, 5.0), self._end_pod, key, uid)
+        elif pod["status"].get("phase") == "Pending":
+            self._loop.call_outside(self._rng.uniform(0.01, 0.5), self._run_pod, key, uid)
+
+    def _run_pod(self, key: Key, uid: str) -> None:
+        pod = self._server.collection(PODS).get(key)
+        if pod is None or pod["metadata"]["uid"] != uid:
+            return
+        if pod["status"]["phase"] == "Pending":
+            self._server.update(PODS, key, status={"phase": "Running"})
+
+    def _end_pod(self, key: Key, uid: str) -> None:
+        pod = self._server.collection(PODS).get(key)
+        if pod is not None and pod["metadata"]["uid"] == uid:
+            self._server.delete(PODS, key)

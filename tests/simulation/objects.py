@@ -1,0 +1,138 @@
+"""Objects of the API as the plan makes them."""
+
+from __future__ import annotations
+
+import random
+
+from tests.simulation.server import Json
+
+SCHEDULER_NAME = "stowage"
+SECOND_NAME = "stowage-packing"
+"""Of a profile that comes and goes with the configuration."""
+
+NODE_CPUS = 4
+HOSTNAME = "kubernetes.io/hostname"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+DRIVER = "csi.example.com"
+MAX_ATTACHED = 3
+LOCAL, FAST, AT_ONCE = "local", "fast", "at-once"
+"""Classes: volumes that are there and bound late; made late; made at once, anywhere."""
+
+
+def make_node(name: str, cpus: int = NODE_CPUS) -> Json:
+    """A node."""
+    allocatable = {"cpu": str(cpus), "memory": "8Gi", "pods": "10"}
+    return {
+        "metadata": {"name": name, "labels": {HOSTNAME: name}},
+        "spec": {},
+        "status": {"allocatable": allocatable, "capacity": allocatable},
+    }
+
+
+def make_csi_node(name: str) -> Json:
+    """What the driver says of a node."""
+    driver = {"name": DRIVER, "nodeID": name, "allocatable": {"count": MAX_ATTACHED}}
+    return {"metadata": {"name": name}, "spec": {"drivers": [driver]}}
+
+
+def make_classes() -> list[Json]:
+    """All storage classes."""
+    provisioners = {LOCAL: "kubernetes.io/no-provisioner", FAST: DRIVER, AT_ONCE: DRIVER}
+    return [
+        {
+            "metadata": {"name": name},
+            "provisioner": provisioner,
+            "volumeBindingMode": "Immediate" if name == AT_ONCE else "WaitForFirstConsumer",
+        }
+        for name, provisioner in provisioners.items()
+    ]
+
+
+def make_volume(name: str, class_name: str, node_name: str = "", claim: Json | None = None) -> Json:
+    """A volume that one node can reach, or all; given to a claim or free."""
+    source: Json = {"local": {"path": "/mnt"}}
+    if class_name != LOCAL:
+        source = {"csi": {"driver": DRIVER, "volumeHandle": name}}
+    spec: Json = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": class_name,
+        **source,
+    }
+    if node_name:
+        term = {"matchExpressions": [{"key": HOSTNAME, "operator": "In", "values": [node_name]}]}
+        spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [term]}}
+    if claim is not None:
+        spec["claimRef"] = reference_to(claim)
+    return {"metadata": {"name": name}, "spec": spec, "status": {"phase": "Available"}}
+
+
+def reference_to(claim: Json) -> Json:
+    """What ``spec.claimRef`` says of a claim."""
+    metadata = claim["metadata"]
+    return {
+        "kind": "PersistentVolumeClaim",
+        "apiVersion": "v1",
+        **{name: metadata[name] for name in ("namespace", "name", "uid")},
+    }
+
+
+def make_claim(name: str, class_name: str) -> Json:
+    """A claim without a volume."""
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "1Gi"}},
+        "storageClassName": class_name,
+    }
+    metadata = {"namespace": "default", "name": name}
+    return {"metadata": metadata, "spec": spec, "status": {"phase": "Pending"}}
+
+
+def make_pod(
+    name: str, cpu: str, *, scheduler_name: str = SCHEDULER_NAME, claim: str = "", **spec: object
+) -> Json:
+    """A pod that waits."""
+    requests = {"cpu": cpu}
+    whole: Json = {
+        "schedulerName": scheduler_name,
+        "priority": 0,
+        "containers": [{"name": "main", "resources": {"requests": requests}}],
+        **spec,
+    }
+    if claim:
+        whole["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]
+    metadata = {"namespace": "default", "name": name, "labels": {"app": "probe"}}
+    return {"metadata": metadata, "spec": whole, "status": {"phase": "Pending"}}
+
+
+def draw_pod(rng: random.Random, name: str, claim: str = "") -> Json:
+    """Any pod: large or small, important or not, gated, choosy about its neighbours, slow."""
+    spec: Json = {"priority": rng.choice((0, 0, 0, 10, 100))}
+    if rng.random() < 0.1:
+        spec["schedulingGates"] = [{"name": "wait"}]
+    app = rng.choice("ab")
+    if rng.random() < 0.15:
+        spec["affinity"] = {"podAntiAffinity": {REQUIRED: [_term(app)]}}
+    elif rng.random() < 0.15:
+        constraint = {"maxSkew": 2, "whenUnsatisfiable": "DoNotSchedule", **_term(app)}
+        spec["topologySpreadConstraints"] = [constraint]
+    scheduler_name = SECOND_NAME if rng.random() < 0.1 else SCHEDULER_NAME
+    cpu = rng.choice(("500m", "1", "1", "2", "3"))
+    pod = make_pod(name, cpu, scheduler_name=scheduler_name, claim=claim, **spec)
+    pod["metadata"]["labels"]["app"] = app
+    if rng.random() < 0.15:
+        pod["metadata"]["labels"]["permit"] = rng.choice(("allow", "reject", "forget"))
+    return pod
+
+
+def make_budget(name: str, app: str, allowed: int) -> Json:
+    """A PodDisruptionBudget."""
+    return {
+        "metadata": {"namespace": "default", "name": name},
+        "spec": {"selector": {"matchLabels": {"app": app}}},
+        "status": {"disruptionsAllowed": allowed},
+    }
+
+
+def _term(app: str) -> Json:
+    return {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": HOSTNAME}

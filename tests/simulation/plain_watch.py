@@ -1,0 +1,175 @@
+"""A list and a watch for what Kopf follows in a real process: pending pods and the ConfigMap."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from scheduler.operator.api_client import LOST_ANSWER_ERRORS, ApiClient
+from scheduler.operator.api_error import ApiError
+from scheduler.operator.backoff import Backoff, Jitter, Sleep
+from scheduler.operator.config_map import ConfigMapReference
+from scheduler.operator.connection import Connection
+from scheduler.operator.live_configuration import LiveConfiguration
+from scheduler.operator.pending_pods import PendingPods, pending_pods_selector
+from scheduler.operator.reflector import complete_lines
+from tests.simulation.server import CONFIG_MAPS, PODS
+
+TakeEvent = Callable[[str, dict[str, Any]], None]
+
+
+class PlainWatch:
+    """Lists and watches until cancelled; begins anew from the list when the selector changes.
+
+    Args:
+        connection: To the server.
+        path: Of the list.
+        selector: What to ask for.
+        take_list: Takes the body of a list; returns its resource version.
+        take_event: Takes the type and the object of a watch event.
+        jitter: Random numbers in 0..1.
+        sleep: Waits that many seconds.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        path: str,
+        selector: str,
+        take_list: Callable[[bytes], str],
+        take_event: TakeEvent,
+        jitter: Jitter,
+        sleep: Sleep,
+    ) -> None:
+        self._client = ApiClient(connection)
+        self._path = path
+        self._selector = selector
+        self._take_list = take_list
+        self._take_event = take_event
+        self._backoff = Backoff(jitter, 0.2, connection.patience.pause_s)
+        self._sleep = sleep
+        self._version = ""
+        self._round: asyncio.Timeout | None = None
+
+    async def run(self) -> None:
+        """Go on until cancelled."""
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(None) as self._round:
+                    await self._list_and_watch()
+
+    def select(self, selector: str) -> None:
+        """Ask for something else from now on."""
+        self._selector = selector
+        self._version = ""
+        if self._round is not None and not self._round.expired():
+            self._round.reschedule(0.0)
+
+    async def _list_and_watch(self) -> None:
+        while True:
+            try:
+                if not self._version:
+                    body = await self._client.get(self._path, {"fieldSelector": self._selector})
+                    self._version = self._take_list(body)
+                await self._watch()
+            except (ApiError, *LOST_ANSWER_ERRORS) as error:
+                if isinstance(error, ApiError) and error.status == 410:
+                    self._version = ""
+                await self._sleep(self._backoff.next_delay(error))
+
+    async def _watch(self) -> None:
+        params = {
+            "watch": "true",
+            "resourceVersion": self._version,
+            "fieldSelector": self._selector,
+        }
+        chunks = self._client.stream(self._path, params, self._client.patience.silence_s)
+        async for lines in complete_lines(chunks):
+            for event in map(msgspec.json.decode, lines):
+                if event["type"] == "ERROR":
+                    raise ApiError(event["object"]["code"], "Expired")
+                self._take_event(event["type"], event["object"])
+                self._version = event["object"]["metadata"]["resourceVersion"]
+            self._backoff.reset()
+
+
+class PendingPodsWatch:
+    """Made and driven as `scheduler.operator.kopf_watch.PendingPodWatch` is."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        pods: PendingPods,
+        scheduler_names: Collection[str],
+        _after_start: Callable[[], None],
+        jitter: Jitter,
+        sleep: Sleep,
+    ) -> None:
+        self._pods = pods
+        self._scheduler_names = frozenset(scheduler_names)
+        selector = pending_pods_selector(scheduler_names)
+        self._watch = PlainWatch(
+            connection, PODS, selector, self._take_list, self._take, jitter, sleep
+        )
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        await self._watch.run()
+
+    def select(self, scheduler_names: Collection[str]) -> None:
+        """Watch for the pods of these profiles from now on."""
+        if self._scheduler_names == frozenset(scheduler_names):
+            return
+        self._scheduler_names = frozenset(scheduler_names)
+        self._pods.select(scheduler_names)
+        self._watch.select(pending_pods_selector(scheduler_names))
+
+    def _take_list(self, body: bytes) -> str:
+        return self._pods.take_page(body, is_first=True).resource_version
+
+    def _take(self, event_type: str, obj: dict[str, Any]) -> None:
+        if event_type == "DELETED":
+            self._pods.take_departure(obj["metadata"]["uid"])
+        else:
+            self._pods.take_event(event_type, obj)
+
+
+class ConfigMapFollower:
+    """Made and driven as `scheduler.operator.config_map_watch.ConfigMapWatch` is."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        config_map: ConfigMapReference,
+        configuration: LiveConfiguration,
+        _after_start: Callable[[], None],
+        jitter: Jitter,
+        sleep: Sleep,
+    ) -> None:
+        self._configuration = configuration
+        self._watch = PlainWatch(
+            connection,
+            CONFIG_MAPS,
+            f"metadata.name={config_map.name}",
+            self._take_list,
+            configuration.take,
+            jitter,
+            sleep,
+        )
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        await self._watch.run()
+
+    def _take_list(self, body: bytes) -> str:
+        listed = msgspec.json.decode(body)
+        if not listed["items"]:
+            self._configuration.take_absence()
+        for obj in listed["items"]:
+            self._configuration.take(None, obj)
+        version: str = listed["metadata"]["resourceVersion"]
+        return version

@@ -1,0 +1,154 @@
+"""What binds claims and volumes beside the scheduler: slowly, differently, or not at all."""
+
+from __future__ import annotations
+
+import random
+
+from scheduler.api.volume_claims import BIND_COMPLETED, BOUND_BY_CONTROLLER, SELECTED_NODE
+from tests.simulation.loop import VirtualLoop
+from tests.simulation.objects import AT_ONCE, FAST, LOCAL, make_volume, reference_to
+from tests.simulation.server import CLAIMS, VOLUMES, Change, Json, Key, ModelServer
+from tests.simulation.weather import Weather
+
+USUAL_DELAY_S = (0.01, 1.5)
+LONG_DELAY_S = (2.0, 30.0)
+
+
+class VolumeController:
+    """The controller of volumes and the provisioner, as one.
+
+    Args:
+        loop: Whose clock counts.
+        server: Where claims and volumes are.
+        rng: Draws delays and failures.
+        weather: Where what happens is counted.
+
+    Attributes:
+        trouble: The chance that a volume takes long, cannot be made, or goes to a claim that
+            the scheduler had another one for.
+    """
+
+    def __init__(
+        self, loop: VirtualLoop, server: ModelServer, rng: random.Random, weather: Weather
+    ) -> None:
+        self.trouble = 0.0
+        self._loop = loop
+        self._server = server
+        self._rng = rng
+        self._weather = weather
+        server.subscribe(self._take)
+
+    def bind_to_another(self, key: Key) -> None:
+        """Give a claim that waits for its pod any free volume of its class."""
+        claim = self._server.collection(CLAIMS).get(key)
+        if claim is None or claim["spec"].get("volumeName") or self._given_to(claim):
+            return
+        free = [
+            volume
+            for volume in self._server.collection(VOLUMES).values()
+            if "claimRef" not in volume["spec"]
+            and volume["spec"]["storageClassName"] == claim["spec"]["storageClassName"]
+        ]
+        if free:
+            self._weather.happened["claim bound to another volume"] += 1
+            self._give(self._rng.choice(free), claim)
+
+    def _take(self, change: Change) -> None:
+        if change.path == CLAIMS:
+            obj = change.current
+            key = (obj["metadata"]["namespace"], obj["metadata"]["name"])
+            if change.after is None:
+                self._later(self._release, obj["metadata"]["uid"])
+            elif not obj["spec"].get("volumeName"):
+                self._later(self._look_at_claim, key, obj["metadata"]["uid"])
+        elif change.path == VOLUMES and change.after is not None:
+            reference = change.after["spec"].get("claimRef")
+            if reference is not None:
+                key = (reference["namespace"], reference["name"])
+                self._later(self._look_at_claim, key, reference["uid"])
+
+    def _later(self, act: object, *arguments: object) -> None:
+        delay_s = self._rng.uniform(*USUAL_DELAY_S)
+        if self._rng.random() < self.trouble:
+            self._weather.happened["slow volume"] += 1
+            delay_s = self._rng.uniform(*LONG_DELAY_S)
+        self._loop.call_outside(delay_s, act, *arguments)  # type: ignore[arg-type]
+
+    def _look_at_claim(self, key: Key, uid: str) -> None:
+        claim = self._server.collection(CLAIMS).get(key)
+        if claim is None or claim["metadata"]["uid"] != uid:
+            self._release(uid)
+            return
+        given = self._given_to(claim)
+        if claim["spec"].get("volumeName"):
+            for volume in given:
+                if volume["metadata"]["name"] != claim["spec"]["volumeName"]:
+                    self._take_back(volume)
+        elif given:
+            self._bind(claim, given[0])
+        elif claim["spec"]["storageClassName"] == AT_ONCE:
+            self._make(claim, "")
+        elif claim["spec"]["storageClassName"] == FAST:
+            self._make_where_selected(claim)
+
+    def _make_where_selected(self, claim: Json) -> None:
+        annotations = claim["metadata"].get("annotations", {})
+        node_name = annotations.get(SELECTED_NODE)
+        if node_name is None:
+            return
+        if self._rng.random() < self.trouble:
+            self._weather.happened["volume not made"] += 1
+            rest = {name: text for name, text in annotations.items() if name != SELECTED_NODE}
+            self._server.update(CLAIMS, _key(claim), metadata={"annotations": rest})
+            return
+        self._make(claim, node_name)
+
+    def _make(self, claim: Json, node_name: str) -> None:
+        name = f"made-for-{claim['metadata']['uid']}"
+        if ("", name) not in self._server.collection(VOLUMES):
+            class_name = claim["spec"]["storageClassName"]
+            self._server.create(VOLUMES, make_volume(name, class_name, node_name, claim))
+
+    def _given_to(self, claim: Json) -> list[Json]:
+        uid = claim["metadata"]["uid"]
+        return [
+            volume
+            for volume in self._server.collection(VOLUMES).values()
+            if volume["spec"].get("claimRef", {}).get("uid") == uid
+        ]
+
+    def _give(self, volume: Json, claim: Json) -> None:
+        """The first step; the claim hears of it later."""
+        metadata = {"annotations": {BOUND_BY_CONTROLLER: "yes"}}
+        spec = {"claimRef": reference_to(claim)}
+        self._server.update(VOLUMES, _key(volume), metadata=metadata, spec=spec)
+
+    def _bind(self, claim: Json, volume: Json) -> None:
+        """The second step: the claim names its volume."""
+        annotations = {**claim["metadata"].get("annotations", {}), BIND_COMPLETED: "yes"}
+        self._server.update(
+            CLAIMS,
+            _key(claim),
+            metadata={"annotations": annotations},
+            spec={"volumeName": volume["metadata"]["name"]},
+            status={"phase": "Bound"},
+        )
+
+    def _release(self, uid: str) -> None:
+        """Nobody has this claim any more."""
+        for volume in list(self._server.collection(VOLUMES).values()):
+            if volume["spec"].get("claimRef", {}).get("uid") == uid:
+                self._take_back(volume)
+
+    def _take_back(self, volume: Json) -> None:
+        """Free a volume that was there before, and delete one that was made."""
+        if volume["spec"]["storageClassName"] != LOCAL:
+            self._server.delete(VOLUMES, _key(volume))
+            return
+        spec = {name: value for name, value in volume["spec"].items() if name != "claimRef"}
+        metadata = {**volume["metadata"], "annotations": {}}
+        self._server.replace(VOLUMES, {**volume, "metadata": metadata, "spec": spec})
+
+
+def _key(obj: Json) -> Key:
+    return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]

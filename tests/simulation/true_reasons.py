@@ -1,0 +1,105 @@
+"""Whether a pod that waits has a reason to: every node asked in turn, in plain Python."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+
+from scheduler.api import Node, Pod, decode_object
+from scheduler.api.meta import ApiStruct
+from scheduler.api.volume import (
+    CSINode,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    StorageObject,
+)
+from scheduler.api.volume_claims import is_fully_bound
+from tests.simulation.objects import AT_ONCE
+from tests.simulation.server import (
+    CLAIMS,
+    CLASSES,
+    CSI_NODES,
+    NODES,
+    PODS,
+    VOLUMES,
+    Json,
+    ModelServer,
+)
+from tests.support.scalar import inter_pod_affinity, pod_topology_spread, volumes
+from tests.support.scalar.cluster import PlainCluster
+from tests.support.scalar.node_filters import FILTERS
+
+T = TypeVar("T", bound=ApiStruct)
+
+FINISHED = ("Succeeded", "Failed")
+_STORAGE: tuple[tuple[type[StorageObject], str], ...] = (
+    (PersistentVolumeClaim, CLAIMS),
+    (PersistentVolume, VOLUMES),
+    (StorageClass, CLASSES),
+    (CSINode, CSI_NODES),
+)
+_VOLUME_FILTERS = (
+    volumes.volume_restrictions,
+    volumes.node_volume_limits,
+    volumes.volume_zone,
+    volumes.volume_binding,
+)
+
+
+def decoded(kind: type[T], obj: Json) -> T:
+    """An object of the server as the scheduler reads it."""
+    return decode_object(kind, msgspec.json.encode(obj))
+
+
+def is_placed(pod: Pod) -> bool:
+    """Whether a pod takes room on a node."""
+    return bool(pod.spec.node_name) and pod.status.phase not in FINISHED
+
+
+def plain_cluster(server: ModelServer) -> PlainCluster:
+    """The whole cluster as it is now."""
+    cluster = PlainCluster(namespaces={"default": {}})
+    for stored in server.collection(NODES).values():
+        node = decoded(Node, stored)
+        cluster.nodes[node.metadata.name] = node
+    for stored in server.collection(PODS).values():
+        pod = decoded(Pod, stored)
+        if is_placed(pod):
+            cluster.pods[pod.metadata.uid] = pod
+    for kind, path in _STORAGE:
+        for stored in server.collection(path).values():
+            found = decoded(kind, stored)
+            cluster.storage[kind, found.metadata.namespaced_name] = found
+    return cluster
+
+
+def nodes_for(pod: Pod, cluster: PlainCluster) -> list[str]:
+    """The names of the nodes that a pod could be on, by every filter there is."""
+    if pod.spec.scheduling_gates or not _are_claims_usable(pod, cluster):
+        return []
+    affinity = inter_pod_affinity.pre_filter(cluster, pod)
+    spread = pod_topology_spread.pre_filter(cluster, pod_topology_spread.Defaults(), pod)
+    return [
+        name
+        for name, node in cluster.nodes.items()
+        if not any(judge(pod, node, cluster)[0] for judge in FILTERS.values())
+        and not any(judge(pod, node, cluster)[0] for judge in _VOLUME_FILTERS)
+        and (
+            affinity is None or inter_pod_affinity.filter_node(cluster, affinity, pod, node) is None
+        )
+        and (spread is None or pod_topology_spread.filter_node(spread, pod, node) is None)
+    ]
+
+
+def _are_claims_usable(pod: Pod, cluster: PlainCluster) -> bool:
+    """Whether every claim is there, and bound unless it waits for its pod."""
+    for name in volumes.names_of_claims(pod):
+        claim = cluster.stored(PersistentVolumeClaim, f"{pod.metadata.namespace}/{name}")
+        if claim is None:
+            return False
+        is_immediate = claim.spec.storage_class_name == AT_ONCE or claim.spec.volume_name
+        if is_immediate and not is_fully_bound(claim):
+            return False
+    return True

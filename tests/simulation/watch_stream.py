@@ -1,0 +1,119 @@
+"""A watch as a client reads it: events late, twice, out of order, or cut in the middle."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tests.simulation.server import Change, Json, field_matcher, watch_events
+
+if TYPE_CHECKING:
+    from tests.simulation.network import Network
+
+REORDERED_WITHIN_S = 0.5
+"""What comes out of order comes within this, or after nothing."""
+REMEMBERED = 5
+
+
+class WatchStream:
+    """What the server has sent and the client has not read.
+
+    Args:
+        network: Which delays and spoils.
+        path: Of the list.
+        query: Of the request.
+        silence_s: How long the client waits for a word.
+    """
+
+    def __init__(
+        self, network: Network, path: str, query: Mapping[str, str], silence_s: float
+    ) -> None:
+        self._network = network
+        self._path = path
+        self._matches = field_matcher(query.get("fieldSelector", ""))
+        self._silence_s = silence_s
+        self._chunks: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._arrives_at = 0.0
+        self._has_ended = False
+        self._held = b""
+        self._sent: deque[bytes] = deque(maxlen=REMEMBERED)
+        self._unsubscribe = network.server.subscribe(self._take)
+        network.streams[self] = None
+
+    def replay(self, since: int) -> None:
+        """Send what happened after a revision."""
+        # Each change has made one revision.
+        for change in self._network.server.history[since:]:
+            self._take(change)
+
+    def put(self, event: Json) -> None:
+        """Send one event, after all that were sent before it unless that goes wrong."""
+        if self._has_ended:
+            return
+        network, line = self._network, msgspec.json.encode(event) + b"\n"
+        late_s = network.stall() if network.strikes("stalled") else 0.0
+        if not self._held and network.strikes("reordered"):
+            self._held = line
+            network.loop.call_outside(REORDERED_WITHIN_S, self._release)
+            return
+        # With what it has overtaken, at once: an event lost for good is another matter.
+        self._send(line + self._held, late_s)
+        self._held = b""
+        self._sent.append(line)
+        if network.strikes("repeated"):
+            self._send(line, 0.0)
+        if network.strikes("replayed"):
+            self._send(network.any_of(self._sent), 0.0)
+        if network.strikes("cut"):
+            self._send(line[: len(line) // 2], 0.0)
+            self.end()
+
+    def end(self, at_once: bool = False) -> None:
+        """Send no more; what is on its way still arrives, unless the server is gone at once."""
+        if not self._has_ended:
+            self._has_ended = True
+            if at_once:
+                self._chunks.put_nowait(None)
+            else:
+                self._send(None, 0.0)
+            self.close()
+
+    def close(self) -> None:
+        """Nobody reads any more."""
+        self._has_ended = True
+        self._network.streams.pop(self, None)
+        with suppress(ValueError):
+            self._unsubscribe()
+
+    async def iter_any(self) -> AsyncIterator[bytes]:
+        """Chunks as they come."""
+        while True:
+            async with asyncio.timeout(self._silence_s):
+                chunk = await self._chunks.get()
+            if chunk is None:
+                return
+            yield chunk
+
+    def _release(self) -> None:
+        """Send what no successor has overtaken."""
+        line, self._held = self._held, b""
+        if line and not self._has_ended:
+            self._send(line, 0.0)
+
+    def _take(self, change: Change) -> None:
+        if change.path == self._path:
+            for event in watch_events(change, self._matches):
+                self.put(event)
+
+    def _send(self, chunk: bytes | None, late_s: float) -> None:
+        loop = self._network.loop
+        # Never at the same instant: timers of one instant run in no particular order.
+        at_earliest = self._arrives_at + 1e-6
+        self._arrives_at = max(at_earliest, loop.time() + self._network.delay() + late_s)
+        delay_s = self._arrives_at - loop.time()
+        loop.call_outside(delay_s, self._chunks.put_nowait, chunk)

@@ -1,0 +1,71 @@
+"""What goes wrong between a process and the server at present."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Weather:
+    """A probability for each kind of fault.
+
+    Attributes:
+        refused: A connection is refused: nothing was sent.
+        lost: The request is lost on its way.
+        answer_lost: The server acts, and its answer is lost.
+        torn: The server acts, and the connection is reset in the middle of its answer.
+        error: The server answers 500, 503 or 504 without acting.
+        too_many: The server answers 429, with Retry-After.
+        conflict: The server answers a write with 409 without acting.
+        slow: Request or answer takes seconds.
+        cut: A watch is cut in the middle of a line, at an event.
+        repeated: A watch event comes twice.
+        replayed: A watch event comes again after later ones.
+        reordered: A watch event comes after its successor.
+        stalled: A watch event, and all after it, comes late by seconds.
+        stale: A list shows an older state.
+        is_down: Nothing gets through at all.
+        happened: How often each kind of fault struck.
+    """
+
+    refused: float = 0.0
+    lost: float = 0.0
+    answer_lost: float = 0.0
+    torn: float = 0.0
+    error: float = 0.0
+    too_many: float = 0.0
+    conflict: float = 0.0
+    slow: float = 0.0
+    cut: float = 0.0
+    repeated: float = 0.0
+    replayed: float = 0.0
+    reordered: float = 0.0
+    stalled: float = 0.0
+    stale: float = 0.0
+    is_down: bool = False
+    happened: Counter[str] = field(default_factory=Counter)
+
+    def calm(self) -> None:
+        """Nothing goes wrong any more."""
+        for name in FAULTS:
+            setattr(self, name, 0.0)
+        self.is_down = False
+
+
+FAULTS = (
+    "refused",
+    "lost",
+    "answer_lost",
+    "torn",
+    "error",
+    "too_many",
+    "conflict",
+    "slow",
+    "cut",
+    "repeated",
+    "replayed",
+    "reordered",
+    "stalled",
+    "stale",
+)
