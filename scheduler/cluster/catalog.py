@@ -93,6 +93,10 @@ class Catalog:
             for listener in self._listeners:
                 listener(served[0])
 
+    def has_own_group(self, group: str) -> bool:
+        """Whether a group is built in, and not only one of custom resources."""
+        return group in _GROUPS
+
     def group_versions(self) -> list[tuple[str, str]]:
         """Every served (group, version): the core group first, preferred versions first."""
         served = {(found.group, found.version) for found in self}

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 from scheduler.cluster import errors
 from scheduler.cluster.access import Access
+from scheduler.cluster.answer_formats import check_shape, format_for
 from scheduler.cluster.apply import Recorder, Writer, record_create, record_update
 from scheduler.cluster.binding import bind
 from scheduler.cluster.bodies import apply_type_of, check_options, decode_body, read_object
-from scheduler.cluster.catalog import BUILT_IN
 from scheduler.cluster.deletion import parse_delete_options
 from scheduler.cluster.event_conversion import to_core
 from scheduler.cluster.eviction import evict
-from scheduler.cluster.formats import Format, MetadataFormat, plain_format
+from scheduler.cluster.formats import Format
 from scheduler.cluster.listing import Page
 from scheduler.cluster.negotiation import negotiate
 from scheduler.cluster.patch import (
@@ -39,14 +39,11 @@ from scheduler.cluster.reviews import review
 from scheduler.cluster.scale import scale_of, set_scale
 from scheduler.cluster.selection import Selection
 from scheduler.cluster.store import Stored, encode
-from scheduler.cluster.table import TableFormat
 from scheduler.cluster.users import ADMINISTRATOR, User
 from scheduler.cluster.validation.events import validate_event_of_new_api
 
 Json = dict[str, Any]
 
-_PLAIN_FORMATS: Mapping[int, Format] = {id(found): plain_format(found) for found in BUILT_IN}
-_METADATA_FORMAT = MetadataFormat()
 DELETIONS_PER_TURN = 100
 _TRACKED_FROM_FIRST_APPLY = frozenset(("pods", "nodes", "events", "leases.coordination.k8s.io"))
 """Kinds that are written all the time; see ``scheduler.cluster.apply``."""
@@ -80,6 +77,14 @@ class ApiRequest(NamedTuple):
         named = self.query.get("fieldManager", "")
         return named or self.user_agent.partition("/")[0][:128] or "unknown"
 
+    def format_for(self, resource: Resource) -> Format:
+        """The format of the answer.
+
+        Raises:
+            ApiError: 406 or 400, what is asked for is not had.
+        """
+        return format_for(resource, self.accept, self.query.get("includeObject", ""))
+
 
 class Answer(NamedTuple):
     """Status, body and further headers of an answer, and the warnings sent besides."""
@@ -99,16 +104,6 @@ class Answer(NamedTuple):
 def error_answer(error: errors.ApiError) -> Answer:
     """The answer that carries an error."""
     return Answer(error.code, encode(error.status()), error.retry_after_s)
-
-
-def format_for(resource: Resource, request: ApiRequest) -> Format:
-    """The format a request's ``Accept`` header asks for."""
-    shape = negotiate(request.accept)
-    if shape == "table":
-        return TableFormat(resource, request.query.get("includeObject", "Metadata"))
-    if shape == "metadata":
-        return _METADATA_FORMAT
-    return _PLAIN_FORMATS.get(id(resource)) or plain_format(resource)
 
 
 _DEPRECATED = {
@@ -160,6 +155,8 @@ class Endpoints:
         if isinstance(target, Review):
             return self._handle_review(request, target)
         check_verb(request.method, target)
+        if target.subresource not in CONNECTIONS:
+            negotiate(request.accept)
         if target.subresource and target.subresource not in WHOLE_OBJECT_SUBRESOURCES:
             return self._handle_subresource(request, target)
         if not target.name:
@@ -241,7 +238,8 @@ class Endpoints:
 
     @staticmethod
     def _one(request: ApiRequest, resource: Resource, stored: Stored, status: int = 200) -> Answer:
-        body = format_for(resource, request).one(stored)
+        check_shape(resource, request.accept, is_list=False)
+        body = request.format_for(resource).one(stored)
         return Answer(status, body, 0, deprecation(resource))
 
     def _get(self, request: ApiRequest, target: Target) -> Answer:
@@ -336,7 +334,7 @@ class Endpoints:
             ApiError: the request is refused, and nothing is deleted.
         """
         resource, query = target.resource, request.query
-        format_for(resource, request)  # refuses what cannot be answered
+        request.format_for(resource)  # refuses what cannot be answered
         options = self._delete_options(request)
         selection = Selection(
             resource,
