@@ -22,6 +22,7 @@ from scheduler.cluster.eviction import evict
 from scheduler.cluster.formats import Format
 from scheduler.cluster.listing import Page
 from scheduler.cluster.negotiation import negotiate
+from scheduler.cluster.node_connections import check_log, not_connected, object_behind
 from scheduler.cluster.patch import (
     APPLY_PATCH,
     Patched,
@@ -60,6 +61,7 @@ class ApiRequest(NamedTuple):
     body: bytes = b""
     user: User = ADMINISTRATOR
     user_agent: str = ""
+    upgrades: bool = False
 
     @property
     def is_dry_run(self) -> bool:
@@ -358,10 +360,10 @@ class Endpoints:
         if target.subresource == "scale":
             return self._scale(request, target)
         if target.subresource == "log" and request.method == "GET":
-            self._registry.get(target.resource, namespace, name)
+            check_log(self._registry.get(target.resource, namespace, name).obj, request.query)
             return Answer(200, b"", 0, content_type="text/plain")
         if target.subresource in CONNECTIONS:
-            raise self._not_connected(target)
+            raise self._not_connected(request, target)
         if target.subresource == "finalize" and request.method == "PUT":
             return self._finalize(request, target)
         if request.method != "POST":
@@ -385,19 +387,22 @@ class Endpoints:
             body["deleteOptions"] = {**(body.get("deleteOptions") or {}), "dryRun": ["All"]}
         return evict(self._registry, namespace, name, body)
 
-    def _not_connected(self, target: Target) -> errors.ApiError:
+    def _not_connected(self, request: ApiRequest, target: Target) -> errors.ApiError:
         """Nothing listens like a kubelet here, so no pod, node or service can be reached.
 
         Raises:
             ApiError: 404, there is no such object.
         """
-        stored = self._registry.get(target.resource, target.namespace or "", target.name)
-        if target.resource.plural == "services":
-            why = f'no endpoints available for service "{target.name}"'
-            return errors.ApiError(503, "ServiceUnavailable", why)
-        if target.resource.plural == "pods" and not stored.obj["spec"].get("nodeName"):
-            return errors.bad_request(f"pod {target.name} does not have a host assigned")
-        return errors.ApiError(500, "", "error dialing backend: connection refused")
+        name = target.name
+        if target.subresource == "proxy":
+            name = object_behind(name)
+        stored = self._registry.get(target.resource, target.namespace or "", name)
+        return not_connected(
+            target.resource.plural,
+            stored.obj,
+            subresource=target.subresource,
+            upgrades=request.upgrades,
+        )
 
     def _finalize(self, request: ApiRequest, target: Target) -> Answer:
         """Set a namespace's ``spec.finalizers``; without any, a terminating one goes."""

@@ -74,7 +74,8 @@ _OF_META = frozenset(
 )
 _PREFIXES = (
     "CoreV1", "EventsV1", "ResourceV1", "RbacV1", "StorageV1", "DiscoveryV1", "ApiextensionsV1",
-    "AuthenticationV1", "V1", "V2",
+    "AuthenticationV1", "AdmissionregistrationV1", "ApiregistrationV1", "FlowcontrolV1",
+    "V1", "V2",
 )  # fmt: skip
 _OWN_NAMES = {
     ("", "Event"): "CoreV1Event",
@@ -155,6 +156,8 @@ def schema_name(resource: Resource) -> str:
 def _package(group: str, version: str) -> str:
     if group == "apiextensions.k8s.io":
         return f"io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.{version}."
+    if group == "apiregistration.k8s.io":
+        return f"io.k8s.kube-aggregator.pkg.apis.apiregistration.{version}."
     first, _, rest = group.partition(".")
     if not group or not rest or rest.endswith("k8s.io"):
         return f"io.k8s.api.{first or 'core'}.{version}."

@@ -236,6 +236,7 @@ class ApiServer:
             await _body(request) if method != "GET" else b"",
             user,
             request.headers.get("User-Agent", ""),
+            "upgrade" in request.headers.get("Connection", "").lower(),
         )
         if method == "GET" and isinstance(target, Target) and not target.subresource:
             return await self._reader.read(request, api_request, target, watches)

@@ -149,7 +149,7 @@ def test_protobuf_numbers_may_be_negative_and_budgets_take_either_kind() -> None
 @pytest.mark.parametrize(
     ("body", "complaint"),
     [
-        (b"{}", "does not start like a protobuf message"),
+        (b"{}", "does not appear to be a protobuf message"),
         (_message("Pod", b""), "kind Pod is not understood"),
         (_message("ConfigMap", _field(9, 1)), "field 9 of ConfigMap is not understood"),
         (_message("ConfigMap", b"\x0a\x7f"), "malformed protobuf"),
