@@ -400,6 +400,7 @@ class Endpoints:
         return not_connected(
             target.resource.plural,
             stored.obj,
+            target.name,
             subresource=target.subresource,
             upgrades=request.upgrades,
         )

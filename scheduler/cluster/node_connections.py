@@ -69,24 +69,26 @@ def object_behind(name: str) -> str:
     return parts[1] if len(parts) == 3 else parts[0]
 
 
-def not_connected(plural: str, obj: Json, *, subresource: str, upgrades: bool) -> ApiError:
+def not_connected(
+    plural: str, obj: Json, asked: str, *, subresource: str, upgrades: bool
+) -> ApiError:
     """What becomes of an attempt to reach a pod, a node or a service.
 
     Args:
         plural: of the resource.
         obj: what is to be reached.
+        asked: its name as the path has it, maybe with a port.
         subresource: how.
         upgrades: the request asks to go on in another protocol.
     """
-    name = obj["metadata"]["name"]
     if plural == "services":
-        why = f'no endpoints available for service "{name}"'
+        why = f'no endpoints available for service "{asked}"'
         return ApiError(503, "ServiceUnavailable", why)
     if subresource == "proxy":
         return _unreachable(plural, obj)
     node_name = obj["spec"].get("nodeName")
     if not node_name:
-        return errors.bad_request(f"pod {name} does not have a host assigned")
+        return errors.bad_request(f"pod {asked} does not have a host assigned")
     if not upgrades:
         return errors.bad_request("Upgrade request required")
     return ApiError(500, "", "error dialing backend: connection refused")

@@ -303,6 +303,53 @@ async def test_pods_without_a_node_cannot_be_reached(http: ApiClient) -> None:
     is_status(missing, 404, "NotFound", 'pods "missing" not found')
 
 
+async def test_a_log_is_of_a_container_that_is_there(http: ApiClient) -> None:
+    two = pod("talkative")
+    two["spec"]["containers"].append({"name": "other", "image": "x:1"})
+    await http.create(PODS, two)
+    first = two["spec"]["containers"][0]["name"]
+    log = f"{PODS}/talkative/log"
+    is_status(
+        await http.get(log),
+        400,
+        "BadRequest",
+        f"a container name must be specified for pod talkative, choose one of: [{first} other]",
+    )
+    message = "container third is not valid for pod talkative"
+    is_status(await http.get(f"{log}?container=third"), 400, "BadRequest", message)
+    refused = await http.get(f"{log}?container=other&tailLines=-1")
+    is_status(
+        refused,
+        422,
+        "Invalid",
+        'PodLogOptions "talkative" is invalid: tailLines: Invalid value: -1: must be greater than '
+        "or equal to 0",
+    )
+
+
+async def test_a_body_that_is_no_json_is_told_where_it_ends_to_be(http: ApiClient) -> None:
+    start = "the object provided is unrecognized (must be of type ConfigMap): "
+    why = f"{start}couldn't get version/kind; json parse error: "
+    for body, message in (
+        (b"", f"{why}unexpected end of JSON input (<empty>)"),
+        (b'{"a', f'{why}unexpected end of JSON input ({{"a)'),
+        (
+            b"{a}",
+            f"{why}invalid character 'a' looking for beginning of object key string ({{a}})",
+        ),
+    ):
+        reply = await http.request("POST", CONFIG_MAPS, body, "application/json")
+        is_status(reply, 400, "BadRequest", message)
+
+
+async def test_a_service_without_endpoints_is_not_available(http: ApiClient) -> None:
+    service = {"metadata": {"name": "idle"}, "spec": {"ports": [{"port": 80}]}}
+    await http.create("/api/v1/namespaces/default/services", service)
+    reply = await http.get("/api/v1/namespaces/default/services/idle:80/proxy/some/path")
+    message = 'no endpoints available for service "idle:80"'
+    is_status(reply, 503, "ServiceUnavailable", message)
+
+
 async def test_head_and_options_are_no_verbs(http: ApiClient) -> None:
     for method in ("HEAD", "OPTIONS"):
         assert (await http.request(method, PODS)).status == 405

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from scheduler.cluster.errors import ApiError
-from scheduler.cluster.resources import CONFIG_MAPS, EVENTS_V1, JOBS, NODES, PODS
+from scheduler.cluster.resources import CONFIG_MAPS, EVENTS, EVENTS_V1, JOBS, NODES, PODS
 from scheduler.cluster.selection import Selection
 from scheduler.cluster.selectors import match_label_selector
 from scheduler.cluster.store import Change, Store, Stored
