@@ -18,6 +18,7 @@ from scheduler.cluster.discovery import (
     api_versions,
 )
 from scheduler.cluster.negotiation import JSON_TYPE, clauses, negotiate
+from scheduler.cluster.paths import Target, parse_path
 from scheduler.cluster.store import encode
 
 Json = dict[str, Any]
@@ -171,6 +172,9 @@ class Documents:
         group = parts[1] if parts[0] == "apis" and len(parts) > 1 else ""
         if parts[0] == "api" or (group and self._catalog.has_own_group(group)):
             raise errors.unknown_path()
+        owner = parse_path(path.rstrip("/").rpartition("/")[0], self._catalog)
+        if isinstance(owner, Target) and owner.name and not owner.subresource:
+            raise errors.not_found(owner.resource, owner.name)
         return PAGE_NOT_FOUND
 
 
