@@ -24,7 +24,8 @@ _OPERATORS = {
     ">": Operator.GT,
     "<": Operator.LT,
 }
-_FIELD_TERM = re.compile(r"((?:[^\\=!,]|\\.|!(?!=))*)(==|!=|=)((?:[^\\=,]|\\[\\=,])*)", re.DOTALL)
+_FIELD_TERM = re.compile(r"((?:[^\\=!,]|\\.|!(?!=))*)(==|!=|=)(.*)", re.DOTALL)
+_FIELD_VALUE = re.compile(r"(?:[^\\=,]|\\[\\=,])*")
 
 
 def parse_label_selector(text: str) -> Selector:
@@ -183,5 +184,16 @@ def _field_requirement(term: str, text: str) -> FieldRequirement:
     match = _FIELD_TERM.fullmatch(term)
     if match is None:
         raise SelectorError(f"invalid selector: '{text}'; can't understand '{term}'")
-    value = re.sub(r"\\([\\,=])", r"\1", match[3])
+    value = _unescaped(match[3])
     return FieldRequirement(match[1], match[2] != "!=", value)
+
+
+def _unescaped(value: str) -> str:
+    found = _FIELD_VALUE.match(value)
+    rest = value[found.end() :] if found else value
+    if rest[:1] == "\\":
+        raise SelectorError(f"invalid field selector: invalid escape sequence: {rest[:2]}")
+    if rest:
+        code = ord(rest[0])  # Go prints a rune as its number
+        raise SelectorError(f"invalid field selector: unescaped character in value: {code}")
+    return re.sub(r"\\([\\,=])", r"\1", value)

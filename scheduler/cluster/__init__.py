@@ -12,12 +12,13 @@ How it is made, from the inside out:
 - ``registry`` is the only way to write: defaults, admission, validation and deletion by the API
   server's rules (``kind_rules``, ``kind_defaults``, ``pod_rules``, ``validation``, ``deletion``).
 - ``apply`` keeps ``metadata.managedFields`` and serves server-side apply.
-- ``catalog`` knows which resources there are: those of ``resources`` and ``plain_resources``, and
-  what CustomResourceDefinitions add (``custom_kinds``, with rules from their schemas).
+- ``catalog`` knows which resources there are: those of ``resources``, ``plain_resources`` and
+  ``control_plane_resources``, and what CustomResourceDefinitions add (``custom_kinds``, with
+  rules from their schemas).
 - ``endpoints``, ``listing`` and ``watch`` turn requests into registry calls and stored bytes into
-  answers (``formats``, ``table``, ``presentation``); ``documents`` are discovery and OpenAPI, whose
-  schemas are read from the models of the kubernetes client; ``server`` adds HTTP, TLS and
-  ``faults``, some of which spoil answers (``disturbance``).
+  answers (``negotiation``, ``formats``, ``table``, ``presentation``); ``documents`` are discovery
+  and OpenAPI, whose schemas are read from the models of the kubernetes client; ``server`` adds
+  HTTP, TLS and ``faults``, some of which spoil answers (``disturbance``).
 - ``access`` is the gate in front: ``users`` by their ``tokens``, acting as others
   (``impersonation``), and roles (``rbac``) where wanted.
 - ``kubelet`` runs bound pods or refuses what a node cannot hold (``node_load``), and behaves as the

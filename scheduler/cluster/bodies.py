@@ -11,6 +11,7 @@ from scheduler.cluster import errors
 from scheduler.cluster.catalog import BY_KIND
 from scheduler.cluster.custom_apply import object_type
 from scheduler.cluster.custom_rules import unknown_field_warnings
+from scheduler.cluster.json_errors import json_error
 from scheduler.cluster.protobuf import MEDIA_TYPE, decode_protobuf
 from scheduler.cluster.resources import EVENTS_V1, Resource
 from scheduler.cluster.schema import DecodingError, Problems, Struct, conform, struct_of
@@ -81,10 +82,10 @@ def decode_body(body: bytes, content_type: str, kind: str = "") -> Json:
         else:
             decoded = msgspec.json.decode(body)
     except (msgspec.DecodeError, yaml.YAMLError, UnicodeDecodeError) as error:
-        why = json_error(body) if content_type != "application/yaml" else str(error)
-        raise _unrecognized(
-            f"couldn't get version/kind; json parse error: {why}", body, kind
-        ) from error
+        if isinstance(error, yaml.YAMLError):
+            raise _unrecognized(_yaml_error(error), body, kind) from error
+        why = f"couldn't get version/kind; json parse error: {json_error(body)}"
+        raise _unrecognized(why, body, kind) from error
     if not isinstance(decoded, dict):
         word = "array" if isinstance(decoded, list) else type(decoded).__name__
         target = (
@@ -108,42 +109,23 @@ def _empty(kind: str) -> errors.ApiError:
     return _unrecognized(why, b"", kind)
 
 
+def _yaml_error(error: yaml.YAMLError) -> str:
+    """An error in YAML as a Go server tells it; of lines it counts only those that are over."""
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return f"yaml: {error}"
+    marks = [mark for mark in (error.context_mark, error.problem_mark) if mark and mark.line]
+    where = ""
+    if marks:
+        where = f"line {marks[0].line + isinstance(error, yaml.scanner.ScannerError)}: "
+    return f"yaml: {where}{error.problem}"
+
+
 def _summary(body: bytes) -> str:
     if not body:
         return "<empty>"
     shown = body[:_SUMMARY_LENGTH]
     text = shown.decode(errors="replace") if body[:1] == b"{" else shown.hex()
     return f"{text} ..." if len(body) > _SUMMARY_LENGTH else text
-
-
-_AT_KEY = "looking for beginning of object key string"
-_JSON_ERRORS = {
-    "Expecting value": "looking for beginning of value",
-    "Expecting property name enclosed in double quotes": _AT_KEY,
-    "Illegal trailing comma before end of object": _AT_KEY,
-    "Expecting ':' delimiter": "after object key",
-    "Expecting ',' delimiter": "after object key:value pair",
-    "Extra data": "after top-level value",
-}
-
-
-def json_error(body: bytes) -> str:
-    """What Go's decoder says of a text that is no JSON."""
-    text = body.decode(errors="replace")
-    try:
-        json.loads(text)
-    except json.JSONDecodeError as error:
-        if error.pos >= len(text.rstrip()):
-            return "unexpected end of JSON input"
-        where = _JSON_ERRORS.get(error.msg, "in string literal")
-        return f"invalid character {_quoted(text[error.pos])} {where}"
-    return "unexpected end of JSON input"
-
-
-def _quoted(character: str) -> str:
-    if character == "'":
-        return "'\\''"
-    return f"'{character}'" if character.isprintable() else repr(character)
 
 
 def read_object(

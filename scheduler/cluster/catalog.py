@@ -3,32 +3,37 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 
+from scheduler.cluster.control_plane_resources import CONTROL_PLANE_RESOURCES
 from scheduler.cluster.plain_resources import PLAIN_RESOURCES
 from scheduler.cluster.resources import RESOURCES, Resource
 
-BUILT_IN = (*RESOURCES, *PLAIN_RESOURCES)
+BUILT_IN = (*RESOURCES, *PLAIN_RESOURCES, *CONTROL_PLANE_RESOURCES)
 BY_KIND: Mapping[tuple[str, str], Resource] = {
     (resource.api_version, resource.kind): resource for resource in BUILT_IN
 }
 
 _GROUPS = (
     "",
+    "apiregistration.k8s.io",
     "apps",
     "events.k8s.io",
     "authentication.k8s.io",
     "authorization.k8s.io",
     "autoscaling",
     "batch",
+    "certificates.k8s.io",
     "networking.k8s.io",
     "policy",
     "rbac.authorization.k8s.io",
     "storage.k8s.io",
+    "admissionregistration.k8s.io",
     "apiextensions.k8s.io",
     "scheduling.k8s.io",
     "coordination.k8s.io",
     "node.k8s.io",
     "discovery.k8s.io",
     "resource.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
 )
 _REVIEW_GROUPS = ("authentication.k8s.io", "authorization.k8s.io")
 _PathKey = tuple[str, str, str]
@@ -92,6 +97,10 @@ class Catalog:
             self._announced.add(served[0].stored_in)
             for listener in self._listeners:
                 listener(served[0])
+
+    def has_own_group(self, group: str) -> bool:
+        """Whether a group is built in, and not only one of custom resources."""
+        return group in _GROUPS
 
     def group_versions(self) -> list[tuple[str, str]]:
         """Every served (group, version): the core group first, preferred versions first."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from scheduler.cluster.errors import ApiError, bad_request
+from scheduler.cluster.json_errors import json_error
 from scheduler.cluster.stored import encode
 
 _VERSION = "meta.k8s.io/v1"
@@ -50,9 +51,14 @@ def parse_continue(text: str) -> ContinueToken:
             raise _invalid(f": illegal base64 data at input byte {position}")
     try:
         body = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except binascii.Error as error:
+        raise _invalid(f": illegal base64 data at input byte {len(text) // 4 * 4}") from error
+    try:
         fields = msgspec.json.decode(body, type=_Fields)
-    except (binascii.Error, msgspec.MsgspecError) as error:
+    except msgspec.ValidationError as error:
         raise _invalid(f": {error}") from error
+    except msgspec.DecodeError as error:
+        raise _invalid(f": {json_error(body)}") from error
     if fields.v != _VERSION:
         raise _invalid(f": server does not recognize this encoded version {fields.v}")
     if not fields.rv:

@@ -4,6 +4,8 @@ import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import msgspec
+
 from scheduler.cluster import errors, openapi
 from scheduler.cluster.catalog import Catalog
 from scheduler.cluster.discovery import (
@@ -15,17 +17,19 @@ from scheduler.cluster.discovery import (
     api_resource_list,
     api_versions,
 )
+from scheduler.cluster.negotiation import JSON_TYPE, clauses, negotiate
+from scheduler.cluster.paths import Target, parse_path
 from scheduler.cluster.store import encode
 
 Json = dict[str, Any]
 
-JSON_TYPE = "application/json"
 TEXT_TYPE = "text/plain; charset=utf-8"
 _PROTOBUF_V2 = "application/com.github.proto-openapi.spec.v2"
 _PROTOBUF_V3 = "application/com.github.proto-openapi.spec.v3"
 _EMPTY_V2 = b"\x0a\x032.0\x12\x12\x0a\x0aKubernetes\x12\x04v1.x"
 """The old document in protobuf, with no kinds in it: old and new kubectl fall back to it where the
 new document does not know a kind, and then leave judgement to the server."""
+_AGGREGATED_OPTIONS = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
 _YEAR_S = 31_536_000
 _PATHS = ("/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version")
 
@@ -88,6 +92,11 @@ class Documents:
         if len(parts) == 1 and parts[0] in {"api", "apis"} and _wants_aggregated(request.accept):
             body = self._once(AGGREGATED + parts[0], lambda: self._aggregated(parts[0]))
             return _tagged(request, Document(200, body or b"", AGGREGATED, {"Vary": "Accept"}))
+        if parts[0] in {"api", "apis"}:
+            negotiate(request.accept)
+        if parts in ([""], ["version"]):
+            text = msgspec.json.encode(self._build(parts))
+            return Document(200, msgspec.json.format(text, indent=2))
         body = self._once(request.path.rstrip("/"), lambda: self._build(parts))
         vary = {"Vary": "Accept"} if parts[0] in {"api", "apis"} and len(parts) == 1 else {}
         return None if body is None else Document(200, body, JSON_TYPE, vary)
@@ -132,8 +141,8 @@ class Documents:
             return self._openapi_v2(request)
         if parts[1:2] != ["v3"]:
             return None
-        if _PROTOBUF_V3 in request.accept and JSON_TYPE not in request.accept:
-            raise errors.not_acceptable()
+        if _PROTOBUF_V3 in request.accept:
+            negotiate(request.accept)
         if len(parts) == 2:
             body = self._once("/openapi/v3", self._openapi_index)
             return _tagged(request, Document(200, body or b""))
@@ -160,29 +169,23 @@ class Documents:
 
     def _missing(self, path: str) -> Document:
         parts = path.strip("/").split("/")
-        depth = 2 if parts[0] == "api" else 3
-        group_version = _group_version(parts[:depth])
-        if len(parts) <= depth or group_version not in self._catalog.group_versions():
-            return PAGE_NOT_FOUND
-        if any(
-            (found.group, found.version) == group_version
-            for versions in self._catalog.custom().values()
-            for found in versions
-        ):
-            return PAGE_NOT_FOUND
-        raise errors.unknown_path()
+        group = parts[1] if parts[0] == "apis" and len(parts) > 1 else ""
+        if parts[0] == "api" or (group and self._catalog.has_own_group(group)):
+            raise errors.unknown_path()
+        owner = parse_path(path.rstrip("/").rpartition("/")[0], self._catalog)
+        if isinstance(owner, Target) and owner.name and not owner.subresource:
+            raise errors.not_found(owner.resource, owner.name)
+        return PAGE_NOT_FOUND
 
 
 def _wants_aggregated(accept: str) -> bool:
     """Whether the first form of discovery that a client takes is the aggregated one."""
-    for clause in accept.split(","):
-        media_type, *parameters = (part.strip() for part in clause.split(";"))
-        if media_type not in {JSON_TYPE, "*/*", "application/*"}:
+    for clause in clauses(accept):
+        if clause.media_type not in {JSON_TYPE, "*/*", "application/*"}:
             continue
-        options = dict(part.split("=", 1) for part in parameters if "=" in part)
-        if "as" not in options:
+        if "as" not in clause.options:
             return False
-        if options == {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}:
+        if clause.options == _AGGREGATED_OPTIONS:
             return True
     return False
 

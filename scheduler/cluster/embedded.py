@@ -23,11 +23,12 @@ from scheduler.cluster.controllers import (
 )
 from scheduler.cluster.custom_kinds import CustomKinds
 from scheduler.cluster.faults import Faults
+from scheduler.cluster.first_objects import make_first_objects
 from scheduler.cluster.kubeconfig import write_kubeconfig
 from scheduler.cluster.kubelet import Kubelet, KubeletOptions
 from scheduler.cluster.loading import LoadReport, load_files
 from scheduler.cluster.registry import Registry
-from scheduler.cluster.resources import NAMESPACES, NODES, PRIORITY_CLASSES
+from scheduler.cluster.resources import NODES
 from scheduler.cluster.saving import everything_in, write_dump
 from scheduler.cluster.server import ApiServer, ServerOptions
 from scheduler.cluster.store import Store
@@ -35,13 +36,7 @@ from scheduler.cluster.users import User
 
 Json = dict[str, Any]
 
-NAMESPACE_NAMES = ("default", "kube-system", "kube-public", "kube-node-lease")
 log = structlog.get_logger(__name__)
-
-_SYSTEM_CLASSES = (
-    ("system-cluster-critical", 2_000_000_000),
-    ("system-node-critical", 2_000_001_000),
-)
 
 
 @dataclass(frozen=True)
@@ -228,13 +223,7 @@ class EmbeddedCluster:
             self.load_report = load_files(
                 self.registry, options.from_files, strict=options.refuse_unknown_kinds
             )
-        for name in NAMESPACE_NAMES:
-            if self.store.get(NAMESPACES.stored_in, "", name) is None:
-                self.registry.create(NAMESPACES, "", {"metadata": {"name": name}})
-        for name, value in _SYSTEM_CLASSES:
-            if self.store.get(PRIORITY_CLASSES.stored_in, "", name) is None:
-                new = {"metadata": {"name": name}, "value": value}
-                self.registry.create(PRIORITY_CLASSES, "", new)
+        make_first_objects(self.registry)
         if options.rbac:
             make_bootstrap_roles(self.registry)
         self.add_nodes(self._nodes)

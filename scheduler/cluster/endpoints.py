@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from scheduler.cluster import errors
 from scheduler.cluster.access import Access
+from scheduler.cluster.answer_formats import check_shape, format_for
 from scheduler.cluster.apply import Recorder, Writer, record_create, record_update
 from scheduler.cluster.apply.field_sets import MissingKeyError
 from scheduler.cluster.binding import bind
@@ -24,13 +25,13 @@ from scheduler.cluster.bodies import (
     read_object,
     read_part,
 )
-from scheduler.cluster.catalog import BUILT_IN
 from scheduler.cluster.deletion import DeleteOptions, options_of_query, parse_delete_options
 from scheduler.cluster.event_conversion import to_core
 from scheduler.cluster.eviction import evict
-from scheduler.cluster.formats import Format, MetadataFormat, plain_format
+from scheduler.cluster.formats import Format
 from scheduler.cluster.listing import Page
 from scheduler.cluster.negotiation import negotiate
+from scheduler.cluster.node_connections import check_log, not_connected, object_behind
 from scheduler.cluster.patch import (
     APPLY_PATCH,
     Patched,
@@ -49,14 +50,11 @@ from scheduler.cluster.scale import scale_of, set_scale
 from scheduler.cluster.selection import Selection
 from scheduler.cluster.store import Stored, encode
 from scheduler.cluster.strategy_warnings import warnings_on_create, warnings_on_update
-from scheduler.cluster.table import TableFormat
 from scheduler.cluster.users import ADMINISTRATOR, User
 from scheduler.cluster.validation.events import validate_event_of_new_api
 
 Json = dict[str, Any]
 
-_PLAIN_FORMATS: Mapping[int, Format] = {id(found): plain_format(found) for found in BUILT_IN}
-_METADATA_FORMAT = MetadataFormat()
 DELETIONS_PER_TURN = 100
 _TRACKED_FROM_FIRST_APPLY = frozenset(("events",))
 """Kinds that are made all the time and hardly alike; see ``scheduler.cluster.apply``."""
@@ -80,6 +78,7 @@ class ApiRequest(NamedTuple):
     body: bytes = b""
     user: User = ADMINISTRATOR
     user_agent: str = ""
+    upgrades: bool = False
 
     @property
     def is_dry_run(self) -> bool:
@@ -96,6 +95,14 @@ class ApiRequest(NamedTuple):
         """Who writes, to the owner of fields."""
         named = self.query.get("fieldManager", "")
         return named or self.user_agent.partition("/")[0][:128] or "unknown"
+
+    def format_for(self, resource: Resource) -> Format:
+        """The format of the answer.
+
+        Raises:
+            ApiError: 406 or 400, what is asked for is not had.
+        """
+        return format_for(resource, self.accept, self.query.get("includeObject", ""))
 
 
 class Answer(NamedTuple):
@@ -116,16 +123,6 @@ class Answer(NamedTuple):
 def error_answer(error: errors.ApiError) -> Answer:
     """The answer that carries an error."""
     return Answer(error.code, encode(error.status()), error.retry_after_s)
-
-
-def format_for(resource: Resource, request: ApiRequest) -> Format:
-    """The format a request's ``Accept`` header asks for."""
-    shape = negotiate(request.accept)
-    if shape == "table":
-        return TableFormat(resource, request.query.get("includeObject", "Metadata"))
-    if shape == "metadata":
-        return _METADATA_FORMAT
-    return _PLAIN_FORMATS.get(id(resource)) or plain_format(resource)
 
 
 _DEPRECATED = {
@@ -177,6 +174,8 @@ class Endpoints:
         if isinstance(target, Review):
             return self._handle_review(request, target)
         check_verb(request.method, target)
+        if target.subresource not in CONNECTIONS:
+            negotiate(request.accept)
         if target.subresource and target.subresource not in WHOLE_OBJECT_SUBRESOURCES:
             return self._handle_subresource(request, target)
         if not target.name:
@@ -264,7 +263,8 @@ class Endpoints:
 
     @staticmethod
     def _one(request: ApiRequest, resource: Resource, stored: Stored, status: int = 200) -> Answer:
-        body = format_for(resource, request).one(stored)
+        check_shape(resource, request.accept, is_list=False)
+        body = request.format_for(resource).one(stored)
         return Answer(status, body, 0, deprecation(resource))
 
     def _get(self, request: ApiRequest, target: Target) -> Answer:
@@ -353,7 +353,7 @@ class Endpoints:
             ApiError: the request is refused, and nothing is deleted.
         """
         resource, query = target.resource, request.query
-        format_for(resource, request)  # refuses what cannot be answered
+        request.format_for(resource)  # refuses what cannot be answered
         options = self._delete_options(request)
         selection = Selection(
             resource,
@@ -377,10 +377,10 @@ class Endpoints:
         if target.subresource == "scale":
             return self._scale(request, target)
         if target.subresource == "log" and request.method == "GET":
-            self._registry.get(target.resource, namespace, name)
+            check_log(self._registry.get(target.resource, namespace, name).obj, request.query)
             return Answer(200, b"", 0, content_type="text/plain")
         if target.subresource in CONNECTIONS:
-            raise self._not_connected(target)
+            raise self._not_connected(request, target)
         if target.subresource == "finalize" and request.method == "PUT":
             return self._finalize(request, target)
         if request.method != "POST":
@@ -410,19 +410,23 @@ class Endpoints:
             body["deleteOptions"] = {**(body.get("deleteOptions") or {}), "dryRun": ["All"]}
         return evict(self._registry, namespace, name, body)
 
-    def _not_connected(self, target: Target) -> errors.ApiError:
+    def _not_connected(self, request: ApiRequest, target: Target) -> errors.ApiError:
         """Nothing listens like a kubelet here, so no pod, node or service can be reached.
 
         Raises:
             ApiError: 404, there is no such object.
         """
-        stored = self._registry.get(target.resource, target.namespace or "", target.name)
-        if target.resource.plural == "services":
-            why = f'no endpoints available for service "{target.name}"'
-            return errors.ApiError(503, "ServiceUnavailable", why)
-        if target.resource.plural == "pods" and not stored.obj["spec"].get("nodeName"):
-            return errors.bad_request(f"pod {target.name} does not have a host assigned")
-        return errors.ApiError(500, "", "error dialing backend: connection refused")
+        name = target.name
+        if target.subresource == "proxy":
+            name = object_behind(name)
+        stored = self._registry.get(target.resource, target.namespace or "", name)
+        return not_connected(
+            target.resource.plural,
+            stored.obj,
+            target.name,
+            subresource=target.subresource,
+            upgrades=request.upgrades,
+        )
 
     def _finalize(self, request: ApiRequest, target: Target) -> Answer:
         """Set a namespace's ``spec.finalizers``; without any, a terminating one goes."""

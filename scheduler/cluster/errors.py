@@ -266,13 +266,9 @@ def apply_conflict(message: str, causes: list[Json]) -> ApiError:
     return ApiError(409, "Conflict", message, {"causes": causes})
 
 
-def not_acceptable() -> ApiError:
+def not_acceptable(message: str) -> ApiError:
     """406: the client takes none of the formats served."""
-    return ApiError(
-        406,
-        "NotAcceptable",
-        "only the following media types are accepted: application/json, application/yaml",
-    )
+    return ApiError(406, "NotAcceptable", message)
 
 
 def method_not_allowed() -> ApiError:

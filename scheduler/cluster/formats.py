@@ -36,6 +36,10 @@ class Format(ABC):
     def list_item(self, stored: Stored) -> bytes:
         """An object within a list."""
 
+    @abstractmethod
+    def bookmark(self, metadata: Json) -> bytes:
+        """An object that has nothing but this metadata, as bookmarks carry it."""
+
     def many(self, items: Sequence[Stored], metadata: Json) -> bytes:
         """A list with the given list metadata."""
         return b"".join(self.slices(items, metadata))
@@ -70,6 +74,10 @@ class PlainFormat(Format):
         """The object as it is stored."""
         return stored.body
 
+    def bookmark(self, metadata: Json) -> bytes:
+        """Kind, apiVersion and the metadata."""
+        return self._prefix + encode({"metadata": metadata})[1:]
+
 
 class EventsV1Format(PlainFormat):
     """Stored core Events in their events.k8s.io/v1 shape."""
@@ -80,29 +88,43 @@ class EventsV1Format(PlainFormat):
 
 
 class MetadataFormat(Format):
-    """``PartialObjectMetadata``: what is asked for by garbage collectors and the like."""
+    """``PartialObjectMetadata``: what is asked for by garbage collectors and the like.
 
-    cache_key = "metadata"
+    Args:
+        version: of ``meta.k8s.io``.
+    """
+
+    def __init__(self, version: str = "v1") -> None:
+        self.cache_key = f"metadata {version}"
+        self._version = version
 
     def one(self, stored: Stored) -> bytes:
         """Kind, apiVersion and metadata."""
-        return encode(partial_metadata(stored.obj))
+        return self.bookmark(stored.obj["metadata"])
+
+    def bookmark(self, metadata: Json) -> bytes:
+        """The same without an object."""
+        return encode(partial_metadata({"metadata": metadata}, self._version))
 
     def list_opening(self, metadata: Json) -> bytes:
         """A ``PartialObjectMetadataList``."""
-        kind = b'{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":'
-        return b"".join((kind, encode(metadata), b',"items":['))
+        head = {
+            "kind": "PartialObjectMetadataList",
+            "apiVersion": f"meta.k8s.io/{self._version}",
+            "metadata": metadata,
+        }
+        return encode(head)[:-1] + b',"items":['
 
     def list_item(self, stored: Stored) -> bytes:
         """The same as alone."""
         return self.one(stored)
 
 
-def partial_metadata(obj: Json) -> Json:
-    """An object cut down to its metadata."""
+def partial_metadata(obj: Json, version: str) -> Json:
+    """An object cut down to its metadata, in a version of ``meta.k8s.io``."""
     return {
         "kind": "PartialObjectMetadata",
-        "apiVersion": "meta.k8s.io/v1",
+        "apiVersion": f"meta.k8s.io/{version}",
         "metadata": obj["metadata"],
     }
 

@@ -1,5 +1,6 @@
 """The query of a list or watch request, read and checked as the API server does it."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -8,6 +9,8 @@ from scheduler.cluster.errors import FieldError, forbidden_field
 
 _EXACT = "Exact"
 _NOT_OLDER_THAN = "NotOlderThan"
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_BITS = 63
 _MATCH_FIELD = "resourceVersionMatch"
 
 
@@ -56,13 +59,14 @@ def _flag(text: str | None) -> bool:
 
 
 def _number(text: str | None) -> int:
-    if not text:
+    if text is None:
         return 0
-    try:
-        return int(text)
-    except ValueError as error:
-        why = f'strconv.ParseInt: parsing "{text}": invalid syntax'
-        raise errors.bad_request(why) from error
+    if _INTEGER.fullmatch(text) is None:
+        raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    number = int(text)
+    if number.bit_length() > _BITS:
+        raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
+    return number
 
 
 def completed(options: ListOptions) -> ListOptions:

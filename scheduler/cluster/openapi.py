@@ -34,7 +34,10 @@ _SCALARS: dict[str, tuple[str, Json]] = {
     INT_OR_STRING: (
         "io.k8s.apimachinery.pkg.util.intstr.IntOrString",
         {
-            "description": "A number, or a string such as a percentage or a name.",
+            "description": "IntOrString is a type that can hold an int32 or a string.  When used "
+            "in JSON or YAML marshalling and unmarshalling, it produces or consumes the inner "
+            "type.  This allows you to have, for example, a JSON field that can accept a name or "
+            "number.",
             "format": "int-or-string",
             "oneOf": [{"type": "integer"}, {"type": "string"}],
         },
@@ -42,7 +45,9 @@ _SCALARS: dict[str, tuple[str, Json]] = {
     TIME: (
         f"{_META}Time",
         {
-            "description": "A point in time in RFC 3339, to the second.",
+            "description": "Time is a wrapper around time.Time which supports correct marshaling "
+            "to YAML and JSON.  Wrappers are provided for many of the factory methods that the "
+            "time package offers.",
             "type": "string",
             "format": "date-time",
         },
@@ -50,7 +55,7 @@ _SCALARS: dict[str, tuple[str, Json]] = {
     MICRO_TIME: (
         f"{_META}MicroTime",
         {
-            "description": "A point in time in RFC 3339, to the microsecond.",
+            "description": "MicroTime is version of Time with microsecond level precision.",
             "type": "string",
             "format": "date-time",
         },
@@ -74,7 +79,8 @@ _OF_META = frozenset(
 )
 _PREFIXES = (
     "CoreV1", "EventsV1", "ResourceV1", "RbacV1", "StorageV1", "DiscoveryV1", "ApiextensionsV1",
-    "AuthenticationV1", "V1", "V2",
+    "AuthenticationV1", "AdmissionregistrationV1", "ApiregistrationV1", "FlowcontrolV1",
+    "V1", "V2",
 )  # fmt: skip
 _OWN_NAMES = {
     ("", "Event"): "CoreV1Event",
@@ -155,6 +161,8 @@ def schema_name(resource: Resource) -> str:
 def _package(group: str, version: str) -> str:
     if group == "apiextensions.k8s.io":
         return f"io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.{version}."
+    if group == "apiregistration.k8s.io":
+        return f"io.k8s.kube-aggregator.pkg.apis.apiregistration.{version}."
     first, _, rest = group.partition(".")
     if not group or not rest or rest.endswith("k8s.io"):
         return f"io.k8s.api.{first or 'core'}.{version}."

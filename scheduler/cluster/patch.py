@@ -13,11 +13,11 @@ from scheduler.cluster.bodies import (
     apply_type_of,
     conform_metadata,
     duplicate_fields,
-    json_error,
     type_of,
 )
 from scheduler.cluster.custom_schema import unknown_fields
 from scheduler.cluster.event_conversion import to_core, to_events_v1
+from scheduler.cluster.json_errors import json_error
 from scheduler.cluster.merge_patch import json_merge, json_patch
 from scheduler.cluster.registry import Registry
 from scheduler.cluster.resources import EVENTS_V1, Resource

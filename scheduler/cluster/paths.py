@@ -75,7 +75,7 @@ def _target(
     if version == "v1" and (group, plural) in _VIRTUAL and len(rest) == 1:
         return Review(group, version, plural, namespace or "")
     resource = catalog.find(group, version, plural)
-    if resource is None or len(rest) > 3:
+    if resource is None or (len(rest) > 3 and rest[2] != "proxy"):
         return None
     if not resource.namespaced and namespace is not None:
         return None

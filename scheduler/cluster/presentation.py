@@ -10,12 +10,13 @@ from typing import NamedTuple
 import msgspec
 import yaml
 
-JSON_TYPE = "application/json"
-YAML_TYPE = "application/yaml"
+from scheduler.cluster.negotiation import JSON_TYPE, YAML_TYPE, find_wanted
+
 GZIP_FROM_BYTES = 128 * 1024
 """Smaller answers are not worth compressing; the API server's own limit."""
 _GZIP_LEVEL = 1
 _GZIP_WINDOW = 31
+_TRUE = frozenset(("1", "t", "T", "true", "TRUE", "True"))
 _PRETTY_AGENTS = ("curl", "Wget", "Mozilla/5.0")
 _FLOW_SCHEMA = str(uuid.uuid4())
 _PRIORITY_LEVEL = str(uuid.uuid4())
@@ -80,21 +81,17 @@ def warning_values(warnings: Iterable[str]) -> Iterator[str]:
 
 def wants_yaml(accept: str) -> bool:
     """Whether YAML comes before any other form the client takes."""
-    if "yaml" not in accept:
-        return False
-    for clause in accept.split(","):
-        media_type = clause.partition(";")[0].strip()
-        if media_type == YAML_TYPE:
-            return True
-        if media_type in {JSON_TYPE, "*/*", "application/*"}:
-            return False
-    return False
+    wanted = find_wanted(accept)
+    return wanted is not None and wanted.media_type == YAML_TYPE
 
 
 def is_pretty(wishes: Wishes) -> bool:
     """Whether to indent: asked for, or asked by a person with a browser or curl."""
+    wanted = find_wanted(wishes.accept)
+    if wanted is not None and wanted.is_pretty:
+        return True
     if wishes.pretty:
-        return wishes.pretty.lower() not in {"false", "0", "f"}
+        return wishes.pretty in _TRUE
     return wishes.agent.startswith(_PRETTY_AGENTS)
 
 

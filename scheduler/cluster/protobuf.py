@@ -151,7 +151,9 @@ def decode_protobuf(body: bytes) -> Json:
         ApiError: 400, the body is no such message, or one with fields that are not known here.
     """
     if not body.startswith(_MAGIC):
-        raise bad_request("the body does not start like a protobuf message of Kubernetes")
+        raise bad_request(
+            "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
+        )
     try:
         envelope = _decode_fields("Unknown", _UNKNOWN, body[len(_MAGIC) :])
         kind = envelope["typeMeta"]["kind"]

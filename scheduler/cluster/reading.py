@@ -10,9 +10,15 @@ import structlog
 from aiohttp import web
 
 from scheduler.cluster import errors
+from scheduler.cluster.answer_formats import check_shape
 from scheduler.cluster.connections import InFlight
 from scheduler.cluster.disturbance import sink_of
-from scheduler.cluster.endpoints import Answer, ApiRequest, Endpoints, deprecation, format_for
+from scheduler.cluster.endpoints import (
+    Answer,
+    ApiRequest,
+    Endpoints,
+    deprecation,
+)
 from scheduler.cluster.formats import ITEMS_PER_SLICE, Format
 from scheduler.cluster.list_options import (
     ListOptions,
@@ -21,6 +27,7 @@ from scheduler.cluster.list_options import (
     parse_list_options,
 )
 from scheduler.cluster.listing import Page, list_page, parse_revision, wait_for_revision
+from scheduler.cluster.negotiation import check_streams, negotiate
 from scheduler.cluster.paths import Target
 from scheduler.cluster.presentation import common_headers, is_plain, warning_values, wishes_of
 from scheduler.cluster.resources import Resource
@@ -99,16 +106,18 @@ class Reader:
             ApiError: it is refused.
         """
         if target.name and not watches:
+            negotiate(api_request.accept)
             asked = api_request.query.get("resourceVersion", "")
             await wait_for_revision(self._store, parse_revision(asked))
             return await self._respond(request, self._endpoints.handle(api_request, target))
-        query = api_request.query
+        query, wanted = api_request.query, negotiate(api_request.accept)
         if watches:
             query = {**query, "watch": "true", **_named(target, query)}
         options = completed(parse_list_options(query))
         check_list_options(options)
         if options.watch:
-            format_ = format_for(target.resource, api_request)
+            check_streams(wanted)
+            format_ = api_request.format_for(target.resource)
             selection = Selection(
                 target.resource, target.namespace, options.label_selector, options.field_selector
             )
@@ -122,7 +131,8 @@ class Reader:
         self, request: web.BaseRequest, page: Page, api_request: ApiRequest, resource: Resource
     ) -> web.StreamResponse:
         """Answer a list; a large one goes out as it is encoded, and others are served between."""
-        format_ = format_for(resource, api_request)
+        check_shape(resource, api_request.accept, is_list=True)
+        format_ = api_request.format_for(resource)
         is_plain_json = is_plain(wishes_of(request.headers, request.query))
         if len(page.items) <= ITEMS_PER_SLICE or not is_plain_json:
             body = format_.many(page.items, page.metadata)
@@ -183,7 +193,7 @@ class Reader:
             watcher.send_initial(collection.items(opening.selection.namespace))
             if options.allow_watch_bookmarks:
                 revision = self._store.revision
-                watcher.send_frame(bookmark(resource, revision, initial_events_end=True))
+                watcher.send_frame(bookmark(opening.format_, revision, initial_events_end=True))
         elif after:
             watcher.send_missed(collection.changes_since(after))
         self._watchers.open(resource.stored_in, watcher)
@@ -202,7 +212,7 @@ class Reader:
         stream = WatchStream(
             self._store,
             watcher,
-            opening.target.resource,
+            opening.format_,
             timeout_s,
             options.allow_watch_bookmarks,
         )

@@ -26,7 +26,7 @@ Transform = Callable[[Json], Json]
 
 Replace = Callable[..., Stored]
 
-WHOLE_OBJECT_SUBRESOURCES = frozenset(("status", "ephemeralcontainers", "resize"))
+WHOLE_OBJECT_SUBRESOURCES = frozenset(("status", "approval", "ephemeralcontainers", "resize"))
 """Those that are read and written as the object itself, and change a part of it."""
 _KEPT_BY_STATUS = ("ownerReferences", "finalizers")
 _METADATA = frozenset(("metadata",))
@@ -229,7 +229,7 @@ class Registry:
 
     def replacement(self, subresource: str) -> Replace:
         """How what is sent to a subresource, or to the object itself, replaces what is there."""
-        if subresource == "status":
+        if subresource in {"status", "approval"}:
             return self.replace_status
         return self.replace if not subresource else partial(self._replace_part, subresource)
 

@@ -32,10 +32,16 @@ def review(target: Review, body: Json, user: User, access: Access, now: str) -> 
     return {
         "kind": _KINDS[target.plural],
         "apiVersion": f"{target.group}/{target.version}",
-        "metadata": {"creationTimestamp": now} if is_of_self else {},
+        "metadata": _metadata(target, now),
         **({} if is_of_self else {"spec": spec}),
         "status": _status(target.plural, spec, user, access),
     }
+
+
+def _metadata(target: Review, now: str) -> Json:
+    if target.plural == "selfsubjectreviews":
+        return {"creationTimestamp": now}
+    return {"namespace": target.namespace} if target.namespace else {}
 
 
 _BOTH = "cannot be specified in combination with resourceAttributes"
@@ -46,6 +52,8 @@ _NOBODY = "at least one of user or group must be specified"
 def _check_spec(target: Review, spec: Json) -> None:
     if target.plural == "tokenreviews" and not spec.get("token"):
         raise bad_request("token is required for TokenReview in authentication")
+    if target.plural == "selfsubjectrulesreviews" and not spec.get("namespace"):
+        raise bad_request("no namespace on request")
     if not target.plural.endswith("accessreviews"):
         return
     found = []
@@ -104,7 +112,12 @@ def _attributes(spec: Json) -> Attributes:
 def _rules_status(user: User, namespace: str, access: Access) -> Json:
     if access.authorizer is None:
         everything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
-        return {"resourceRules": [everything], "nonResourceRules": [], "incomplete": False}
+        everywhere = {"verbs": ["*"], "nonResourceURLs": ["*"]}
+        return {
+            "resourceRules": [everything],
+            "nonResourceRules": [everywhere],
+            "incomplete": False,
+        }
     rules = access.authorizer.rules_for(user, namespace)
     return {
         "resourceRules": [rule for rule in rules if rule.get("resources")],

@@ -8,6 +8,7 @@ Json = dict[str, Any]
 Path = tuple[str, ...]
 
 _EVENT_SUBJECT = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+_EVENT_SOURCE = ("source", "component")
 _PATHS: Mapping[str, Mapping[str, Path]] = {
     "pods": {
         "spec.nodeName": ("spec", "nodeName"),
@@ -16,6 +17,7 @@ _PATHS: Mapping[str, Mapping[str, Path]] = {
         "spec.serviceAccountName": ("spec", "serviceAccountName"),
         "spec.hostNetwork": ("spec", "hostNetwork"),
         "status.phase": ("status", "phase"),
+        "spec.host": ("spec", "nodeName"),
         "status.podIP": ("status", "podIP"),
         "status.nominatedNodeName": ("status", "nominatedNodeName"),
     },
@@ -26,26 +28,41 @@ _PATHS: Mapping[str, Mapping[str, Path]] = {
     "replicationcontrollers": {"status.replicas": ("status", "replicas")},
     "jobs.batch": {"status.successful": ("status", "succeeded")},
     "events": {
-        **{
-            f"{prefix}.{key}": ("involvedObject", key)
-            for prefix in ("involvedObject", "regarding")
-            for key in _EVENT_SUBJECT
-        },
+        **{f"involvedObject.{key}": ("involvedObject", key) for key in _EVENT_SUBJECT},
         "reason": ("reason",),
         "type": ("type",),
-        "source": ("source", "component"),
+        "source": _EVENT_SOURCE,
         "reportingComponent": ("reportingComponent",),
-        "reportingController": ("reportingComponent",),
+    },
+    "certificatesigningrequests.certificates.k8s.io": {"spec.signerName": ("spec", "signerName")},
+    "resourceslices.resource.k8s.io": {
+        "spec.nodeName": ("spec", "nodeName"),
+        "spec.driver": ("spec", "driver"),
     },
 }
+_OF_EVENTS_V1: Mapping[str, str] = {
+    **{f"regarding.{key}": f"involvedObject.{key}" for key in _EVENT_SUBJECT},
+    "reason": "reason",
+    "type": "type",
+    "reportingController": "reportingComponent",
+}
+"""The fields of events.k8s.io/v1 Events by their names in the core Events that are stored."""
 _PATHS_READ: Mapping[str, tuple[Path, ...]] = {
     collection: tuple(dict.fromkeys(fields.values())) for collection, fields in _PATHS.items()
 }
 _FALSE_WHEN_UNSET = frozenset((("spec", "unschedulable"), ("spec", "hostNetwork")))
 
 
-def field_position(collection: str, field: str) -> int | None:
-    """Where in :func:`field_values` a field is found; ``None`` if objects have no such field."""
+def field_position(collection: str, field: str, *, events_v1: bool = False) -> int | None:
+    """Where in :func:`field_values` a field is found; ``None`` if objects have no such field.
+
+    Args:
+        collection: where the objects are.
+        field: its name in the version that is served.
+        events_v1: that version is events.k8s.io/v1.
+    """
+    if events_v1:
+        field = _OF_EVENTS_V1.get(field, "")
     path = _PATHS.get(collection, {}).get(field)
     return None if path is None else _PATHS_READ[collection].index(path)
 
@@ -64,6 +81,8 @@ def _value(obj: Json, path: Path) -> str:
     found: Any = obj
     for key in path:
         found = found.get(key) if isinstance(found, dict) else None
+    if not found and path == _EVENT_SOURCE:
+        found = obj.get("reportingComponent")
     if isinstance(found, str):
         return sys.intern(found)
     if found is None:

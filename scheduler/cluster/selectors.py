@@ -15,7 +15,7 @@ from scheduler.api.decode import convert_object
 from scheduler.api.selector_syntax import FieldRequirement
 from scheduler.cluster.errors import bad_request
 from scheduler.cluster.json_path import compile_path
-from scheduler.cluster.resources import Resource
+from scheduler.cluster.resources import EVENTS_V1, Resource
 from scheduler.cluster.selectable_fields import field_position, has_fields
 from scheduler.cluster.stored import Stored
 
@@ -71,19 +71,29 @@ class _Fields(NamedTuple):
 
     Args:
         collection: where its objects are.
+        api_version: of the kind as it is served.
         namespaced: they can be selected by namespace.
         paths: the selectable fields of a custom kind; ``None`` for any other.
     """
 
     collection: str
+    api_version: str
     namespaced: bool
     paths: tuple[str, ...] | None
+
+    @property
+    def has_own_fields(self) -> bool:
+        """They can be selected by more than name and namespace."""
+        return self.paths is not None or has_fields(self.collection)
 
     def refusal(self, field: str) -> str:
         """What is said of another field; not every kind says it in the same words."""
         if self.collection == "jobs.batch":
             return f'field label "{field}" not supported for batchv1.Job'
-        if self.paths is not None or has_fields(self.collection):
+        if self.collection == "resourceslices.resource.k8s.io":
+            kind = f"{self.api_version}, Kind=ResourceSlice"
+            return f"field label not supported for {kind}: {field}"
+        if self.has_own_fields:
             return f"field label not supported: {field}"
         return (
             f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"'
@@ -99,7 +109,8 @@ def field_test(text: str, resource: Resource) -> FieldTest | None:
     if not text:
         return None
     paths = resource.custom.selectable_fields if resource.custom is not None else None
-    return _field_tests(text, _Fields(resource.stored_in, resource.namespaced, paths))
+    fields = _Fields(resource.stored_in, resource.api_version, resource.namespaced, paths)
+    return _field_tests(text, fields)
 
 
 @lru_cache(maxsize=512)
@@ -120,12 +131,13 @@ def _field_test(requirement: FieldRequirement, fields: _Fields) -> FieldTest:
     field, value, equals = requirement.field, requirement.value, requirement.equals
     if field == "metadata.name":
         return lambda stored: (stored.name == value) is equals
-    if field == "metadata.namespace" and fields.namespaced:
+    if field == "metadata.namespace" and (fields.namespaced or not fields.has_own_fields):
         return lambda stored: (stored.namespace == value) is equals
     if f".{field}" in (fields.paths or ()):
         read = compile_path(f".{field}")
         return lambda stored: (_text(read(stored.obj)) == value) is equals
-    position = field_position(fields.collection, field)
+    is_events_v1 = fields.api_version == EVENTS_V1.api_version
+    position = field_position(fields.collection, field, events_v1=is_events_v1)
     if position is None:
         raise bad_request(fields.refusal(field))
     return lambda stored: (stored.fields[position] == value) is equals

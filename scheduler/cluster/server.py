@@ -44,6 +44,7 @@ from scheduler.cluster.watch import WatcherRegistry
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
 BODY_TIMEOUT_S = 60.0
+_AUDIT_ID_LENGTH = 64
 _LOOPBACK = ("127.", "localhost", "::1")
 
 log = structlog.get_logger(__name__)
@@ -235,6 +236,7 @@ class ApiServer:
             await _body(request) if method != "GET" else b"",
             user,
             request.headers.get("User-Agent", ""),
+            "upgrade" in request.headers.get("Connection", "").lower(),
         )
         if method == "GET" and isinstance(target, Target) and not target.subresource:
             return await self._reader.read(request, api_request, target, watches)
@@ -285,10 +287,12 @@ async def _body(request: web.BaseRequest) -> bytes:
 
 
 class _Request(web.BaseRequest):
-    """A request whose answers do not tell which library serves them."""
+    """A request whose answers carry its own id, and do not tell which library serves them."""
 
     async def _prepare_hook(self, response: web.StreamResponse) -> None:
         response.headers.pop("Server", None)
+        if own_id := self.headers.get("Audit-ID", ""):
+            response.headers["Audit-Id"] = own_id[:_AUDIT_ID_LENGTH]
 
 
 def _make_request(

@@ -38,6 +38,7 @@ class TableFormat(Format):
     Args:
         resource: decides the columns.
         include_object: ``None``, ``Metadata`` or ``Object``: what each row carries along.
+        version: of ``meta.k8s.io``.
         time_s: the present, for ages.
 
     Raises:
@@ -50,22 +51,32 @@ class TableFormat(Format):
         self,
         resource: Resource,
         include_object: str = "Metadata",
+        version: str = "v1",
         time_s: Callable[[], float] = time.time,
     ) -> None:
         if include_object not in _INCLUDED:
             raise bad_request(f'unrecognized includeObject value: "{include_object}"')
         self._resource = resource
         self._include_object = include_object
+        self._version = version
         self._time_s = time_s
         self._columns = _columns_of(resource)
         self._has_defined_columns = False
 
     def one(self, stored: Stored) -> bytes:
         """A table of one row."""
-        metadata = {"resourceVersion": str(stored.revision)}
+        return self._single(stored.obj, str(stored.revision))
+
+    def bookmark(self, metadata: Json) -> bytes:
+        """A table of one row that shows no object."""
+        blank = {"metadata": {"name": "", **metadata}, "spec": {}, "status": {}}
+        return self._single(blank, metadata["resourceVersion"])
+
+    def _single(self, obj: Json, resource_version: str) -> bytes:
         with_columns = not self._has_defined_columns
         self._has_defined_columns = True
-        return self._opening(metadata, with_columns) + self.list_item(stored) + b"]}"
+        opening = self._opening({"resourceVersion": resource_version}, with_columns)
+        return opening + encode(self._row(obj, self._time_s())) + b"]}"
 
     def list_opening(self, metadata: Json) -> bytes:
         """A table up to its rows."""
@@ -73,7 +84,7 @@ class TableFormat(Format):
 
     def list_item(self, stored: Stored) -> bytes:
         """A row."""
-        return encode(self._row(stored, self._time_s()))
+        return encode(self._row(stored.obj, self._time_s()))
 
     def _opening(self, metadata: Json, with_columns: bool) -> bytes:
         definitions: list[Json] | None = None
@@ -82,14 +93,13 @@ class TableFormat(Format):
             definitions = [column.definition(collection) for column in self._columns]
         head = {
             "kind": "Table",
-            "apiVersion": "meta.k8s.io/v1",
+            "apiVersion": f"meta.k8s.io/{self._version}",
             "metadata": metadata,
             "columnDefinitions": definitions,
         }
         return encode(head)[:-1] + b',"rows":['
 
-    def _row(self, stored: Stored, now: float) -> Json:
-        obj = stored.obj
+    def _row(self, obj: Json, now: float) -> Json:
         cells = [_cell(column, obj, now) for column in self._columns]
         row: Json = {"cells": cells}
         if self._resource is PODS and (conditions := row_conditions(obj)):
@@ -98,5 +108,5 @@ class TableFormat(Format):
             head = {"kind": self._resource.kind, "apiVersion": self._resource.api_version}
             row["object"] = {**head, **obj}
         elif self._include_object != "None":
-            row["object"] = partial_metadata(obj)
+            row["object"] = partial_metadata(obj, self._version)
         return row

@@ -21,6 +21,7 @@ from scheduler.cluster.table_cells import (
     template_columns,
     wide,
 )
+from scheduler.cluster.table_control_plane import CONTROL_PLANE_COLUMNS
 from scheduler.cluster.table_plain import PLAIN_COLUMNS
 from scheduler.cluster.table_pods import POD_COLUMNS
 
@@ -387,6 +388,7 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
         age_column(),
     ),
     **PLAIN_COLUMNS,
+    **CONTROL_PLANE_COLUMNS,
     "rolebindings.rbac.authorization.k8s.io": _BINDING_COLUMNS,
     "clusterrolebindings.rbac.authorization.k8s.io": _BINDING_COLUMNS,
 }

@@ -222,12 +222,64 @@ _BY_KIND: Mapping[str, Mapping[str, str]] = {
         "Pool": "V1ResourcePool.name",
     },
 }
+_CONTROL_PLANE: Mapping[str, Mapping[str, str]] = {
+    "apiservices.apiregistration.k8s.io": {
+        "Service": "The reference to the service that hosts this API endpoint.",
+        "Available": "Whether this service is available.",
+    },
+    "certificatesigningrequests.certificates.k8s.io": {
+        "SignerName": "V1CertificateSigningRequestSpec.signerName",
+        "Requestor": "V1CertificateSigningRequestSpec.request",
+        "RequestedDuration": "V1CertificateSigningRequestSpec.expirationSeconds",
+        "Condition": "V1CertificateSigningRequestStatus.conditions",
+    },
+    "ipaddresses.networking.k8s.io": {"ParentRef": "V1IPAddressSpec.parentRef"},
+    "servicecidrs.networking.k8s.io": {"CIDRs": "V1ServiceCIDRSpec.cidrs"},
+    "flowschemas.flowcontrol.apiserver.k8s.io": {
+        "PriorityLevel": "V1FlowSchemaSpec.priorityLevelConfiguration",
+        "MatchingPrecedence": "V1FlowSchemaSpec.matchingPrecedence",
+        "DistinguisherMethod": "V1FlowSchemaSpec.distinguisherMethod",
+        "MissingPL": "references a broken or non-existent PriorityLevelConfiguration",
+    },
+    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": {
+        "Type": "V1PriorityLevelConfigurationSpec.type",
+        "NominalConcurrencyShares": "V1LimitedPriorityLevelConfiguration.nominalConcurrencyShares",
+        "Queues": "V1QueuingConfiguration.queues",
+        "HandSize": "V1QueuingConfiguration.handSize",
+        "QueueLengthLimit": "V1QueuingConfiguration.queueLengthLimit",
+    },
+    **{
+        f"{kind}webhookconfigurations.admissionregistration.k8s.io": {
+            "Webhooks": "Webhooks indicates the total number of webhooks defined in this "
+            "configuration"
+        }
+        for kind in ("mutating", "validating")
+    },
+    **{
+        f"{kind.lower()}admissionpolicies.admissionregistration.k8s.io": {
+            parts: f"{parts} indicates the number of {word} rules defined in this configuration",
+            "ParamKind": f"V1{kind}AdmissionPolicySpec.paramKind",
+        }
+        for kind, parts, word in (
+            ("Mutating", "Mutations", "mutation"),
+            ("Validating", "Validations", "validation"),
+        )
+    },
+    **{
+        f"{kind.lower()}admissionpolicybindings.admissionregistration.k8s.io": {
+            "PolicyName": f"V1{kind}AdmissionPolicyBindingSpec.policyName",
+            "ParamRef": f"V1{kind}AdmissionPolicyBindingSpec.paramRef",
+        }
+        for kind in ("Mutating", "Validating")
+    },
+}
 _MODELS = {"V1Event": "CoreV1Event"}
 
 
 def description_of(collection: str, column: str) -> str:
     """The description of a kind's column; empty for a column nobody knows."""
-    text = _BY_KIND.get(collection, {}).get(column) or _ANY_KIND.get(column, "")
+    own = _BY_KIND.get(collection) or _CONTROL_PLANE.get(collection, {})
+    text = own.get(column) or _ANY_KIND.get(column, "")
     field = _FIELD.fullmatch(text)
     return text if field is None else field_description(field[1], field[2])
 

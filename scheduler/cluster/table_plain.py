@@ -140,7 +140,12 @@ def _flag(*path: str) -> Any:
 
 
 PLAIN_COLUMNS: Mapping[str, Sequence[Column]] = {
-    "componentstatuses": (name_column(), column("Status", at("status"))),
+    "componentstatuses": (
+        name_column(),
+        column("Status", at("status")),
+        column("Message", at("message")),
+        column("Error", at("error")),
+    ),
     "endpoints": (name_column(), column("Endpoints", _endpoints), age_column()),
     "endpointslices.discovery.k8s.io": (
         name_column(),

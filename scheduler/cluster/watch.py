@@ -13,7 +13,6 @@ from typing import Any, Protocol
 
 from scheduler.cluster.errors import ApiError
 from scheduler.cluster.formats import Format
-from scheduler.cluster.resources import Resource
 from scheduler.cluster.selection import Selection
 from scheduler.cluster.store import Change, Store, Stored, encode
 
@@ -145,7 +144,7 @@ class WatchStream:
     Args:
         store: read for the revision a bookmark names.
         watcher: the queue to send from.
-        resource: names the kind in bookmarks.
+        format_: how bookmarks are written.
         timeout_s: after this the stream ends by itself.
         with_bookmarks: the client asked for bookmarks.
     """
@@ -154,13 +153,13 @@ class WatchStream:
         self,
         store: Store,
         watcher: Watcher,
-        resource: Resource,
+        format_: Format,
         timeout_s: float,
         with_bookmarks: bool,
     ) -> None:
         self._store = store
         self._watcher = watcher
-        self._resource = resource
+        self._format = format_
         self._timeout_s = timeout_s
         self._with_bookmarks = with_bookmarks
 
@@ -177,7 +176,7 @@ class WatchStream:
                 continue
             now = loop.time()
             if now >= bookmark_at:
-                await sink.write(bookmark(self._resource, self._store.revision))
+                await sink.write(bookmark(self._format, self._store.revision))
                 bookmark_at = self._next_bookmark(now, ends_at)
                 continue
             if now >= ends_at:
@@ -199,12 +198,12 @@ class WatchStream:
             timer.cancel()
 
 
-def bookmark(resource: Resource, revision: int, *, initial_events_end: bool = False) -> bytes:
+def bookmark(format_: Format, revision: int, *, initial_events_end: bool = False) -> bytes:
     """A BOOKMARK frame: kind, apiVersion and resourceVersion, no name or uid."""
     metadata: Json = {"resourceVersion": str(revision)}
     if initial_events_end:
         metadata["annotations"] = {INITIAL_EVENTS_END: "true"}
-    return frame("BOOKMARK", resource.type_prefix + encode({"metadata": metadata})[1:])
+    return frame("BOOKMARK", format_.bookmark(metadata))
 
 
 def error_frame(error: ApiError) -> bytes:

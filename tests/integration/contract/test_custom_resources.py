@@ -275,6 +275,14 @@ async def test_the_scale_is_read_and_set_through_its_paths(widgets: ApiClient) -
     assert (await widgets.get(f"{WIDGETS}/a")).body["spec"]["replicas"] == 5
 
 
+async def test_what_is_not_below_a_widget_is_told_of_the_widget(widgets: ApiClient) -> None:
+    reply = await widgets.get(f"{WIDGETS}/one/nosuch")
+    assert (reply.status, reply.body["reason"]) == (404, "NotFound")
+    assert reply.body["message"] == 'widgets.example.com "one" not found'
+    other = await widgets.get(f"{WIDGETS.removesuffix('widgets')}gadgets")
+    assert (other.status, other.text) == (404, "404 page not found\n")
+
+
 async def test_patches_are_json_ones_not_strategic_ones(widgets: ApiClient) -> None:
     await widgets.create(WIDGETS, widget("a"))
     operation = [{"op": "replace", "path": "/spec/size", "value": 5}]

@@ -186,6 +186,42 @@ async def test_health_is_told_check_by_check(http: ApiClient, endpoint: str) -> 
     assert lines[-1] == f"{endpoint} check passed"
 
 
+async def test_every_group_that_is_served_by_default_is_there(http: ApiClient) -> None:
+    groups = {found["name"] for found in (await http.get("/apis")).body["groups"]}
+    assert groups >= {
+        "admissionregistration.k8s.io",
+        "apiextensions.k8s.io",
+        "apiregistration.k8s.io",
+        "apps",
+        "authentication.k8s.io",
+        "authorization.k8s.io",
+        "autoscaling",
+        "batch",
+        "certificates.k8s.io",
+        "coordination.k8s.io",
+        "discovery.k8s.io",
+        "events.k8s.io",
+        "flowcontrol.apiserver.k8s.io",
+        "networking.k8s.io",
+        "node.k8s.io",
+        "policy",
+        "rbac.authorization.k8s.io",
+        "resource.k8s.io",
+        "scheduling.k8s.io",
+        "storage.k8s.io",
+    }
+
+
+async def test_a_new_cluster_has_a_service_and_api_services_of_its_own(http: ApiClient) -> None:
+    service = (await http.get("/api/v1/namespaces/default/services/kubernetes")).body
+    assert service["metadata"]["labels"] == {"component": "apiserver", "provider": "kubernetes"}
+    assert service["spec"]["ports"][0]["port"] == 443
+    listed = (await http.get("/apis/apiregistration.k8s.io/v1/apiservices")).body["items"]
+    apps = next(found for found in listed if found["metadata"]["name"] == "v1.apps")
+    assert apps["status"]["conditions"][0]["status"] == "True"
+    assert (apps["spec"]["group"], apps["spec"]["version"]) == ("apps", "v1")
+
+
 async def test_paths_are_listed_at_the_root(http: ApiClient) -> None:
     paths = (await http.get("/")).body["paths"]
     wanted = {"/api", "/api/v1", "/apis", "/apis/apps", "/apis/apps/v1", "/healthz", "/openapi/v3"}

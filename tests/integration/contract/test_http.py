@@ -31,7 +31,7 @@ def is_status(reply: Reply, code: int, reason: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/nosuch", "/apis/nosuch.example", "/apis/apps/v9", "/api/v2", "/apis/apps/v9/pods"]
+    "path", ["/nosuch", "/apis/nosuch.example", "/apis/nosuch.example/v1/pods", "/openapi"]
 )
 async def test_an_unknown_path_is_not_found_in_plain_text(http: ApiClient, path: str) -> None:
     reply = await http.get(path)
@@ -41,9 +41,18 @@ async def test_an_unknown_path_is_not_found_in_plain_text(http: ApiClient, path:
 
 
 @pytest.mark.parametrize(
-    "path", ["/api/v1/nosuches", "/apis/apps/v1/nosuches", f"{PODS}/a/nosuch", "/api/v1/pods/a"]
+    "path",
+    [
+        "/api/v1/nosuches",
+        "/apis/apps/v1/nosuches",
+        f"{PODS}/a/nosuch",
+        "/api/v1/pods/a",
+        "/api/v2",
+        "/apis/apps/v9",
+        "/apis/apps/v9/pods",
+    ],
 )
-async def test_an_unknown_resource_of_a_served_version_is_a_status(
+async def test_an_unknown_version_or_resource_of_a_served_group_is_a_status(
     http: ApiClient, path: str
 ) -> None:
     reply = await http.get(path)
@@ -82,6 +91,16 @@ async def test_every_answer_can_be_traced_and_is_not_to_be_kept(http: ApiClient)
     assert first.headers["Audit-Id"] != second.headers["Audit-Id"]
 
 
+async def test_an_audit_id_that_is_sent_along_comes_back(http: ApiClient) -> None:
+    reply = await http.request("GET", PODS, headers={"Audit-ID": "my-own-id"})
+    assert reply.headers["Audit-Id"] == "my-own-id"
+
+
+async def test_the_version_and_the_paths_are_always_indented(http: ApiClient) -> None:
+    for path in ("/version", "/"):
+        assert (await http.get(path)).text.startswith('{\n  "')
+
+
 async def test_yaml_is_taken_and_given(http: ApiClient) -> None:
     text = yaml.safe_dump(config_map("in-yaml", a="b")).encode()
     made = await http.request("POST", CONFIG_MAPS, text, "application/yaml", "application/yaml")
@@ -93,8 +112,27 @@ async def test_yaml_is_taken_and_given(http: ApiClient) -> None:
 
 
 async def test_a_client_that_takes_neither_json_nor_yaml_is_told(http: ApiClient) -> None:
-    reply = await http.request("GET", PODS, accept="text/html")
-    assert (reply.status, reply.body["reason"]) == (406, "NotAcceptable")
+    for path in (PODS, f"{PODS}/missing", "/apis"):
+        reply = await http.request("GET", path, accept="text/html")
+        is_status(
+            reply,
+            406,
+            "NotAcceptable",
+            "only the following media types are accepted: application/json, application/yaml, "
+            "application/vnd.kubernetes.protobuf",
+        )
+    reply = await http.request("GET", f"{PODS}?watch=1", accept="application/yaml")
+    assert reply.status == 406
+
+
+async def test_what_a_client_wants_most_comes_first(http: ApiClient) -> None:
+    for accept, given in (
+        ("application/json;q=0.5, application/yaml", "application/yaml"),
+        ("text/html, application/json;q=0.1", "application/json"),
+        ("*/*, application/yaml", "application/yaml"),
+    ):
+        reply = await http.request("GET", "/api/v1/namespaces/default", accept=accept)
+        assert reply.headers["Content-Type"] == given
 
 
 async def test_a_body_in_an_unknown_format_is_told_which_are_known(http: ApiClient) -> None:
@@ -109,6 +147,7 @@ async def test_a_body_in_an_unknown_format_is_told_which_are_known(http: ApiClie
     [
         ("?pretty=true", "client", True),
         ("?pretty=false", "curl/8", False),
+        ("?pretty=yes", "curl/8", False),
         ("", "curl/8.5.0", True),
         ("", "Mozilla/5.0 (X11)", True),
         ("", "kubectl/v1.36", False),
@@ -262,6 +301,53 @@ async def test_pods_without_a_node_cannot_be_reached(http: ApiClient) -> None:
         is_status(reply, 400, "BadRequest", message)
     missing = await http.request("POST", f"{PODS}/missing/exec?command=ls&stdout=true")
     is_status(missing, 404, "NotFound", 'pods "missing" not found')
+
+
+async def test_a_log_is_of_a_container_that_is_there(http: ApiClient) -> None:
+    two = pod("talkative")
+    two["spec"]["containers"].append({"name": "other", "image": "x:1"})
+    await http.create(PODS, two)
+    first = two["spec"]["containers"][0]["name"]
+    log = f"{PODS}/talkative/log"
+    is_status(
+        await http.get(log),
+        400,
+        "BadRequest",
+        f"a container name must be specified for pod talkative, choose one of: [{first} other]",
+    )
+    message = "container third is not valid for pod talkative"
+    is_status(await http.get(f"{log}?container=third"), 400, "BadRequest", message)
+    refused = await http.get(f"{log}?container=other&tailLines=-1")
+    is_status(
+        refused,
+        422,
+        "Invalid",
+        'PodLogOptions "talkative" is invalid: tailLines: Invalid value: -1: must be greater than '
+        "or equal to 0",
+    )
+
+
+async def test_a_body_that_is_no_json_is_told_where_it_ends_to_be(http: ApiClient) -> None:
+    start = "the object provided is unrecognized (must be of type ConfigMap): "
+    why = f"{start}couldn't get version/kind; json parse error: "
+    for body, message in (
+        (b"", f"{why}unexpected end of JSON input (<empty>)"),
+        (b'{"a', f'{why}unexpected end of JSON input ({{"a)'),
+        (
+            b"{a}",
+            f"{why}invalid character 'a' looking for beginning of object key string ({{a}})",
+        ),
+    ):
+        reply = await http.request("POST", CONFIG_MAPS, body, "application/json")
+        is_status(reply, 400, "BadRequest", message)
+
+
+async def test_a_service_without_endpoints_is_not_available(http: ApiClient) -> None:
+    service = {"metadata": {"name": "idle"}, "spec": {"ports": [{"port": 80}]}}
+    await http.create("/api/v1/namespaces/default/services", service)
+    reply = await http.get("/api/v1/namespaces/default/services/idle:80/proxy/some/path")
+    message = 'no endpoints available for service "idle:80"'
+    is_status(reply, 503, "ServiceUnavailable", message)
 
 
 async def test_head_and_options_are_no_verbs(http: ApiClient) -> None:

@@ -1,6 +1,7 @@
 """What a list shows at which resourceVersion, and what it refuses."""
 
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -117,6 +118,53 @@ async def test_a_revision_that_is_no_number_is_a_bad_request(api: ApiClient) -> 
     assert (reply.status, reply.body["reason"]) == (400, "BadRequest")
     assert 'Invalid value: "abc"' in reply.body["message"]
     assert 'strconv.ParseUint: parsing "abc": invalid syntax' in reply.body["message"]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("", "invalid syntax"), ("9223372036854775808", "value out of range")],
+)
+async def test_a_limit_is_a_number_of_64_bits(api: ApiClient, text: str, why: str) -> None:
+    reply = await api.get(f"{PODS}?limit={text}")
+    assert (reply.status, reply.body["reason"]) == (400, "BadRequest")
+    assert reply.body["message"] == f'strconv.ParseInt: parsing "{text}": {why}'
+
+
+@pytest.mark.parametrize(
+    ("path", "field", "message"),
+    [
+        (PODS, "metadata.name=a=b", "invalid field selector: unescaped character in value: 61"),
+        (PODS, "spec.nosuch=1", "field label not supported: spec.nosuch"),
+        ("/api/v1/events", "regarding.name=a", "field label not supported: regarding.name"),
+        ("/apis/events.k8s.io/v1/events", "source=a", "field label not supported: source"),
+        (
+            "/apis/resource.k8s.io/v1/resourceslices",
+            "nosuch=a",
+            "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: nosuch",
+        ),
+        (
+            "/apis/apps/v1/deployments",
+            "nosuch=a",
+            '"nosuch" is not a known field selector: only "metadata.name", "metadata.namespace"',
+        ),
+    ],
+)
+async def test_a_field_that_does_not_select_is_told_in_the_words_of_its_kind(
+    api: ApiClient, path: str, field: str, message: str
+) -> None:
+    reply = await api.get(f"{path}?fieldSelector={quote(field)}")
+    assert (reply.status, reply.body["reason"]) == (400, "BadRequest")
+    assert reply.body["message"] == message
+
+
+async def test_some_fields_select_under_an_old_name_or_select_nothing(api: ApiClient) -> None:
+    for path in (
+        f"{PODS}?fieldSelector=spec.host%3Dnowhere",
+        "/apis/resource.k8s.io/v1/resourceslices?fieldSelector=spec.driver%3Dnone",
+        "/apis/scheduling.k8s.io/v1/priorityclasses?fieldSelector=metadata.namespace%3Da",
+    ):
+        reply = await api.get(path)
+        assert (reply.status, reply.body["items"]) == (200, [])
 
 
 async def test_a_limit_that_is_no_number_is_a_bad_request(api: ApiClient) -> None:

@@ -185,6 +185,38 @@ async def test_only_the_first_table_of_a_watch_has_columns(http: ApiClient) -> N
     assert events[1]["object"]["rows"][0]["cells"][0] == "second"
 
 
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+async def test_the_version_asked_for_is_the_one_given(http: ApiClient, version: str) -> None:
+    for kind, given in (("Table", "Table"), ("PartialObjectMetadataList",) * 2):
+        accept = f"application/json;as={kind};v={version};g=meta.k8s.io"
+        reply = await http.request("GET", "/api/v1/namespaces", accept=accept)
+        assert (reply.body["kind"], reply.body["apiVersion"]) == (given, f"meta.k8s.io/{version}")
+    unknown = "application/json;as=Table;v=v2;g=meta.k8s.io"
+    assert (await http.request("GET", "/api/v1/namespaces", accept=unknown)).status == 406
+
+
+async def test_metadata_of_one_is_not_that_of_many(http: ApiClient) -> None:
+    form = "application/json;as=PartialObjectMetadata{};v=v1;g=meta.k8s.io"
+    for path, suffix, problem in (
+        ("/api/v1/namespaces", "", "is a list (*core.NamespaceList)"),
+        ("/api/v1/namespaces/default", "List", "is not a list (*core.Namespace)"),
+    ):
+        reply = await http.request("GET", path, accept=form.format(suffix))
+        kind = f"PartialObjectMetadata{suffix}"
+        assert (reply.status, reply.body["reason"]) == (406, "NotAcceptable")
+        assert reply.body["message"] == f"you requested {kind}, but the requested object {problem}"
+
+
+@pytest.mark.parametrize("kind", ["PartialObjectMetadata", "Table"])
+async def test_bookmarks_come_in_the_form_of_the_watch(http: ApiClient, kind: str) -> None:
+    accept = f"application/json;as={kind};v=v1;g=meta.k8s.io"
+    query = "allowWatchBookmarks=1&timeoutSeconds=2&fieldSelector=metadata.name=nobody"
+    async with http.watch(CONFIG_MAPS, query, accept) as watch:
+        mark = await watch.next()
+    assert (mark["type"], mark["object"]["kind"]) == ("BOOKMARK", kind)
+    assert int(mark["object"]["metadata"]["resourceVersion"]) > 0
+
+
 async def test_metadata_alone_in_a_get_a_list_and_a_watch(http: ApiClient) -> None:
     await http.create(CONFIG_MAPS, {"metadata": {"name": "lean"}, "data": {"a": "b"}})
     one = (await http.get(f"{CONFIG_MAPS}/lean", METADATA)).body

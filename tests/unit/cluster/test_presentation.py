@@ -21,7 +21,7 @@ from scheduler.cluster.presentation import (
         ("application/yaml", True),
         ("application/yaml, application/json", True),
         ("application/json, application/yaml", False),
-        ("*/*, application/yaml", False),
+        ("*/*, application/yaml", True),
         ("", False),
     ],
 )
@@ -33,6 +33,8 @@ def test_people_are_known_by_their_agents_unless_they_say_otherwise() -> None:
     assert is_pretty(Wishes(agent="curl/8.0"))
     assert not is_pretty(Wishes(agent="curl/8.0", pretty="false"))
     assert is_pretty(Wishes(agent="kubectl", pretty="true"))
+    assert not is_pretty(Wishes(agent="curl/8.0", pretty="yes"))
+    assert is_pretty(Wishes("application/json;pretty=1", agent="kubectl"))
     assert styled(b'{"a":1}', Wishes(pretty="1")) == (b'{\n  "a": 1\n}', "application/json")
     assert styled(b'{"a":"1"}', Wishes("application/yaml")) == (b"a: '1'\n", "application/yaml")
 

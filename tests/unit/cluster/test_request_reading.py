@@ -8,7 +8,7 @@ import pytest
 from scheduler.cluster.catalog import Catalog
 from scheduler.cluster.errors import ApiError
 from scheduler.cluster.list_options import parse_list_options
-from scheduler.cluster.negotiation import negotiate
+from scheduler.cluster.negotiation import Wanted, negotiate
 from scheduler.cluster.paths import Review, Target, parse_path
 from scheduler.cluster.protobuf import decode_protobuf
 
@@ -61,19 +61,26 @@ def test_other_paths_address_nothing(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("accept", "shape"),
+    ("accept", "wanted"),
     [
-        ("", "plain"),
-        ("*/*", "plain"),
-        ("application/json", "plain"),
-        ("application/vnd.kubernetes.protobuf, application/json", "plain"),
-        ("application/json;as=Table;v=v1;g=meta.k8s.io,application/json", "table"),
-        ("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", "metadata"),
-        ("application/json;as=Unknown;g=meta.k8s.io,application/json", "plain"),
+        ("", Wanted()),
+        ("*/*", Wanted()),
+        ("application/json", Wanted()),
+        ("application/vnd.kubernetes.protobuf, application/json", Wanted()),
+        ("application/json;as=Table;v=v1;g=meta.k8s.io,application/json", Wanted(shape="Table")),
+        (
+            "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1beta1",
+            Wanted(shape="PartialObjectMetadataList", meta_version="v1beta1"),
+        ),
+        ("application/json;as=Unknown;g=meta.k8s.io;v=v1,application/json", Wanted()),
+        ("application/json;as=Table;v=v2;g=meta.k8s.io,application/json", Wanted()),
+        ("text/html, application/json;q=0.5, application/yaml", Wanted("application/yaml")),
+        ("*/*, application/yaml", Wanted("application/yaml")),
+        ("application/json;pretty=1", Wanted(is_pretty=True)),
     ],
 )
-def test_accept_headers(accept: str, shape: str) -> None:
-    assert negotiate(accept) == shape
+def test_accept_headers(accept: str, wanted: Wanted) -> None:
+    assert negotiate(accept) == wanted
 
 
 def test_a_client_that_takes_no_json_is_turned_away() -> None:
@@ -88,6 +95,10 @@ def test_list_options_are_read_and_checked() -> None:
     assert not parse_list_options({"watch": "0"}).watch
     with pytest.raises(ApiError, match='parsing "x": invalid syntax'):
         parse_list_options({"limit": "x"})
+    with pytest.raises(ApiError, match='parsing "": invalid syntax'):
+        parse_list_options({"limit": ""})
+    with pytest.raises(ApiError, match='parsing "9223372036854775808": value out of range'):
+        parse_list_options({"timeoutSeconds": "9223372036854775808"})
 
 
 def _field(number: int, value: bytes | int) -> bytes:
@@ -138,7 +149,7 @@ def test_protobuf_numbers_may_be_negative_and_budgets_take_either_kind() -> None
 @pytest.mark.parametrize(
     ("body", "complaint"),
     [
-        (b"{}", "does not start like a protobuf message"),
+        (b"{}", "does not appear to be a protobuf message"),
         (_message("Pod", b""), "kind Pod is not understood"),
         (_message("ConfigMap", _field(9, 1)), "field 9 of ConfigMap is not understood"),
         (_message("ConfigMap", b"\x0a\x7f"), "malformed protobuf"),

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from scheduler.cluster.errors import ApiError
-from scheduler.cluster.resources import CONFIG_MAPS, EVENTS_V1, JOBS, NODES, PODS
+from scheduler.cluster.resources import CONFIG_MAPS, EVENTS, EVENTS_V1, JOBS, NODES, PODS
 from scheduler.cluster.selection import Selection
 from scheduler.cluster.selectors import match_label_selector
 from scheduler.cluster.store import Change, Store, Stored
@@ -84,12 +84,20 @@ def test_kinds_without_fields_of_their_own_refuse_in_other_words() -> None:
         Selection(JOBS, field_selector="spec.x=1")
 
 
-def test_events_are_selected_by_what_they_are_about_in_either_name() -> None:
+def test_events_are_selected_by_what_they_are_about_in_each_versions_own_name() -> None:
     obj = {"metadata": {"name": "e"}, "involvedObject": {"name": "a"}, "reason": "Scheduled"}
     event = Store().put("events", obj)
-    for field in ("involvedObject.name", "regarding.name"):
-        assert Selection(EVENTS_V1, field_selector=f"{field}=a,reason=Scheduled").matches(event)
-    assert not Selection(EVENTS_V1, field_selector="regarding.name=b").matches(event)
+    for resource, field in ((EVENTS, "involvedObject.name"), (EVENTS_V1, "regarding.name")):
+        assert Selection(resource, field_selector=f"{field}=a,reason=Scheduled").matches(event)
+        assert not Selection(resource, field_selector=f"{field}=b").matches(event)
+    for resource, field in ((EVENTS, "regarding.name"), (EVENTS_V1, "source")):
+        with pytest.raises(ApiError, match=f"field label not supported: {field}"):
+            Selection(resource, field_selector=f"{field}=a")
+
+
+def test_an_events_source_is_its_reporter_where_it_names_none() -> None:
+    obj = {"metadata": {"name": "e"}, "source": {}, "reportingComponent": "me"}
+    assert Selection(EVENTS, field_selector="source=me").matches(Store().put("events", obj))
 
 
 def test_a_schedulable_node_counts_as_not_unschedulable() -> None:
