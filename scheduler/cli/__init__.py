@@ -8,7 +8,8 @@ what was asked, 1 it could not, 2 the command line is wrong.
 processes of their own and talk to them over HTTP, as a user does. What they report is therefore
 what a watch on the API server saw, never what the scheduler says of itself.
 
-Nothing imports this room. Modules of heavy rooms are imported when their command runs, so that
-``stowage --help`` answers at once. argparse was rejected: help panels and typed options would
-have had to be written by hand.
+Nothing imports this room. A command's module is imported when somebody asks for the command
+(``on_demand``), modules of heavy rooms when it runs: ``stowage --help`` answers at once, and
+``run`` pays for nothing it does not use. argparse was rejected: help panels and typed options
+would have had to be written by hand.
 """

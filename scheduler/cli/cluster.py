@@ -16,6 +16,7 @@ from rich.markup import escape
 
 from scheduler.cli.bench.workloads import bench_node
 from scheduler.cli.kubectl import kubectl_command
+from scheduler.cli.on_demand import only_command
 
 if TYPE_CHECKING:
     from scheduler.cluster import EmbeddedCluster
@@ -328,3 +329,6 @@ def _announcement(console: Console, kubeconfig: Path | None) -> Callable[[Embedd
             )
 
     return announce
+
+
+app = only_command(cluster)

@@ -21,7 +21,10 @@ from scheduler.api.config import (
 from scheduler.cli.config_file import print_mistakes, read_configuration
 
 app = typer.Typer(
-    no_args_is_help=True, help="Check and show configurations.", rich_markup_mode="rich"
+    add_completion=False,
+    no_args_is_help=True,
+    help="Check and show configurations.",
+    rich_markup_mode="rich",
 )
 
 _FILE_HELP = "KubeSchedulerConfiguration, YAML or JSON."

@@ -12,6 +12,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from scheduler.cli.on_demand import only_command
+
 if TYPE_CHECKING:
     from scheduler.cluster import Resource
     from scheduler.operator.api_client import ApiClient
@@ -126,3 +128,6 @@ def _with_kind(resource: Resource, item: bytes) -> bytes:
     if "kind" in obj and "apiVersion" in obj:
         return item
     return resource.type_prefix + item.lstrip()[1:]
+
+
+app = only_command(dump)

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from scheduler.cli import bench, config
-from scheduler.cli.cluster import cluster
-from scheduler.cli.demo.command import demo
-from scheduler.cli.dump import dump
-from scheduler.cli.go_flags import GoFlagsCommand
-from scheduler.cli.run import run
+from scheduler.cli.on_demand import CommandSource, OnDemandGroup
 
 _SCHEDULE = "Schedule"
 _TRY = "Try and measure"
@@ -27,18 +22,29 @@ A cluster to try things on:  [cyan]stowage cluster --write-kubeconfig /tmp/kc[/c
 A copy of a real one:  [cyan]stowage dump all.json && stowage cluster --from all.json[/cyan]
 """
 
+
+class _Commands(OnDemandGroup):
+    sources = {  # noqa: RUF012 - declared as a ClassVar where it is read
+        "run": CommandSource("scheduler.cli.run", _SCHEDULE),
+        "config": CommandSource("scheduler.cli.config", _SCHEDULE),
+        "demo": CommandSource("scheduler.cli.demo.command", _TRY),
+        "cluster": CommandSource("scheduler.cli.cluster", _TRY),
+        "dump": CommandSource("scheduler.cli.dump", _TRY),
+        "bench": CommandSource("scheduler.cli.bench.command", _TRY),
+    }
+
+
 app = typer.Typer(
     name="stowage",
-    help="Stowage, a Kubernetes scheduler: kube-scheduler's decisions, made in Python.",
+    cls=_Commands,
     epilog=_EPILOG,
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(cls=GoFlagsCommand, rich_help_panel=_SCHEDULE)(run)
-app.add_typer(config.app, name="config", rich_help_panel=_SCHEDULE)
-app.command(rich_help_panel=_TRY)(demo)
-app.command(rich_help_panel=_TRY)(cluster)
-app.command(rich_help_panel=_TRY)(dump)
-app.add_typer(bench.app, name="bench", rich_help_panel=_TRY)
+
+
+@app.callback()
+def stowage() -> None:
+    """Stowage, a Kubernetes scheduler: kube-scheduler's decisions, made in Python."""

@@ -21,8 +21,9 @@ from scheduler.api.config import (
 )
 from scheduler.cli import run_flags, serving_flags
 from scheduler.cli.config_file import parse_configuration, print_mistakes, read_configuration
-from scheduler.cli.go_flags import GoBool
+from scheduler.cli.go_flags import GoBool, GoFlagsCommand
 from scheduler.cli.lasting_imports import lasting_imports
+from scheduler.cli.on_demand import only_command
 
 _FIVE_MINUTES_S = 300.0
 
@@ -178,3 +179,6 @@ def _refuse_beside(flag: str, value: str, **others: object) -> None:
     if given:
         expectation = f"no {' and no '.join(given)}, for both name the profiles"
         raise InvalidConfiguration([ConfigError(flag, value, expectation)])
+
+
+app = only_command(run, GoFlagsCommand)

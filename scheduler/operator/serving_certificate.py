@@ -7,25 +7,17 @@ As in kube-scheduler: without ``--tls-cert-file`` a self-signed certificate is m
 from __future__ import annotations
 
 import hashlib
-import ipaddress
-import socket
 import ssl
 import tempfile
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import structlog
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from scheduler.operator.tls_options import TlsOptions
 
 PAIR_NAME = "stowage"
 DEFAULT_TLS = TlsOptions()
-VALID_FOR = timedelta(days=365)
 
 log = structlog.get_logger("scheduler.operator.serving_certificate")
 
@@ -111,46 +103,11 @@ def self_signed_files(folder: Path, host: str) -> CertificateFiles:
     key_path = folder / f"{PAIR_NAME}.key"
     if not (files.certificate.exists() and key_path.exists()):
         folder.mkdir(parents=True, exist_ok=True)
+        # Whoever brings a certificate, or serves nothing, need not load what makes one.
+        from scheduler.operator.self_signed import self_signed  # noqa: PLC0415
+
         certificate, key = self_signed(host)
         key_path.touch(mode=0o600)
         key_path.write_bytes(key)
         files.certificate.write_bytes(certificate)
     return files
-
-
-def self_signed(host: str) -> tuple[bytes, bytes]:
-    """A certificate and its key, both PEM; good for `host`, this host's name and localhost."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    now = datetime.now(UTC)
-    host_name = socket.gethostname()
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"{PAIR_NAME}@{host_name}"[:64])])
-    usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + VALID_FOR)
-        .add_extension(_names(host, host_name), critical=False)
-        .add_extension(usage, critical=False)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    key_pem = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
-    return certificate.public_bytes(serialization.Encoding.PEM), key_pem
-
-
-def _names(host: str, host_name: str) -> x509.SubjectAlternativeName:
-    names: list[x509.GeneralName] = [x509.DNSName(name) for name in {host_name, "localhost"}]
-    addresses = {ipaddress.ip_address("127.0.0.1"), ipaddress.ip_address("::1")}
-    try:
-        addresses.add(ipaddress.ip_address(host))
-    except ValueError:
-        names.append(x509.DNSName(host))
-    return x509.SubjectAlternativeName([*names, *map(x509.IPAddress, addresses)])

@@ -15,7 +15,12 @@ from scheduler.cli.bench.workloads import CORE_SIZES, PREEMPTION, WORKLOADS
 #: A workload of `core` that is no shape of pods.
 REQUEUE_STORM = "requeue-storm"
 
-app = typer.Typer(no_args_is_help=True, help="Measure what a pod costs.", rich_markup_mode="rich")
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    help="Measure what a pod costs.",
+    rich_markup_mode="rich",
+)
 app.command()(e2e)
 app.command()(chaos)
 app.command(hidden=True)(chaos_cluster)

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from scheduler.cli.on_demand import only_command
 from scheduler.cli.processes import ChildProcesses
 
 _MAX_PROBLEMS_SHOWN = 20
@@ -39,3 +40,6 @@ def demo(
         console.print(f"[red]failed:[/red] {escape(problem)}", highlight=False)
     if problems:
         raise typer.Exit(1)
+
+
+app = only_command(demo)

@@ -40,3 +40,24 @@ def test_help_does_not_wait_for_the_kubernetes_client() -> None:
         [sys.executable, "-c", code], capture_output=True, check=True, text=True
     )
     assert answer.stdout.strip() == "[]"
+
+
+def test_run_loads_no_other_command() -> None:
+    code = (
+        "import sys; from scheduler.cli.main import app; "
+        "app(['run', '--help'], standalone_mode=False); "
+        "print([name for name in sys.modules if name.startswith('scheduler.cli.')])"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=True, text=True
+    )
+    loaded = answer.stdout.splitlines()[-1]
+    assert "'scheduler.cli.run'" in loaded
+    for other in ("bench", "cluster", "demo", "dump", "config"):
+        assert f"'scheduler.cli.{other}'" not in loaded
+
+
+def test_a_mistyped_command_is_answered_with_the_one_that_was_meant() -> None:
+    result = CliRunner().invoke(app, ["clutser"])
+    assert result.exit_code == 2
+    assert "Did you mean 'cluster'?" in result.stderr

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
+from scheduler.operator.self_signed import self_signed
 from scheduler.operator.serving_certificate import (
     CertificateFiles,
     ServingCertificate,
-    self_signed,
     self_signed_files,
 )
 
