@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -47,12 +47,8 @@ from scheduler.framework.extension_points import (
 from scheduler.framework.failure import failed
 from scheduler.framework.filter_result import FilterResult
 from scheduler.framework.filter_run import FilterRun
-from scheduler.framework.nominated import (
-    NO_NOMINATIONS,
-    NominatedPods,
-    Nominations,
-    overrule_nominated,
-)
+from scheduler.framework.nominated import overrule_nominated
+from scheduler.framework.nominated_pods import NO_NOMINATIONS, NominatedPods, Nominations
 from scheduler.framework.post_filter_run import PostFilterOutcome, run_post_filter_plugins
 from scheduler.framework.pre_filter_run import PreFilterOutcome, run_pre_filter_plugins
 from scheduler.framework.preemption import DryRun, VictimReview
@@ -325,6 +321,10 @@ class Framework:
             PluginFailed: A plugin raised, or none takes the pod.
         """
         return binding_run.run_bind_plugins(self._bind, state, pod, node_name)
+
+    def nomination_problems(self, nominated: Nominations, snapshot: Snapshot) -> Iterator[str]:
+        """Where the columns of nominated pods differ from the nominations; for invariants."""
+        return self._nominated.problems(nominated, snapshot)
 
     def _row_filter(self, state: CycleState, pod: PodInfo) -> RowFilter:
         return RowFilter(self._filters.active(state).all, state, pod)
