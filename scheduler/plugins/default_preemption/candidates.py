@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -131,16 +131,16 @@ def choose_candidate(search: Search, dry_run: DryRun) -> Preemption:
     positions = np.concatenate([found.positions for found in search.found])
     tied = {}
     for place in np.flatnonzero(cheapest(cost)).tolist():
-        candidate = search.found[int(owners[place])].candidate(int(positions[place]))
-        tied[candidate.node_name] = candidate
+        found, position = search.found[int(owners[place])], int(positions[place])
+        tied[found.node_name(position)] = partial(found.candidate, position)
     return _chosen(tied, dry_run, partial(_all_candidates, search))
 
 
 def choose_reviewed(candidates: Sequence[Candidate], dry_run: DryRun) -> Preemption:
     """The same among those that extenders left."""
     least = np.flatnonzero(cheapest(costs_of(candidates))).tolist()
-    tied = {candidates[place].node_name: candidates[place] for place in least}
     by_name = {candidate.node_name: candidate for candidate in candidates}
+    tied = {candidates[place].node_name: partial(candidates.__getitem__, place) for place in least}
     return _chosen(tied, dry_run, lambda: by_name)
 
 
@@ -167,10 +167,14 @@ def reviewed_candidates(review: VictimReview, snapshot: Snapshot) -> list[Candid
     return candidates
 
 
-def _chosen(tied: Mapping[str, Candidate], dry_run: DryRun, find_all: object) -> Preemption:
+def _chosen(
+    tied: Mapping[str, Callable[[], Candidate]],
+    dry_run: DryRun,
+    find_all: Callable[[], Mapping[str, Candidate]],
+) -> Preemption:
     names = tuple(sorted(tied))
     index = dry_run.choose(len(names)) if len(names) > 1 else 0
-    return Preemption(tied[names[index]], find_all, names)  # type: ignore[arg-type]
+    return Preemption(tied[names[index]](), find_all, names)
 
 
 def _all_candidates(search: Search) -> Mapping[str, Candidate]:
