@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -111,7 +111,7 @@ class Framework:
         scorers = cast("tuple[ScorePlugin, ...]", points[ExtensionPoint.SCORE])
         self._scorers = ScoreRun(scorers, profile.weights, ClassCache(class_cache_size))
         self._nominated = NominatedPods()
-        self._holders: dict[str, Callable[[str], bool]] = {}
+        self._releasing: dict[str, Callable[[], Collection[str]]] = {}
         self.evaluations = Evaluations(
             {
                 PRE_FILTER: [each.name for each in self._pre_filter],
@@ -226,17 +226,29 @@ class Framework:
         """Try to make room for a pod that fits nowhere."""
         return run_post_filter_plugins(self._post_filter, state, pod, snapshot, diagnosis)
 
-    def gate_by(self, is_preempting: Callable[[str], bool], is_anybody: Callable[[], bool]) -> None:
-        """Tell the plugins that gate preemptors whom evictions are under way for, if anybody."""
+    def gate_by(
+        self,
+        is_preempting: Callable[[str], bool],
+        is_anybody: Callable[[], bool],
+        released: Callable[[], Collection[str]],
+    ) -> None:
+        """Tell the plugins that gate preemptors whom evictions are under way for, if anybody.
+
+        Args:
+            is_preempting: Whether they are for the pod of this UID.
+            is_anybody: Whether they are for any pod.
+            released: The UIDs of gated pods for which they are no more.
+        """
         self._is_anybody_preempting = is_anybody
         for plugin in self.profile.instances.values():
             if isinstance(plugin, PreemptionGate):
                 plugin.gate_by(is_preempting)
-                self._holders[plugin.name] = is_preempting
+                self._releasing[plugin.name] = released
 
-    def holder(self, plugin: str) -> Callable[[str], bool] | None:
-        """What a plugin that gates preemptors goes by; None if it is no such plugin."""
-        return self._holders.get(plugin)
+    def released(self, plugin: str) -> Collection[str] | None:
+        """Whom a plugin that gates preemptors would let in; None if it is no such plugin."""
+        released = self._releasing.get(plugin)
+        return None if released is None else released()
 
     def run_pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
         """Prepare scoring of the feasible `nodes`; anything but success ends the cycle."""
