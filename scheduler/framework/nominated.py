@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import numpy as np
 
 from scheduler.framework.filter_result import FilterResult
-from scheduler.framework.node_verdicts import NodeVerdicts
 from scheduler.framework.row_filter import RowFilter
 from scheduler.framework.verdict import Int64Array
 from scheduler.state.added_pods import AddedPods
 from scheduler.state.pod_info import PodInfo
 from scheduler.state.row_what_if import RowWhatIf
+
+Answer = TypeVar("Answer")
 
 
 def overrule_nominated(
@@ -27,6 +31,8 @@ def overrule_nominated(
         result: Of filtering without nominated pods.
         others: The nominated pods that count, by row.
     """
+    if not len(others):
+        return result
     snapshot = result.asked.snapshot
     present = others.present(snapshot.num_rows)
     rows = np.flatnonzero(present & snapshot.exists)
@@ -35,15 +41,17 @@ def overrule_nominated(
     if not len(rows):
         return result
 
-    def judge(some: Int64Array) -> NodeVerdicts:
+    def ask(
+        judge: Callable[[RowWhatIf, Int64Array, AddedPods], Answer], some: Int64Array
+    ) -> Answer:
         what_if = RowWhatIf(snapshot, some, pod.pod_class.host_ports)
-        return row_filter.judge(what_if, np.arange(len(some)), others.at(some, snapshot.num_rows))
+        return judge(what_if, np.arange(len(some)), others.at(some, snapshot.num_rows))
 
     feasible = result.feasible
     accepting = rows[feasible[rows]]
     if len(accepting):
-        refused = accepting[~judge(accepting).feasible()]
+        refused = accepting[~ask(row_filter.accepts, accepting)]
         if len(refused):
             feasible = feasible.copy()
             feasible[refused] = False
-    return result.with_nominated(feasible, lambda: judge(rows))
+    return result.with_nominated(feasible, lambda: ask(row_filter.judge, rows))
