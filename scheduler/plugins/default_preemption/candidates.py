@@ -79,8 +79,8 @@ def _promising(
 ) -> tuple[Stripped | None, int]:
     """The next rows on which the pod fits once all that is less important is gone.
 
-    Where few rows will do, more and more are looked at together; victims are then chosen on all
-    of those that will do at once.
+    Where few rows will do, more and more are looked at together, and where most will do hardly
+    more than are missing; victims are then chosen on all of those that will do at once.
 
     Args:
         dry_run: Of the pod.
@@ -97,7 +97,7 @@ def _promising(
     parts: list[Stripped] = []
     num_found = 0
     while start < len(rows) and num_found < wanted:
-        chunk = rows[start : start + max(wanted - num_found, start)]
+        chunk = rows[start : start + _next_length(start, start - search_from[0], num_found, wanted)]
         start += len(chunk)
         each = strip(dry_run.on(snapshot, chunk), priority)
         search.looked_at.append(each)
@@ -108,6 +108,20 @@ def _promising(
         return (parts[0] if parts else None), start
     promising = [part.trial.what_if.rows[part.positions] for part in parts]
     return strip(dry_run.on(snapshot, np.concatenate(promising)), priority), start
+
+
+def _next_length(start: int, num_tried: int, num_found: int, wanted: int) -> int:
+    """How many rows to look at next: at most as many as before, fewer if most of those will do.
+
+    Args:
+        start: How many were looked at in all.
+        num_tried: How many of them lately.
+        num_found: How many of these will do.
+        wanted: How many should.
+    """
+    missing = wanted - num_found
+    likely = missing * num_tried * 5 // (num_found * 4) if num_found else start
+    return max(missing, min(likely, start), _LEAST_NODES_AT_ONCE)
 
 
 def _enough(
