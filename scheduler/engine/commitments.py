@@ -307,6 +307,7 @@ def _end_unbound(machine: Machine, cycle: BindingCycle, status: Status, now: flo
             ASSIGNED_POD_DELETE, assumed, None, now, lambda pod: pod.uid != uid
         )
     else:
+        machine.note_leaving(uid)
         machine.queue.move_on_event(ASSIGNED_POD_DELETE, assumed, None, now)
         _requeue(machine, cycle, status, now)
 

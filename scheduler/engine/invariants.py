@@ -35,6 +35,7 @@ def check_invariants(machine: Machine) -> None:
         raise InvariantViolation("pods waiting for claims", "being bound", stray)
     for problem in preemption_problems(machine):
         raise InvariantViolation("preemptions", "consistent", problem)
+    _check_nominations(machine)
     both = sorted(machine.unconfirmed.keys() & machine.bindings.keys())
     if both:
         raise InvariantViolation("pods bound and yet being bound", [], both)
@@ -50,6 +51,14 @@ def _check_bindings(machine: Machine) -> None:
             raise InvariantViolation(f"pod {cycle.info.key} {cycle.phase.value}", "waiting", "not")
         if not is_waiting and machine.queue.place_of(uid) is not None:
             raise InvariantViolation(subject, "nowhere else", "queued")
+
+
+def _check_nominations(machine: Machine) -> None:
+    for framework in machine.frameworks.values():
+        for problem in framework.nomination_problems(
+            machine.queue.nominator, machine.cache.snapshot()
+        ):
+            raise InvariantViolation("nominations", "as the queue has them", problem)
 
 
 def _check_assumed_storage(machine: Machine) -> None:

@@ -45,6 +45,8 @@ class Machine:
         next_start_row: Where the next search starts if it is limited by
             ``percentageOfNodesToScore``, so that all nodes have their turn.
         preemptions: Evictions under way, by the UID of the pod they make room for.
+        last_victims: Who waits for the end of a victim, preemptors by its UID.
+        released: UIDs of preemptors that need not wait any more, some of which are gated still.
         outbox: Instructions gathered by the call in progress.
     """
 
@@ -68,6 +70,8 @@ class Machine:
     plugin_failures: Counter[str] = field(default_factory=Counter)
     next_start_row: int = 0
     preemptions: dict[str, PreemptionUnderWay] = field(default_factory=dict)
+    last_victims: dict[str, set[str]] = field(default_factory=dict)
+    released: set[str] = field(default_factory=set)
     outbox: list[Instruction] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -93,6 +97,11 @@ class Machine:
     def emit(self, instruction: Instruction) -> None:
         """Add to the answer of the call in progress."""
         self.outbox.append(instruction)
+
+    def note_leaving(self, uid: str) -> None:
+        """A placed pod is gone or terminating: whoever waits for that need not any more."""
+        if self.last_victims:
+            self.released.update(self.last_victims.get(uid, ()))
 
     def problem(self, subject: str, text: str) -> None:
         """Report something that is wrong and stops nothing else."""

@@ -109,6 +109,8 @@ def assigned_pod_seen(machine: Machine, event: AssignedPodSeen, now: float) -> H
     if change.ignored:
         return ()
     machine.unconfirmed.pop(info.uid, None)
+    if info.terminating:
+        machine.note_leaving(info.uid)
     if change.moved_from is not None:
         machine.problem(
             f"Pod {info.key}", f"assumed on node {change.moved_from}, but bound to {info.node_name}"
@@ -130,6 +132,7 @@ def assigned_pod_gone(machine: Machine, event: AssignedPodGone, now: float) -> H
         cycle.was_deleted = True
     info = machine.cache.pod_gone(event.uid)
     if info is not None:
+        machine.note_leaving(event.uid)
         machine.queue.move_on_event(ASSIGNED_POD_DELETE, info, None, now)
     return (ASSIGNED_POD_DELETE,)
 

@@ -16,7 +16,7 @@ there, the last victim is spared if the preemptor is gone by then.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -32,6 +32,7 @@ from scheduler.api.instructions import (
 from scheduler.engine.commitments import cancel_unbound
 from scheduler.engine.machine import Machine
 from scheduler.framework import Candidate, Framework, Preemption
+from scheduler.queue.queued_pod import Place
 from scheduler.state.pod_info import PodInfo
 
 
@@ -62,7 +63,11 @@ class PreemptionUnderWay:
 
 def gate_preemptors(machine: Machine, framework: Framework) -> None:
     """Have the framework ask here who has to wait for evictions."""
-    framework.gate_by(partial(is_preempting, machine), lambda: bool(machine.preemptions))
+    framework.gate_by(
+        partial(is_preempting, machine),
+        lambda: bool(machine.preemptions),
+        partial(released_preemptors, machine),
+    )
 
 
 def is_preempting(machine: Machine, uid: str) -> bool:
@@ -78,6 +83,18 @@ def is_preempting(machine: Machine, uid: str) -> bool:
         return True
     last = machine.cache.get_pod(under_way.last.uid)
     return last is not None and not last.terminating
+
+
+def released_preemptors(machine: Machine) -> Collection[str]:
+    """The gated pods that need not wait for evictions any more; they leave the gate by an event."""
+    machine.released = {
+        uid
+        for uid in machine.released
+        if (queued := machine.queue.get(uid)) is not None
+        and queued.is_gated
+        and not is_preempting(machine, uid)
+    }
+    return machine.released
 
 
 def make_room(machine: Machine, info: PodInfo, preemption: Preemption, now: float) -> None:
@@ -113,8 +130,22 @@ def preemption_problems(machine: Machine) -> Iterator[str]:
     for uid, under_way in machine.preemptions.items():
         if not under_way.awaited:
             yield f"preemption for {under_way.preemptor.key} waits for nothing"
+        last = under_way.last.uid
+        if under_way.is_at_last and uid not in machine.last_victims.get(last, ()):
+            yield f"nobody knows that preemptor {under_way.preemptor.key} waits for its last victim"
         if uid in machine.bindings and not under_way.is_at_last:
             yield f"preemptor {under_way.preemptor.key} is being bound before its last victim goes"
+    yield from _left_at_the_gate(machine)
+
+
+def _left_at_the_gate(machine: Machine) -> Iterator[str]:
+    """Gated preemptors that need not wait, and that no event would let in."""
+    for queued in machine.queue.contents()[Place.UNSCHEDULABLE]:
+        framework = machine.frameworks[queued.scheduler_name]
+        if framework.released(queued.gating_plugin) is None or queued.uid in machine.released:
+            continue
+        if not is_preempting(machine, queued.uid):
+            yield f"preemptor {queued.info.key} is gated, but waits for no eviction"
 
 
 def _start(
@@ -135,6 +166,8 @@ def _go_on(machine: Machine, under_way: PreemptionUnderWay, now: float) -> None:
         return
     if not under_way.is_at_last and not under_way.failed:
         under_way.is_at_last = True
+        waiting = machine.last_victims.setdefault(under_way.last.uid, set())
+        waiting.add(under_way.preemptor.uid)
         if machine.queue.get(under_way.preemptor.uid) is not None:
             _evict(machine, under_way, under_way.last, now)
     if not under_way.awaited:
@@ -157,6 +190,7 @@ def _evict(machine: Machine, under_way: PreemptionUnderWay, victim: PodInfo, now
 def _finish(machine: Machine, under_way: PreemptionUnderWay, now: float) -> None:
     uid = under_way.preemptor.uid
     del machine.preemptions[uid]
+    _forget_last_victim(machine, under_way)
     machine.emit(
         PreemptionFinished(
             under_way.preemptor, under_way.node_name, under_way.failed, now - under_way.started_at
@@ -165,8 +199,18 @@ def _finish(machine: Machine, under_way: PreemptionUnderWay, now: float) -> None
     queued = machine.queue.get(uid)
     # The last victim's end may have come and found the gate closed; no other event follows.
     was_missed = queued is not None and queued.is_gated
+    if was_missed:
+        machine.released.add(uid)
     if under_way.failed or (was_missed and machine.cache.get_pod(under_way.last.uid) is None):
         machine.queue.activate((uid,), now)
+
+
+def _forget_last_victim(machine: Machine, under_way: PreemptionUnderWay) -> None:
+    waiting = machine.last_victims.get(under_way.last.uid)
+    if waiting is not None:
+        waiting.discard(under_way.preemptor.uid)
+        if not waiting:
+            del machine.last_victims[under_way.last.uid]
 
 
 def _clear_lesser_nominations(machine: Machine, info: PodInfo, node_name: str) -> None:

@@ -24,8 +24,8 @@ def queue_rules(frameworks: Sequence[Framework], settings: Mapping[str, float]) 
         _registrations(frameworks),
         pre_enqueue_again=lambda pod: by_name[pod.scheduler_name].run_pre_enqueue_again(pod),
         gates_per_pod=lambda pod: by_name[pod.scheduler_name].gates_per_pod,
-        holder=lambda plugin: (
-            by_name[plugin[0]].holder(plugin[1]) if plugin[0] in by_name else None
+        released=lambda plugin: (
+            by_name[plugin[0]].released(plugin[1]) if plugin[0] in by_name else None
         ),
         keeps=lambda pod: pod.scheduler_name in by_name,
         **settings,

@@ -49,7 +49,7 @@ from scheduler.framework.failure import PluginFailed
 from scheduler.framework.filter_result import FilterResult
 from scheduler.framework.handle import Handle, WaitingPod
 from scheduler.framework.node_verdicts import NodeVerdicts, PluginVerdict
-from scheduler.framework.nominated import NO_NOMINATIONS, Nominations
+from scheduler.framework.nominated_pods import NO_NOMINATIONS, Nominations
 from scheduler.framework.post_filter_run import PostFilterOutcome
 from scheduler.framework.pre_filter_run import PreFilterOutcome
 from scheduler.framework.preemption import (

@@ -142,6 +142,12 @@ class FilterResult:
             return row
         return int(np.searchsorted(self.asked.rows, row))
 
+    def _positions(self, rows: Int64Array) -> Int64Array:
+        """The same of many rows."""
+        if len(self.asked) == self.asked.snapshot.num_rows:
+            return rows
+        return np.searchsorted(self.asked.rows, rows)
+
     def resolvable(self) -> BoolArray:
         """``bool[rows]``: rejected nodes that removing pods may help."""
         resolvable = np.zeros(len(self.feasible), dtype=np.bool_)
@@ -157,12 +163,12 @@ class FilterResult:
     def count_reasons(self) -> tuple[Counter[str], set[str]]:
         """Why nodes were rejected, with their number, and by which plugins, overruled or not."""
         asked = self.asked.exists.copy()
-        asked[[self.position(row) for row in self.overruled]] = False
+        asked[self._positions(np.array(list(self.overruled), dtype=np.int64))] = False
         counts: Counter[str] = Counter()
         plugins: set[str] = set()
         counted_in = self.with_nominated_pods
         if counted_in is not None:
-            places = [self.position(row) for row in counted_in.view.rows.tolist()]
+            places = self._positions(counted_in.view.rows)
             decided = ~counted_in.feasible() & asked[places]
             counts, plugins = counted_in.count_reasons(decided)
             asked[places] &= ~decided

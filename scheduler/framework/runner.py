@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -47,12 +47,8 @@ from scheduler.framework.extension_points import (
 from scheduler.framework.failure import failed
 from scheduler.framework.filter_result import FilterResult
 from scheduler.framework.filter_run import FilterRun
-from scheduler.framework.nominated import (
-    NO_NOMINATIONS,
-    NominatedPods,
-    Nominations,
-    overrule_nominated,
-)
+from scheduler.framework.nominated import overrule_nominated
+from scheduler.framework.nominated_pods import NO_NOMINATIONS, NominatedPods, Nominations
 from scheduler.framework.post_filter_run import PostFilterOutcome, run_post_filter_plugins
 from scheduler.framework.pre_filter_run import PreFilterOutcome, run_pre_filter_plugins
 from scheduler.framework.preemption import DryRun, VictimReview
@@ -115,7 +111,7 @@ class Framework:
         scorers = cast("tuple[ScorePlugin, ...]", points[ExtensionPoint.SCORE])
         self._scorers = ScoreRun(scorers, profile.weights, ClassCache(class_cache_size))
         self._nominated = NominatedPods()
-        self._holders: dict[str, Callable[[str], bool]] = {}
+        self._releasing: dict[str, Callable[[], Collection[str]]] = {}
         self.evaluations = Evaluations(
             {
                 PRE_FILTER: [each.name for each in self._pre_filter],
@@ -230,17 +226,29 @@ class Framework:
         """Try to make room for a pod that fits nowhere."""
         return run_post_filter_plugins(self._post_filter, state, pod, snapshot, diagnosis)
 
-    def gate_by(self, is_preempting: Callable[[str], bool], is_anybody: Callable[[], bool]) -> None:
-        """Tell the plugins that gate preemptors whom evictions are under way for, if anybody."""
+    def gate_by(
+        self,
+        is_preempting: Callable[[str], bool],
+        is_anybody: Callable[[], bool],
+        released: Callable[[], Collection[str]],
+    ) -> None:
+        """Tell the plugins that gate preemptors whom evictions are under way for, if anybody.
+
+        Args:
+            is_preempting: Whether they are for the pod of this UID.
+            is_anybody: Whether they are for any pod.
+            released: The UIDs of gated pods for which they are no more.
+        """
         self._is_anybody_preempting = is_anybody
         for plugin in self.profile.instances.values():
             if isinstance(plugin, PreemptionGate):
                 plugin.gate_by(is_preempting)
-                self._holders[plugin.name] = is_preempting
+                self._releasing[plugin.name] = released
 
-    def holder(self, plugin: str) -> Callable[[str], bool] | None:
-        """What a plugin that gates preemptors goes by; None if it is no such plugin."""
-        return self._holders.get(plugin)
+    def released(self, plugin: str) -> Collection[str] | None:
+        """Whom a plugin that gates preemptors would let in; None if it is no such plugin."""
+        released = self._releasing.get(plugin)
+        return None if released is None else released()
 
     def run_pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
         """Prepare scoring of the feasible `nodes`; anything but success ends the cycle."""
@@ -325,6 +333,10 @@ class Framework:
             PluginFailed: A plugin raised, or none takes the pod.
         """
         return binding_run.run_bind_plugins(self._bind, state, pod, node_name)
+
+    def nomination_problems(self, nominated: Nominations, snapshot: Snapshot) -> Iterator[str]:
+        """Where the columns of nominated pods differ from the nominations; for invariants."""
+        return self._nominated.problems(nominated, snapshot)
 
     def _row_filter(self, state: CycleState, pod: PodInfo) -> RowFilter:
         return RowFilter(self._filters.active(state).all, state, pod)

@@ -10,7 +10,7 @@ from scheduler.framework.binding_run import PermitOutcome, PreBindPlan
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.filter_result import FilterResult
-from scheduler.framework.nominated import NO_NOMINATIONS, Nominations
+from scheduler.framework.nominated_pods import NO_NOMINATIONS, Nominations
 from scheduler.framework.post_filter_run import PostFilterOutcome
 from scheduler.framework.pre_filter_run import PreFilterOutcome
 from scheduler.framework.runner import Framework

@@ -30,7 +30,7 @@ class Gate:
         self._pre_enqueue = rules.pre_enqueue
         self._pre_enqueue_again = rules.pre_enqueue_again or rules.pre_enqueue
         self._gates_per_pod = rules.gates_per_pod
-        self._holder = rules.holder
+        self._released = rules.released
         self._registrations = registrations
         self._problems = problems
 
@@ -47,10 +47,10 @@ class Gate:
     def not_held(self, group: WaitingGroup) -> list[QueuedPod]:
         """The pods of a group but for those whose gate is known to be closed still."""
         pods = group.pods
-        holds = self._holder(group.listed_under[0]) if group.is_gated else None
-        if holds is None:
+        released = self._released(group.listed_under[0]) if group.is_gated else None
+        if released is None:
             return list(pods.values())
-        return [queued for uid, queued in pods.items() if not holds(uid)]
+        return [pods[uid] for uid in released if uid in pods]
 
     def admits_all_alike(self, queued: QueuedPod) -> bool:
         """Whether `admits_too` is True of every pod that is gated no more than this one."""

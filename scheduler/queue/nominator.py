@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from scheduler.state.change_log import Log
 from scheduler.state.pod_info import PodInfo
 
 
@@ -17,7 +18,7 @@ class Nominator:
     def __init__(self) -> None:
         self._node_of: dict[str, str] = {}
         self._by_node: dict[str, dict[str, PodInfo]] = {}
-        self._generation = 0
+        self._changes: Log[str] = Log()
 
     def __len__(self) -> int:
         return len(self._node_of)
@@ -28,7 +29,14 @@ class Nominator:
     @property
     def generation(self) -> int:
         """Grows with every change, so that what was derived from nominations can be kept."""
-        return self._generation
+        return self._changes.generation
+
+    def changed_since(self, generation: int) -> Collection[str] | None:
+        """The UIDs of pods nominated, or not any more, after `generation`; None if it is too old.
+
+        A pod may be named more than once.
+        """
+        return self._changes.tail(generation)
 
     def nominate(self, info: PodInfo, node_name: str | None = None) -> None:
         """Nominate a pod, in place of an earlier nomination of it.
@@ -40,7 +48,7 @@ class Nominator:
         if node_name:
             self._node_of[info.uid] = node_name
             self._by_node.setdefault(node_name, {})[info.uid] = info
-            self._generation += 1
+            self._changes.record(info.uid)
 
     def update(self, old: PodInfo, new: PodInfo) -> None:
         """Follow an update of a waiting pod.
@@ -67,7 +75,16 @@ class Nominator:
             del pods[uid]
             if not pods:
                 del self._by_node[node_name]
-            self._generation += 1
+            self._changes.record(uid)
+
+    def uids(self) -> Collection[str]:
+        """All nominated pods."""
+        return self._node_of.keys()
+
+    def pod(self, uid: str) -> PodInfo | None:
+        """A nominated pod."""
+        node_name = self._node_of.get(uid)
+        return None if node_name is None else self._by_node[node_name][uid]
 
     def node_of(self, uid: str) -> str | None:
         """The node a pod is nominated to."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from scheduler.api.status import Status
@@ -18,8 +18,8 @@ class QueueRules:
     Attributes:
         pre_enqueue_again: `pre_enqueue` for a pod of whose class another one was let in just now;
             the same if not given.
-        holder: Gives, for a gating plugin, a quick way to tell by UID that it still holds a pod
-            back; None if there is none and each pod has to be asked about.
+        released: For a gating plugin that keeps account of them, the UIDs of the pods it gated
+            and would let in now, perhaps with others; None if each pod has to be asked about.
         gates_per_pod: Whether `pre_enqueue_again` may refuse a pod of such a class at all.
         keeps: Whether a waiting pod still belongs here, once these rules take the place of others.
     """
@@ -31,6 +31,6 @@ class QueueRules:
     max_backoff_s: float = 10.0
     max_in_unschedulable_s: float = 300.0
     pre_enqueue_again: Callable[[PodInfo], Status] | None = None
-    holder: Callable[[PluginKey], Callable[[str], bool] | None] = lambda _plugin: None
+    released: Callable[[PluginKey], Collection[str] | None] = lambda _plugin: None
     gates_per_pod: Callable[[PodInfo], bool] = lambda _pod: True
     keeps: Callable[[PodInfo], bool] = lambda _pod: True

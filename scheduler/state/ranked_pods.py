@@ -12,17 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scheduler.state.arrays import BoolArray, Int64Array, extended
-from scheduler.state.interning import ABSENT, Interner
+from scheduler.state.arrays import BoolArray, Int64Array
 from scheduler.state.placed_pods import PlacedPods
-from scheduler.state.pod_class import PodClass
 from scheduler.state.pod_info import PodInfo
+from scheduler.state.pod_sorts import PodSorts
 from scheduler.state.resource_index import ResourceIndex
 
 NOT_STARTED = np.iinfo(np.int64).max
 """The start time of a pod that has none yet: later than all that have one."""
-PodSort = tuple[PodClass, bool]
-"""A pod's class, and whether it is being deleted."""
 _NOBODY = -1
 _SLOTS_AT_ONCE = 16
 
@@ -60,19 +57,15 @@ class RankedPods:
         resources: Which column is which resource.
 
     Attributes:
-        sorts: The sorts of pods there are, by code.
-        numbering: Changes when a code may stand for another sort than before.
+        sorts: The sorts of pods there are.
     """
 
-    __slots__ = ("_columns", "_pods", "_requests", "_resources", "numbering", "sorts")
+    __slots__ = ("_columns", "_pods", "sorts")
 
     def __init__(self, placed: PlacedPods, resources: ResourceIndex) -> None:
-        self.sorts: Interner[PodSort] = Interner()
-        self.numbering = 0
+        self.sorts = PodSorts(resources)
         self._pods = placed
-        self._resources = resources
         self._columns = _Columns(0, _SLOTS_AT_ONCE)
-        self._requests = np.zeros((1, 0), dtype=np.int64)
 
     def of(self, rows: Int64Array, num_rows: int) -> RankedRows:
         """The pods on `rows`, of `num_rows` that there are."""
@@ -94,38 +87,6 @@ class RankedPods:
             columns.sorts[rows, :slots] != _NOBODY,
         )
 
-    def requests(self) -> Int64Array:
-        """``int64[sorts + 1, resources + 3]``: what a pod of each sort takes of its node.
-
-        By column of the resource index, then cpu milli and memory bytes with defaults, then 1 for
-        the pod itself. The last entry, for no pod, is zero.
-        """
-        num_sorts, width = len(self.sorts), len(self._resources) + 3
-        if self._requests.shape[1] != width:
-            self._requests = np.zeros((num_sorts + 1, width), dtype=np.int64)
-            for code, sort in enumerate(self.sorts.values):
-                if sort is not None:
-                    self._note_requests(code, sort[0])
-        return self._requests
-
-    def _note_requests(self, code: int, pod_class: PodClass) -> None:
-        for column, amount in self._resources.request_items(pod_class):
-            self._requests[code, column] = amount
-        self._requests[code, -3:] = pod_class.nonzero_cpu_milli, pod_class.nonzero_memory_bytes, 1
-
-    def _acquire(self, pod: PodInfo) -> int:
-        sort = (pod.pod_class, pod.terminating)
-        is_new = self.sorts.get(sort) == ABSENT
-        code = self.sorts.acquire(sort)
-        if is_new:
-            self.numbering += 1
-            self.requests()
-            if code + 1 >= len(self._requests):
-                self._requests = extended(self._requests, 2 * code + 2)
-            self._requests[code] = 0
-            self._note_requests(code, pod.pod_class)
-        return code
-
     def outdated(self) -> Iterator[int]:
         """Rows whose order is not that of their pods though nobody noted a change; none."""
         for row, pods in enumerate(self._columns.pods):
@@ -143,7 +104,7 @@ class RankedPods:
         if len(ordered) > columns.num_slots:
             slots = -(-len(ordered) // _SLOTS_AT_ONCE) * _SLOTS_AT_ONCE
             columns = self._columns = columns.resized(len(columns.pods), slots)
-        codes = [self._acquire(pod) for pod in ordered]
+        codes = [self.sorts.acquire(pod) for pod in ordered]
         for code in columns.sorts[row, : columns.length[row]].tolist():
             self.sorts.release(code)
         num_pods = len(ordered)

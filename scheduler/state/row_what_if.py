@@ -78,7 +78,7 @@ class RowWhatIf:
 
     Attributes:
         used: ``int64[rows, resources + 3]``, what is taken of each; columns as in
-            `RankedPods.requests`.
+            `PodSorts.requests`.
         ports: Host ports in use, as far as they matter.
     """
 
@@ -283,7 +283,7 @@ class RowLocalView(NodeView):
         self.added = added
         used = what_if.used[positions]
         if len(added):
-            _add_usage(used, added, what_if.snapshot)
+            added.add_requests(used)
         self._used = used
         self.changes = RowChanges(self)
 
@@ -410,7 +410,7 @@ class RowChanges:
 
     def terms_added(self, which: TermKind) -> set[AffinityTerm]:
         """The (anti)affinity terms of pods that came."""
-        sorts = self._view.added.sorts if len(self._view.added) else ()
+        sorts = self._view.added.sorts()
         return {term for pod_class, _ in sorts for term in pod_class.terms[which]}
 
 
@@ -428,7 +428,7 @@ def collide(one: HostPort, other: HostPort) -> bool:
 
 
 def _usage(snapshot: Snapshot, rows: Int64Array) -> Int64Array:
-    """``int64[rows, resources + 3]``, columns as in `RankedPods.requests`."""
+    """``int64[rows, resources + 3]``, columns as in `PodSorts.requests`."""
     snapshot.requests_by_sort()
     parts = (
         snapshot.requested[rows],
@@ -436,14 +436,3 @@ def _usage(snapshot: Snapshot, rows: Int64Array) -> Int64Array:
         snapshot.num_pods[rows][:, None],
     )
     return np.concatenate(parts, axis=1)
-
-
-def _add_usage(used: Int64Array, added: AddedPods, snapshot: Snapshot) -> None:
-    """Add to ``used[nodes]`` what the pods added to each node take."""
-    table = np.zeros((len(added.sorts), used.shape[1]), dtype=np.int64)
-    for code, (pod_class, _) in enumerate(added.sorts):
-        for column, amount in snapshot.resources.request_items(pod_class):
-            if column < used.shape[1] - 3:  # nobody asks for a resource that is new since
-                table[code, column] = amount
-        table[code, -3:] = (pod_class.nonzero_cpu_milli, pod_class.nonzero_memory_bytes, 1)
-    np.add.at(used, added.places, table[added.codes])

@@ -22,7 +22,8 @@ from scheduler.state.placed_pods import PlacedPods
 from scheduler.state.pod_class import HostPort, PodClass
 from scheduler.state.pod_index import PodIndex
 from scheduler.state.pod_info import PodInfo
-from scheduler.state.ranked_pods import PodSort, RankedPods, RankedRows
+from scheduler.state.pod_sorts import PodSort
+from scheduler.state.ranked_pods import RankedPods, RankedRows
 from scheduler.state.resource_index import ResourceIndex
 from scheduler.state.storage import Storage
 from scheduler.state.volume_use import VolumeUse
@@ -277,12 +278,12 @@ class Snapshot:
     @property
     def pod_sorts_numbering(self) -> int:
         """Changes when a code of `pod_sorts` may stand for another sort than before."""
-        return self._state.ranked.numbering
+        return self._state.ranked.sorts.numbering
 
     def requests_by_sort(self) -> Int64Array:
-        """``int64[sorts + 1, resources + 3]``; see `RankedPods.requests`."""
+        """``int64[sorts + 1, resources + 3]``; see `PodSorts.requests`."""
         self._columns.widen()
-        return self._state.ranked.requests()
+        return self._state.ranked.sorts.requests()
 
     def get_pod(self, uid: str) -> PodInfo | None:
         """The pod with this UID, if it is on a node."""

@@ -140,7 +140,11 @@ def _preemption(result: Unschedulable, pod: PodInfo, nominated: Nominations) -> 
         "pdbViolations": chosen.num_violations,
     }
     cleared = [
-        each.key for each in nominated.pods_on(chosen.node_name) if each.priority < pod.priority
+        each.key
+        for uid in nominated.uids()
+        if nominated.node_of(uid) == chosen.node_name
+        and (each := nominated.pod(uid)) is not None
+        and each.priority < pod.priority
     ]
     if cleared:
         record["clearedNominations"] = sorted(cleared)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -79,8 +79,8 @@ def _promising(
 ) -> tuple[Stripped | None, int]:
     """The next rows on which the pod fits once all that is less important is gone.
 
-    Where few rows will do, more and more are looked at together; victims are then chosen on all
-    of those that will do at once.
+    Where few rows will do, more and more are looked at together, and where most will do hardly
+    more than are missing; victims are then chosen on all of those that will do at once.
 
     Args:
         dry_run: Of the pod.
@@ -97,7 +97,7 @@ def _promising(
     parts: list[Stripped] = []
     num_found = 0
     while start < len(rows) and num_found < wanted:
-        chunk = rows[start : start + max(wanted - num_found, start)]
+        chunk = rows[start : start + _next_length(start, start - search_from[0], num_found, wanted)]
         start += len(chunk)
         each = strip(dry_run.on(snapshot, chunk), priority)
         search.looked_at.append(each)
@@ -108,6 +108,20 @@ def _promising(
         return (parts[0] if parts else None), start
     promising = [part.trial.what_if.rows[part.positions] for part in parts]
     return strip(dry_run.on(snapshot, np.concatenate(promising)), priority), start
+
+
+def _next_length(start: int, num_tried: int, num_found: int, wanted: int) -> int:
+    """How many rows to look at next: at most as many as before, fewer if most of those will do.
+
+    Args:
+        start: How many were looked at in all.
+        num_tried: How many of them lately.
+        num_found: How many of these will do.
+        wanted: How many should.
+    """
+    missing = wanted - num_found
+    likely = missing * num_tried * 5 // (num_found * 4) if num_found else start
+    return max(missing, min(likely, start), _LEAST_NODES_AT_ONCE)
 
 
 def _enough(
@@ -131,16 +145,16 @@ def choose_candidate(search: Search, dry_run: DryRun) -> Preemption:
     positions = np.concatenate([found.positions for found in search.found])
     tied = {}
     for place in np.flatnonzero(cheapest(cost)).tolist():
-        candidate = search.found[int(owners[place])].candidate(int(positions[place]))
-        tied[candidate.node_name] = candidate
+        found, position = search.found[int(owners[place])], int(positions[place])
+        tied[found.node_name(position)] = partial(found.candidate, position)
     return _chosen(tied, dry_run, partial(_all_candidates, search))
 
 
 def choose_reviewed(candidates: Sequence[Candidate], dry_run: DryRun) -> Preemption:
     """The same among those that extenders left."""
     least = np.flatnonzero(cheapest(costs_of(candidates))).tolist()
-    tied = {candidates[place].node_name: candidates[place] for place in least}
     by_name = {candidate.node_name: candidate for candidate in candidates}
+    tied = {candidates[place].node_name: partial(candidates.__getitem__, place) for place in least}
     return _chosen(tied, dry_run, lambda: by_name)
 
 
@@ -167,10 +181,14 @@ def reviewed_candidates(review: VictimReview, snapshot: Snapshot) -> list[Candid
     return candidates
 
 
-def _chosen(tied: Mapping[str, Candidate], dry_run: DryRun, find_all: object) -> Preemption:
+def _chosen(
+    tied: Mapping[str, Callable[[], Candidate]],
+    dry_run: DryRun,
+    find_all: Callable[[], Mapping[str, Candidate]],
+) -> Preemption:
     names = tuple(sorted(tied))
     index = dry_run.choose(len(names)) if len(names) > 1 else 0
-    return Preemption(tied[names[index]], find_all, names)  # type: ignore[arg-type]
+    return Preemption(tied[names[index]](), find_all, names)
 
 
 def _all_candidates(search: Search) -> Mapping[str, Candidate]:

@@ -58,13 +58,18 @@ class VictimsByNode:
     num_violations: Int64Array
     needless: tuple[str, ...]
 
+    def node_name(self, position: int) -> str:
+        """The node at one of `positions`."""
+        what_if = self.trial.what_if
+        return what_if.snapshot.node_names[int(what_if.rows[position])]
+
     def candidate(self, position: int) -> Candidate:
-        """The candidate at one of `positions`."""
+        """The candidate at one of `positions`; as long as the snapshot is current."""
         what_if = self.trial.what_if
         pods = what_if.ranked.pods_at(position)
         slots = np.flatnonzero(self.victims[position]).tolist()
         return Candidate(
-            what_if.snapshot.node_names[int(what_if.rows[position])],
+            self.node_name(position),
             tuple(pods[slot] for slot in slots),
             int(self.num_violations[position]),
         )

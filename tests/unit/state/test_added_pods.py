@@ -9,6 +9,8 @@ import numpy as np
 from scheduler.state.added_pods import NOBODY, AddedPods
 from scheduler.state.pod_class import PodClass
 from scheduler.state.pod_info import PodInfo, make_pod_info
+from scheduler.state.pod_sorts import PodSorts
+from scheduler.state.resource_index import ResourceIndex
 from tests.support.builders import make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 from tests.support.volume_builders import claim_volume
@@ -24,8 +26,14 @@ def _priority(pod_class: PodClass, _terminating: bool) -> int:
     return pod_class.priority
 
 
-ADDED = AddedPods.of(
-    [(4, _info("a", 10)), (7, _info("b", 20)), (4, _info("c", 20, volumes=(claim_volume("c"),)))]
+PODS = (_info("a", 10), _info("b", 20), _info("c", 20, volumes=(claim_volume("c"),)))
+SORTS = PodSorts(ResourceIndex())
+ADDED = AddedPods(
+    np.array([4, 7, 4]),
+    np.array([SORTS.acquire(pod) for pod in PODS]),
+    SORTS,
+    PODS,
+    np.arange(len(PODS)),
 )
 
 
@@ -51,3 +59,27 @@ def test_a_view_of_some_places_has_their_pods_under_their_new_numbers() -> None:
 def test_pods_with_volumes_are_told_with_their_places() -> None:
     assert [(place, pod.name) for place, pod in ADDED.with_volumes()] == [(4, "c")]
     assert list(ADDED.at(np.array([7]), 9).with_volumes()) == []
+
+
+def test_what_is_added_to_a_place_is_summed_whoever_it_is() -> None:
+    cpu, memory = "500m", "1Gi"
+    large = _info("d", 5, cpu=cpu, memory=memory)
+    sorts = PodSorts(ResourceIndex())
+    code = sorts.acquire(large)
+    pods = AddedPods(np.array([2, 0, 2]), np.array([code] * 3), sorts, (large,) * 3, np.arange(3))
+    used = np.ones((4, sorts.requests().shape[1]), dtype=np.int64)
+    pods.add_requests(used)
+    assert used[:, 0].tolist() == [501, 1, 1001, 1]
+    assert used[:, 1].tolist() == [2**30 + 1, 1, 2**31 + 1, 1]
+    assert used[:, -1].tolist() == [2, 1, 3, 1]
+
+
+def test_a_resource_that_is_new_since_a_view_was_made_is_left_out_of_it() -> None:
+    sorts = PodSorts(ResourceIndex())
+    narrow = np.zeros((1, sorts.requests().shape[1]), dtype=np.int64)
+    pod = _info("gpu", 5, requests={"example.com/gpu": "2"})
+    added = AddedPods(np.array([0]), np.array([sorts.acquire(pod)]), sorts, (pod,), np.arange(1))
+    assert sorts.requests().shape[1] == narrow.shape[1] + 1
+    added.add_requests(narrow)
+    assert narrow[0, -1] == 1
+    assert narrow[0, -3:-1].tolist() == [100, 200 * 2**20]

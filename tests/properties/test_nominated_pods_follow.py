@@ -1,0 +1,109 @@
+"""Nominated pods are counted as a look at every nomination would, whatever came and went before."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler.framework.nominated_pods import NominatedPods
+from scheduler.queue import Nominator
+from scheduler.state.pod_info import PodInfo, make_pod_info
+from scheduler.state.snapshot import Snapshot
+from tests.support.builders import make_node, make_pod
+from tests.support.mirrored_cluster import MirroredCluster
+
+_NODES = tuple(f"n{index}" for index in range(6))
+_PODS = tuple(f"p{index}" for index in range(90))
+
+
+class _World:
+    """Nodes and nominations that change at random."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.cluster = MirroredCluster()
+        self.nominator = Nominator()
+        self.cluster.node_seen(make_node("n0", cpu="4"))
+
+    def info(self, name: str) -> PodInfo:
+        choose = self.random.choice
+        pod = make_pod(
+            name,
+            priority=choose((1, 5, 10)),
+            cpu=choose(("100m", "1", "2")),
+            requests={"example.com/gpu": "1"} if self.random.random() < 0.1 else {},
+            terminating=self.random.random() < 0.2,
+        )
+        return make_pod_info(pod, self.cluster.cache.classes)
+
+    def happen(self) -> None:
+        """One change of a node or of a nomination."""
+        choose, name = self.random.choice, self.random.choice(_PODS)
+        match self.random.randint(0, 6):
+            case 0:
+                self.cluster.cache.node_seen(make_node(choose(_NODES), cpu=choose(("2", "4"))))
+            case 1:
+                self.cluster.cache.node_gone(choose(_NODES))
+            case 2:
+                self.nominator.remove(f"uid-{name}")
+            case 3:
+                self.nominator.refresh(self.info(name))
+            case _:
+                self.nominator.nominate(self.info(name), choose(_NODES))
+
+
+def _beside_one_by_one(
+    pod: PodInfo, nominator: Nominator, snapshot: Snapshot
+) -> dict[str, list[PodInfo]]:
+    """``addGENominatedPods``: those of equal or higher priority, but for the pod itself."""
+    return {
+        name: [
+            each
+            for each in nominator.pods_on(name)
+            if each.priority >= pod.priority and each.uid != pod.uid
+        ]
+        for name in _NODES
+        if snapshot.row_of(name) is not None
+    }
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_the_pods_beside_one_are_those_of_all_nominations(seed: int) -> None:
+    world, kept = _World(seed), NominatedPods()
+    for _ in range(25):
+        for _ in range(world.random.choice((0, 1, 3, 20))):
+            world.happen()
+        snapshot, pod = world.cluster.snapshot(), world.info(world.random.choice(_PODS))
+        wanted = _beside_one_by_one(pod, world.nominator, snapshot)
+        added = kept.beside(pod, world.nominator, snapshot)
+        assert len(added) == sum(map(len, wanted.values()))
+        for name, pods in wanted.items():
+            row = snapshot.row_of(name)
+            assert row is not None
+            assert {each.uid: each for each in added.on(row)} == {each.uid: each for each in pods}
+        assert list(kept.problems(world.nominator, snapshot)) == []
+
+
+def test_a_reader_that_fell_too_far_behind_looks_at_all_of_them_again() -> None:
+    world, kept = _World(1), NominatedPods()
+    world.nominator.nominate(world.info("p0"), "n0")
+    asking, snapshot = world.info("asking"), world.cluster.snapshot()
+    kept.beside(asking, world.nominator, snapshot)
+    for _ in range(10_000):
+        world.nominator.nominate(world.info("p1"), "n0")
+    world.nominator.remove("uid-p0")
+    assert list(kept.problems(world.nominator, snapshot)) == []
+
+
+def test_a_difference_is_told() -> None:
+    world, kept = _World(1), NominatedPods()
+    world.nominator.nominate(world.info("p0"), "n0")
+    snapshot = world.cluster.snapshot()
+    kept.beside(world.info("asking"), world.nominator, snapshot)
+    world.nominator._by_node["n0"]["uid-p0"] = world.info("p1")
+    assert any(
+        "nominated pods are kept as" in text for text in kept.problems(world.nominator, snapshot)
+    )
