@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import msgspec
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -90,6 +91,47 @@ def test_balanced_allocation_scores_equal_the_twins(
     args = NodeResourcesBalancedAllocationArgs(resources=resources)
     twin = node_scores.balanced_allocation(args.scored_resources)
     _compare_scores(_build(parts), pod, BalancedAllocation(args), twin)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    clusters,
+    some.pods(),
+    some.scoring_strategies,
+    st.lists(st.integers(0, 20), min_size=1, max_size=12),
+)
+def test_a_node_scored_alone_as_pods_come_to_it_is_scored_as_among_all(
+    parts: tuple[list[Node], list[some.Change]],
+    pod: Pod,
+    strategy: ScoringStrategy,
+    places: list[int],
+) -> None:
+    """States of single nodes are remembered; the twin remembers nothing."""
+    cluster = _build(parts)
+    names = existing_nodes(cluster.snapshot()).names
+    args = NodeResourcesBalancedAllocationArgs(resources=strategy.scored_resources)
+    plugins: list[tuple[ScorePlugin, ScalarScore]] = [
+        (
+            NodeResourcesFit(NodeResourcesFitArgs(scoring_strategy=strategy)),
+            node_scores.fit_score(strategy),
+        ),
+        (BalancedAllocation(args), node_scores.balanced_allocation(args.scored_resources)),
+    ]
+    for number, place in enumerate(places if names else ()):
+        name = names[place % len(names)]
+        cluster.bind(_twin_of(pod, f"placed-{number}"), name)
+        snapshot = cluster.snapshot()
+        row = snapshot.row_of(name)
+        assert row is not None
+        for plugin, twin in plugins:
+            alone = snapshot.view(np.array([row]))
+            got = plugin.score(CycleState(), cluster.info(pod), alone).tolist()
+            assert got == [twin(pod, cluster.plain.nodes[name], cluster.plain)]
+
+
+def _twin_of(pod: Pod, name: str) -> Pod:
+    metadata = msgspec.structs.replace(pod.metadata, name=name, uid=f"uid-{name}")
+    return msgspec.structs.replace(pod, metadata=metadata)
 
 
 @settings(max_examples=40, deadline=None)

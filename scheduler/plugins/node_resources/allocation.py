@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -19,6 +19,7 @@ from scheduler.api.resource_names import (
 from scheduler.api.resources import PodUsage, pod_usage
 from scheduler.framework.verdict import Int64Array
 from scheduler.plugins.node_resources.args import ResourceSpec
+from scheduler.state.arrays import read_only
 from scheduler.state.pod_class import PodClass
 from scheduler.state.resource_index import CPU as CPU_COLUMN
 from scheduler.state.resource_index import MEMORY as MEMORY_COLUMN
@@ -26,6 +27,8 @@ from scheduler.state.resource_index import ResourceIndex
 from scheduler.state.snapshot import NodeView
 
 _CPU_AND_MEMORY = slice(CPU_COLUMN, MEMORY_COLUMN + 1)
+#: How many states of single nodes are remembered for a class of pods.
+_MAX_STATES = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +62,20 @@ class ScoredColumns:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """Which columns count for a class of pods, and what a pod of it requests of each."""
+    """Which columns count for a class of pods, and what a pod of it requests of each.
+
+    `scores` are those of single nodes, by what they have and what is taken of it.
+    """
 
     num_known: int
     columns: slice | Int64Array
     requests: Int64Array
     weights: Int64Array
+    scores: dict[tuple[bytes, bytes], Int64Array] = field(default_factory=dict)
 
 
 class ScoredResources:
-    """Picks the columns of the scored resources for a pod.
+    """Picks the columns of the scored resources for a pod, and scores nodes by them.
 
     Extended and other scalar resources count only if the pod requests them, resources that no
     node and no pod was ever seen with do not count at all
@@ -77,6 +84,7 @@ class ScoredResources:
     Args:
         resources: What is scored.
         request_of: What a pod of a class requests of a resource.
+        formula: ``int64[nodes]`` from the columns, each node by itself.
         with_defaults: Whether cpu and memory of the pods already there are counted with defaults
             for containers that request none.
     """
@@ -85,11 +93,13 @@ class ScoredResources:
         self,
         resources: Sequence[ResourceSpec],
         request_of: Callable[[PodClass, str], int],
+        formula: Callable[[ScoredColumns], Int64Array],
         *,
         with_defaults: bool,
     ) -> None:
         self._resources = resources
         self._request_of = request_of
+        self._formula = formula
         self._with_defaults = with_defaults
         self._wanted: WeakKeyDictionary[PodClass, _Wanted] = WeakKeyDictionary()
 
@@ -97,19 +107,29 @@ class ScoredResources:
         """Whether a pod of the class requests any of the resources."""
         return any(self._request_of(pod_class, each.name) for each in self._resources)
 
-    def columns(self, nodes: NodeView, pod_class: PodClass) -> ScoredColumns:
-        """The columns for a pod of the class on these nodes."""
+    def scores(self, nodes: NodeView, pod_class: PodClass) -> Int64Array:
+        """``int64[nodes]`` for a pod of the class, by the formula; not to be written.
+
+        A pod that is placed changes one node, and nodes that are alike go through the same states
+        as pods of one class come to them: a state that was scored before is not scored again.
+        """
         index = nodes.snapshot.resources
         wanted = self._wanted.get(pod_class)
         if wanted is None or wanted.num_known != len(index):
             wanted = self._want(index, pod_class)
             self._wanted[pod_class] = wanted
-        return ScoredColumns(
-            nodes.allocatable[:, wanted.columns],
-            self._taken(nodes, wanted.columns),
-            wanted.requests,
-            wanted.weights,
-        )
+        allocatable = nodes.allocatable[:, wanted.columns]
+        taken = self._taken(nodes, wanted.columns)
+        columns = ScoredColumns(allocatable, taken, wanted.requests, wanted.weights)
+        if len(taken) != 1:
+            return self._formula(columns)
+        state = (allocatable.tobytes(), taken.tobytes())
+        scores = wanted.scores.get(state)
+        if scores is None:
+            if len(wanted.scores) >= _MAX_STATES:
+                wanted.scores.clear()
+            scores = wanted.scores[state] = read_only(self._formula(columns))
+        return scores
 
     def _taken(self, nodes: NodeView, columns: slice | Int64Array) -> Int64Array:
         if not self._with_defaults:

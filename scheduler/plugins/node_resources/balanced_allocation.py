@@ -9,7 +9,11 @@ from scheduler.api.status import SKIP, SUCCESS, Status
 from scheduler.framework import CycleState, Reads
 from scheduler.framework.scores import MAX_NODE_SCORE
 from scheduler.framework.verdict import BoolArray, Int64Array
-from scheduler.plugins.node_resources.allocation import ScoredResources, plain_request
+from scheduler.plugins.node_resources.allocation import (
+    ScoredColumns,
+    ScoredResources,
+    plain_request,
+)
 from scheduler.plugins.node_resources.args import NodeResourcesBalancedAllocationArgs
 from scheduler.state.pod_info import PodInfo
 from scheduler.state.snapshot import NodeView
@@ -24,7 +28,9 @@ class BalancedAllocation:
     score_reads = Reads.USAGE
 
     def __init__(self, args: NodeResourcesBalancedAllocationArgs) -> None:
-        self._scored = ScoredResources(args.scored_resources, plain_request, with_defaults=False)
+        self._scored = ScoredResources(
+            args.scored_resources, plain_request, _scores, with_defaults=False
+        )
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
         """Skip for pods that request nothing: they balance nothing."""
@@ -34,8 +40,11 @@ class BalancedAllocation:
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
         """``int64[len(nodes)]`` in 50..100; 75 where the pod changes nothing."""
         del state
-        columns = self._scored.columns(nodes, pod.pod_class)
-        return balanced_allocation_score(columns.cases, columns.allocatable)
+        return self._scored.scores(nodes, pod.pod_class)
+
+
+def _scores(columns: ScoredColumns) -> Int64Array:
+    return balanced_allocation_score(columns.cases, columns.allocatable)
 
 
 def balanced_allocation_score(cases: Int64Array, allocatable: Int64Array) -> Int64Array:

@@ -58,9 +58,9 @@ class NodeResourcesFit:
     def __init__(self, args: NodeResourcesFitArgs) -> None:
         self._ignored = frozenset(args.ignored_resources)
         self._ignored_groups = frozenset(args.ignored_resource_groups)
-        self._scorer = _scorer(args.scoring_strategy)
+        strategy = args.scoring_strategy
         self._scored = ScoredResources(
-            args.scoring_strategy.scored_resources, request_with_defaults, with_defaults=True
+            strategy.scored_resources, request_with_defaults, _scorer(strategy), with_defaults=True
         )
 
     def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
@@ -78,7 +78,7 @@ class NodeResourcesFit:
         allocatable, requested = nodes.allocatable, nodes.requested
         rejections = []
         full = nodes.num_pods >= allocatable[:, PODS]
-        if full.any():
+        if np.count_nonzero(full):
             rejections.append(Rejection(TOO_MANY_PODS, full))
         index_of = nodes.snapshot.resources.index_of
         for resource, request in pod.pod_class.requests.items():
@@ -90,7 +90,7 @@ class NodeResourcesFit:
                 continue
             have = allocatable[:, column]
             short = have - requested[:, column] < request
-            if short.any():
+            if np.count_nonzero(short):
                 reason = f"Insufficient {resource}"
                 rejections.append(Rejection(reason, short, unresolvable=have < request))
         return FilterVerdict(tuple(rejections)) if rejections else ACCEPT_ALL
@@ -98,7 +98,7 @@ class NodeResourcesFit:
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
         """``int64[len(nodes)]`` in 0..100, by the strategy."""
         del state
-        return self._scorer(self._scored.columns(nodes, pod.pod_class))
+        return self._scored.scores(nodes, pod.pod_class)
 
     def events_to_register(self) -> Sequence[EventRegistration]:
         """Pods that go or shrink, nodes that come or grow, device classes."""
