@@ -187,13 +187,23 @@ class LeaderElector:
         # The lease counts from before the request: the answer may have been long on its way.
         started_at = self._clock.monotonic()
         try:
-            async with asyncio.timeout(self._options.renew_deadline_s):
+            async with asyncio.timeout(self._time_left_s()):
                 is_ours = await self._try_once()
         except (ApiError, *LOST_ANSWER_ERRORS, msgspec.DecodeError) as error:
             log.warning("lease not renewed", error=str(error) or repr(error))
             return False
+        # A lease that ran out stays lost, even if an answer comes that renews it: meanwhile pods
+        # were turned away that nobody would come back to.
+        if self.has_run_out:
+            return False
         self._renewed_at = started_at if is_ours else None
         return is_ours
+
+    def _time_left_s(self) -> float:
+        """How long a round may take: as a leader, until the lease runs out."""
+        if self._renewed_at is None:
+            return self._options.renew_deadline_s
+        return self._renewed_at + self._options.renew_deadline_s - self._clock.monotonic()
 
     async def _try_once(self) -> bool:
         try:

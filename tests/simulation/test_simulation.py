@@ -18,6 +18,7 @@ ONCE_BROKEN = {
     "the same, by a standby that became the leader": (27, Emphasis()),
     "a standby looked at the lease too seldom": (33, Emphasis()),
     "an event overtaken by another was dropped": (8, Emphasis({"reordered": 0.3})),
+    "a lease that had run out came back with a late answer; no pod was tried": (29, Emphasis()),
     "a node's event overtaken by another was dropped": (10, Emphasis({"reordered": 0.3})),
 }
 

@@ -155,6 +155,18 @@ async def test_who_slept_past_the_deadline_does_not_renew() -> None:
     assert not elector.may_write()
 
 
+async def test_a_lease_that_ran_out_during_its_renewal_stays_lost() -> None:
+    client, time = FakeApiClient(get=[_lease("me")], put=[_lease("me")]), FakeTime()
+    elector = _elector(client, time)
+    await elector.acquire()
+    time.now += 9.0
+    renewing = asyncio.create_task(elector.try_acquire_or_renew())
+    await asyncio.sleep(0)
+    time.now += 2.0
+    assert not await renewing
+    assert not elector.may_write()
+
+
 async def test_a_released_lease_is_not_renewed_again() -> None:
     client, time = FakeApiClient(get=[_lease("me")], put=[_lease("me")]), FakeTime()
     elector = _elector(client, time)
