@@ -45,8 +45,9 @@ class Machine:
         next_start_row: Where the next search starts if it is limited by
             ``percentageOfNodesToScore``, so that all nodes have their turn.
         preemptions: Evictions under way, by the UID of the pod they make room for.
-        last_victims: Who waits for the end of a victim, preemptors by its UID.
-        released: UIDs of preemptors that need not wait any more, some of which are gated still.
+        last_victims: Who waits for the end of a victim, preemptors by its UID, in order.
+        released: UIDs of preemptors that need not wait any more, some of which are gated still,
+            in order.
         outbox: Instructions gathered by the call in progress.
     """
 
@@ -70,8 +71,8 @@ class Machine:
     plugin_failures: Counter[str] = field(default_factory=Counter)
     next_start_row: int = 0
     preemptions: dict[str, PreemptionUnderWay] = field(default_factory=dict)
-    last_victims: dict[str, set[str]] = field(default_factory=dict)
-    released: set[str] = field(default_factory=set)
+    last_victims: dict[str, dict[str, None]] = field(default_factory=dict)
+    released: dict[str, None] = field(default_factory=dict)
     outbox: list[Instruction] = field(default_factory=list)
 
     def __post_init__(self) -> None:

@@ -88,13 +88,13 @@ def is_preempting(machine: Machine, uid: str) -> bool:
 def released_preemptors(machine: Machine) -> Collection[str]:
     """The gated pods that need not wait for evictions any more; they leave the gate by an event."""
     machine.released = {
-        uid
+        uid: None
         for uid in machine.released
         if (queued := machine.queue.get(uid)) is not None
         and queued.is_gated
         and not is_preempting(machine, uid)
     }
-    return machine.released
+    return machine.released.keys()
 
 
 def make_room(machine: Machine, info: PodInfo, preemption: Preemption, now: float) -> None:
@@ -166,8 +166,8 @@ def _go_on(machine: Machine, under_way: PreemptionUnderWay, now: float) -> None:
         return
     if not under_way.is_at_last and not under_way.failed:
         under_way.is_at_last = True
-        waiting = machine.last_victims.setdefault(under_way.last.uid, set())
-        waiting.add(under_way.preemptor.uid)
+        waiting = machine.last_victims.setdefault(under_way.last.uid, {})
+        waiting[under_way.preemptor.uid] = None
         if machine.queue.get(under_way.preemptor.uid) is not None:
             _evict(machine, under_way, under_way.last, now)
     if not under_way.awaited:
@@ -200,7 +200,7 @@ def _finish(machine: Machine, under_way: PreemptionUnderWay, now: float) -> None
     # The last victim's end may have come and found the gate closed; no other event follows.
     was_missed = queued is not None and queued.is_gated
     if was_missed:
-        machine.released.add(uid)
+        machine.released[uid] = None
     if under_way.failed or (was_missed and machine.cache.get_pod(under_way.last.uid) is None):
         machine.queue.activate((uid,), now)
 
@@ -208,7 +208,7 @@ def _finish(machine: Machine, under_way: PreemptionUnderWay, now: float) -> None
 def _forget_last_victim(machine: Machine, under_way: PreemptionUnderWay) -> None:
     waiting = machine.last_victims.get(under_way.last.uid)
     if waiting is not None:
-        waiting.discard(under_way.preemptor.uid)
+        waiting.pop(under_way.preemptor.uid, None)
         if not waiting:
             del machine.last_victims[under_way.last.uid]
 
