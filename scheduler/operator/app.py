@@ -27,7 +27,7 @@ from scheduler.operator.configuration_metrics import ConfigurationMetrics
 from scheduler.operator.connection import DEFAULT_PATIENCE, Connection, connect
 from scheduler.operator.delegated_access import AccessOptions, DelegatedAccess
 from scheduler.operator.dispatcher import Dispatcher, Writers
-from scheduler.operator.engine_protocol import EngineFactory, EngineParts
+from scheduler.operator.engine_protocol import Engine, EngineFactory, EngineParts
 from scheduler.operator.event_recorder import EventClock, EventRecorder
 from scheduler.operator.evictor import Evictor
 from scheduler.operator.extender_desk import ExtenderDesk
@@ -196,12 +196,7 @@ class Process:
         self._metrics = Metrics(self._clock.monotonic, connection.host)
         self._client = ApiClient(connection, self._metrics.observe_request)
         self._elector = self._make_elector()
-        self._gated_client = GatedClient(
-            connection,
-            self._may_write,
-            _bucket(options, self._clock),
-            self._metrics.observe_request,
-        )
+        self._gated_client = self._make_gated_client()
         self._objects = ExtenderObjects(
             self._client, self._clock.jitter, asyncio.sleep, options.extenders
         )
@@ -210,11 +205,7 @@ class Process:
         self._pending_pods = PendingPods(
             self._inbox, options.scheduler_names, self._objects.pods, self._clock.monotonic
         )
-        self._engine = options.engine_factory(
-            EngineParts(
-                self._clock.choose, timer, self._clock.monotonic(), self._inbox.put, self._metrics
-            )
-        )
+        self._engine = self._make_engine()
         self._pending_pod_watch = surroundings.watch_pending_pods(
             connection,
             self._pending_pods,
@@ -354,6 +345,17 @@ class Process:
         """Who reads along with a reflector: extenders see whole objects."""
         readers = ((NODES, self._objects.nodes), (ASSIGNED_PODS, self._objects.assigned_pods))
         return next((reader for followed, reader in readers if followed is kind), None)
+
+    def _make_gated_client(self) -> GatedClient:
+        """The client for writes: of a replica that leads, at the rate it may have."""
+        bucket = _bucket(self._options, self._clock)
+        return GatedClient(self._connection, self._may_write, bucket, self._metrics.observe_request)
+
+    def _make_engine(self) -> Engine:
+        clock = self._clock
+        return self._options.engine_factory(
+            EngineParts(clock.choose, timer, clock.monotonic(), self._inbox.put, self._metrics)
+        )
 
     def _make_reflectors(self) -> list[Reflector[Any]]:
         return [
