@@ -32,6 +32,7 @@ from scheduler.cluster.formats import Format
 from scheduler.cluster.listing import Page
 from scheduler.cluster.negotiation import negotiate
 from scheduler.cluster.node_connections import check_log, not_connected, object_behind
+from scheduler.cluster.owners import Owners
 from scheduler.cluster.patch import (
     APPLY_PATCH,
     Patched,
@@ -248,16 +249,17 @@ class Endpoints:
 
         is_tracked = target.resource.stored_in not in _TRACKED_FROM_FIRST_APPLY
 
-        def record(obj: Json, before: Json | None) -> list[Json] | None:
-            if not (is_tracked if before is None else "managedFields" in obj["metadata"]):
-                return None
+        def record(obj: Json, before: Json | None, owners: Owners | None) -> Owners | None:
+            if not (is_tracked if before is None else owners):
+                return owners
             writer = self._writer(request, target)
             # What cannot be owned in parts is not tracked; whether it is valid is asked later.
             with contextlib.suppress(MissingKeyError):
                 if before is None:
                     return record_create(obj, struct, writer)
-                return record_update(obj, before, struct, writer)
-            return None
+                if owners is not None:
+                    return record_update(obj, before, struct, writer, owners)
+            return owners
 
         return record
 

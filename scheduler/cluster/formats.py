@@ -84,7 +84,7 @@ class EventsV1Format(PlainFormat):
 
     def list_item(self, stored: Stored) -> bytes:
         """The object in its other shape."""
-        return encode(to_events_v1(stored.obj))
+        return encode(to_events_v1(stored.whole))
 
 
 class MetadataFormat(Format):
@@ -100,7 +100,7 @@ class MetadataFormat(Format):
 
     def one(self, stored: Stored) -> bytes:
         """Kind, apiVersion and metadata."""
-        return self.bookmark(stored.obj["metadata"])
+        return self.bookmark(stored.whole["metadata"])
 
     def bookmark(self, metadata: Json) -> bytes:
         """The same without an object."""

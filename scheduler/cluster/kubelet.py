@@ -189,7 +189,7 @@ class Kubelet:
     def _see_node(self, stored: Stored) -> None:
         name = stored.name
         try:
-            node = decode_object(Node, stored.body)
+            node = decode_object(Node, stored.content)
             load = self._nodes.get(name)
             if load is None:
                 self._nodes[name] = NodeLoad(node)
@@ -291,7 +291,7 @@ class Kubelet:
         Only a pod that says itself how long it runs comes to its end.
         """
         try:
-            pod = decode_pod(stored.body)
+            pod = decode_pod(stored.content)
         except InvalidObject as error:
             log.warning("pod is not run", pod=stored.name, why=str(error))
             return
@@ -330,7 +330,7 @@ class Kubelet:
     @staticmethod
     def _judge(load: NodeLoad, stored: Stored) -> Refusal | None:
         try:
-            return load.admit(decode_pod(stored.body))
+            return load.admit(decode_pod(stored.content))
         except (InvalidObject, SelectorError) as error:
             return Refusal("UnexpectedAdmissionError", str(error))
 

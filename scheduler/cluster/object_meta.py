@@ -6,6 +6,7 @@ from typing import Any
 
 from scheduler.cluster.clock import Clock
 from scheduler.cluster.errors import bad_request, internal
+from scheduler.cluster.owners import Owners, owners_of_entries
 from scheduler.cluster.resources import Resource
 
 Json = dict[str, Any]
@@ -71,11 +72,8 @@ def fill_on_create(resource: Resource, obj: Json, namespace: str, clock: Clock) 
         metadata["generation"] = 1
 
 
-def carry_over(new: Json, old: Json, *, is_part: bool = False) -> None:
-    """Keep what a client can never change through an update.
-
-    The managedFields are those a client sends, if it sends any, but for an update of a part.
-    """
+def carry_over(new: Json, old: Json) -> None:
+    """Keep what a client can never change through an update."""
     metadata, before = new["metadata"], old["metadata"]
     metadata["name"] = before["name"]
     for key in (
@@ -92,14 +90,24 @@ def carry_over(new: Json, old: Json, *, is_part: bool = False) -> None:
             metadata[key] = before[key]
         else:
             metadata.pop(key, None)
-    sent = metadata.pop("managedFields", None)
-    if sent == [{}]:
-        sent = None
-    elif is_part or not _are_owners(sent):
-        sent = before.get("managedFields")
-    if sent:
-        metadata["managedFields"] = sent
     metadata.pop("selfLink", None)
+
+
+def take_owners(new: Json, owners: Owners | None, *, is_part: bool = False) -> Owners | None:
+    """Take the managedFields out of what a client sends, and tell those that count from then on.
+
+    They are what it sends, if it sends any, but for an update of a part; one empty entry stands
+    for none.
+
+    Args:
+        new: the object it sends.
+        owners: of the object as it is.
+        is_part: it is an update of a part.
+    """
+    sent = new["metadata"].pop("managedFields", None)
+    if sent == [{}]:
+        return None
+    return owners if is_part or not _are_owners(sent) else owners_of_entries(sent)
 
 
 def _are_owners(entries: object) -> bool:

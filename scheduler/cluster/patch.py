@@ -128,7 +128,8 @@ def patch_object(
         ApiError: 400, 409, 415 or 422.
     """
     patch = decode_patch(request.content_type, request.body)
-    shown = to_events_v1(current.obj) if resource is EVENTS_V1 else current.obj
+    obj = current.whole if _may_name_owners(request) else current.obj
+    shown = to_events_v1(obj) if resource is EVENTS_V1 else obj
     before = {"kind": resource.kind, "apiVersion": resource.api_version, **shown}
     struct = type_of(resource)
     after = patched(before, request.content_type, patch, struct)
@@ -143,6 +144,15 @@ def patch_object(
     stored_shape = to_core(fresh) if resource is EVENTS_V1 else fresh
     stored = _store(registry, resource, current, stored_shape, request)
     return Patched(stored, warnings + warnings_on_update(resource, stored.obj, current.obj))
+
+
+def _may_name_owners(request: PatchRequest) -> bool:
+    """Whether the managedFields, which hardly a patch is about, may be read or changed by it.
+
+    A JSON patch reads whole objects, and what it or a merge patch makes is told in errors.
+    """
+    is_strategic = request.content_type == STRATEGIC_MERGE_PATCH
+    return not is_strategic or b"managedFields" in request.body or b"\\u" in request.body
 
 
 def _store(
@@ -224,7 +234,7 @@ def apply_object(
     """
     config = _configuration(resource, address, request)
     struct = apply_type_of(resource)
-    live = None if current is None else current.obj
+    live = None if current is None else current.whole
     if live is not None and resource is EVENTS_V1:
         live = to_events_v1(live)
     try:
@@ -236,7 +246,7 @@ def apply_object(
         conform(fresh, known)
     stored_shape = to_core(fresh) if resource is EVENTS_V1 else fresh
     registry.check_address(resource, *address, stored_shape)
-    kept = request._replace(recorder=lambda _new, _old: applied.managed_fields)
+    kept = request._replace(recorder=lambda _new, _old, _owners: applied.owners)
     if current is not None:
         stored = _store(registry, resource, current, stored_shape, kept)
         return Patched(stored, warnings_on_update(resource, stored.obj, current.obj))

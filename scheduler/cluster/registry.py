@@ -14,7 +14,13 @@ from scheduler.cluster.catalog import Catalog
 from scheduler.cluster.clock import Clock
 from scheduler.cluster.deletion import DeleteOptions, DeletionPlan, plan_deletion
 from scheduler.cluster.kind_rules import rules_of
-from scheduler.cluster.object_meta import carry_over, check_addressed, fill_on_create
+from scheduler.cluster.object_meta import (
+    carry_over,
+    check_addressed,
+    fill_on_create,
+    take_owners,
+)
+from scheduler.cluster.owners import Owners
 from scheduler.cluster.pod_defaults import set_pod_defaults
 from scheduler.cluster.pod_parts import ephemeral_containers, resized, validate_part
 from scheduler.cluster.resources import NAMESPACES, Resource
@@ -84,18 +90,16 @@ class Registry:
         name = obj["metadata"].get("name", "")
         if resource.namespaced:
             self._check_namespace(resource, namespace, name)
-        entries = self._complete(resource, obj, recorder)
+        owners = self._complete(resource, obj, recorder)
         if self.store.get(resource.stored_in, namespace, name) is not None:
             raise errors.already_exists(resource, name)
         if resource.has_status and resource.stored_in not in {"pods", "nodes", "namespaces"}:
             self._reset_status(resource, obj)
-        if entries:
-            obj["metadata"]["managedFields"] = entries
-        return Stored(obj, 0) if dry_run else self.store.put(resource.stored_in, obj)
+        if dry_run:
+            return Stored(obj, 0, owners=owners)
+        return self.store.put(resource.stored_in, obj, owners)
 
-    def _complete(
-        self, resource: Resource, obj: Json, recorder: Recorder | None
-    ) -> list[Json] | None:
+    def _complete(self, resource: Resource, obj: Json, recorder: Recorder | None) -> Owners | None:
         """Set defaults, let admission decide, and refuse what is not valid.
 
         Returns:
@@ -107,13 +111,13 @@ class Registry:
                 error = errors.invalid_value(part, obj[part], "must be an object")
                 raise errors.invalid_object(resource, obj["metadata"].get("name", ""), [error])
         rules.set_defaults(obj)
-        entries = None if recorder is None else recorder(obj, None)
+        owners = None if recorder is None else recorder(obj, None, None)
         if resource.stored_in != "nodes" or self._taint_new_nodes:
             rules.admit(self.store, obj)
         found = validate_metadata(resource, obj["metadata"]) + rules.validate(obj)
         if found:
             raise errors.invalid_object(resource, obj["metadata"].get("name", ""), found)
-        return entries
+        return owners
 
     def _check_namespace(self, resource: Resource, namespace: str, name: str) -> None:
         found = self.store.get(NAMESPACES.stored_in, "", namespace)
@@ -205,6 +209,7 @@ class Registry:
         old = current.obj
         found = _immutable_metadata(obj, old)
         carry_over(obj, old)
+        owners = take_owners(obj, current.owners)
         if resource.has_status:
             if "status" in old:
                 obj["status"] = old["status"]
@@ -218,8 +223,8 @@ class Registry:
         if found:
             raise errors.invalid_object(resource, current.name, found)
         _count_generation(resource, obj, old)
-        _record(recorder, obj, old)
-        return self._commit(resource, current, obj, dry_run)
+        owners = _record(recorder, obj, old, owners)
+        return self._commit(resource, current, obj, owners, dry_run=dry_run)
 
     @staticmethod
     def _check_revision(resource: Resource, current: Stored, obj: Json) -> None:
@@ -254,8 +259,8 @@ class Registry:
         if found:
             raise errors.invalid_object(resource, current.name, found)
         _count_generation(resource, new, old)
-        _record(recorder, new, old)
-        return self._commit(resource, current, new, dry_run)
+        owners = _record(recorder, new, old, current.owners)
+        return self._commit(resource, current, new, owners, dry_run=dry_run)
 
     def replace_status(
         self,
@@ -278,7 +283,8 @@ class Registry:
             return self._replace_custom_status(
                 resource, current, obj, found, dry_run=dry_run, recorder=recorder
             )
-        carry_over(obj, old, is_part=True)
+        carry_over(obj, old)
+        owners = take_owners(obj, current.owners, is_part=True)
         for key in _KEPT_BY_STATUS:
             if key in old["metadata"]:
                 obj["metadata"][key] = old["metadata"][key]
@@ -294,8 +300,8 @@ class Registry:
         found += rules.validate_status(new, old)
         if found:
             raise errors.invalid_object(resource, current.name, found)
-        _record(recorder, new, old)
-        return self._commit(resource, current, new, dry_run)
+        owners = _record(recorder, new, old, owners)
+        return self._commit(resource, current, new, owners, dry_run=dry_run)
 
     def _replace_custom_status(
         self,
@@ -317,13 +323,21 @@ class Registry:
         found = found + rules.validate(new)
         if found:
             raise errors.invalid_object(resource, current.name, found)
-        _record(recorder, new, current.obj)
-        return self._commit(resource, current, new, dry_run)
+        owners = _record(recorder, new, current.obj, current.owners)
+        return self._commit(resource, current, new, owners, dry_run=dry_run)
 
-    def _commit(self, resource: Resource, current: Stored, obj: Json, dry_run: bool) -> Stored:
+    def _commit(
+        self,
+        resource: Resource,
+        current: Stored,
+        obj: Json,
+        owners: Owners | None,
+        *,
+        dry_run: bool,
+    ) -> Stored:
         """Write a changed object; one whose last finalizer went while it was deleted goes."""
         if dry_run:
-            return Stored(obj, current.revision)
+            return Stored(obj, current.revision, owners=owners)
         metadata = obj["metadata"]
         is_finalized = current.obj["metadata"].get("finalizers") and not metadata.get("finalizers")
         is_waiting = metadata.get("deletionTimestamp") and not metadata.get(
@@ -331,8 +345,8 @@ class Registry:
         )
         if is_finalized and is_waiting and not (obj.get("spec") or {}).get("finalizers"):
             self.store.remove(resource.stored_in, current)
-            return Stored(obj, current.revision)
-        return self.store.put(resource.stored_in, obj)
+            return Stored(obj, current.revision, owners=owners)
+        return self.store.put(resource.stored_in, obj, owners)
 
     def change_status(
         self, resource: Resource, namespace: str, name: str, transform: Transform
@@ -362,7 +376,9 @@ class Registry:
         self, resource: Resource, current: Stored, plan: DeletionPlan, options: DeleteOptions
     ) -> tuple[Stored, bool]:
         if options.dry_run:
-            return (Stored(plan.marked, current.revision) if plan.marked else current), True
+            if plan.marked is None:
+                return current, True
+            return Stored(plan.marked, current.revision, owners=current.owners), True
         if plan.marked is not None:
             current = self.store.put(resource.stored_in, plan.marked)
         if not plan.removes:
@@ -388,12 +404,10 @@ def _immutable_metadata(obj: Json, old: Json) -> list[errors.FieldError]:
     return found
 
 
-def _record(recorder: Recorder | None, obj: Json, old: Json) -> None:
-    entries = recorder(obj, old) if recorder is not None else None
-    if entries:
-        obj["metadata"]["managedFields"] = entries
-    elif entries is not None:
-        obj["metadata"].pop("managedFields", None)
+def _record(
+    recorder: Recorder | None, obj: Json, old: Json, owners: Owners | None
+) -> Owners | None:
+    return owners if recorder is None else recorder(obj, old, owners)
 
 
 def _count_generation(resource: Resource, obj: Json, old: Json) -> None:

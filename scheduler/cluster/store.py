@@ -8,16 +8,20 @@ all writes, as etcd's revision does.
 import bisect
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal
+from enum import Enum
+from typing import Any, Final, Literal
 
+from scheduler.cluster.owners import Owners
 from scheduler.cluster.selectable_fields import field_values
 from scheduler.cluster.stored import Stored, encode, object_key
 
 __all__ = [
+    "KEPT",
     "Change",
     "ChangeType",
     "Collection",
     "HistoryLostError",
+    "Kept",
     "Range",
     "Store",
     "Stored",
@@ -28,6 +32,14 @@ Json = dict[str, Any]
 ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 Subscriber = Callable[["Change"], None]
 
+
+class Kept(Enum):
+    """Said instead of owners: those an object has already."""
+
+    KEPT = "kept"
+
+
+KEPT: Final = Kept.KEPT
 _AFTER_SLASH = chr(ord("/") + 1)
 
 
@@ -65,7 +77,7 @@ class Change:
         if self._departed is None:
             before = self.previous
             obj = _with_revision(before.obj, self.revision)
-            self._departed = Stored(obj, self.revision, before.fields)
+            self._departed = Stored(obj, self.revision, before.fields, before.owners)
         return self._departed
 
 
@@ -267,17 +279,25 @@ class Store:
         """The current revision of an object, if it exists."""
         return self.collection(collection).get(namespace, name)
 
-    def put(self, collection: str, obj: Json) -> Stored:
-        """Store an object under a new revision; equal content keeps its revision, silently."""
+    def put(self, collection: str, obj: Json, owners: Owners | Kept | None = KEPT) -> Stored:
+        """Store an object under a new revision; equal content keeps its revision, silently.
+
+        Args:
+            collection: where.
+            obj: the object, without its managedFields.
+            owners: these; without them an object keeps what it had.
+        """
         target = self.collection(collection)
         metadata = obj["metadata"]
         namespace, name = metadata.get("namespace", ""), metadata["name"]
         previous = target.get(namespace, name)
-        if previous is not None and _same_content(previous, obj):
+        if owners is KEPT:
+            owners = None if previous is None else previous.owners
+        if previous is not None and _is_same(previous, obj, owners):
             return previous
         self.revision += 1
         fields = field_values(collection, obj)
-        stored = Stored(_with_revision(obj, self.revision), self.revision, fields)
+        stored = Stored(_with_revision(obj, self.revision), self.revision, fields, owners)
         target.put(stored)
         kind: ChangeType = "ADDED" if previous is None else "MODIFIED"
         target.record(Change(collection, kind, stored, previous))
@@ -305,7 +325,7 @@ class Store:
         target.remove(stored)
         self.revision += 1
         obj = _with_revision(stored.obj, self.revision)
-        last = Stored(obj, self.revision, stored.fields)
+        last = Stored(obj, self.revision, stored.fields, stored.owners)
         target.record(Change(collection, "DELETED", last, stored))
         return last
 
@@ -327,7 +347,11 @@ class Store:
             collection.forget_history(self.revision)
 
 
-def _same_content(previous: Stored, obj: Json) -> bool:
+def _is_same(previous: Stored, obj: Json, owners: Owners | None) -> bool:
+    if owners is not previous.owners and (
+        owners is None or previous.owners is None or owners.text != previous.owners.text
+    ):
+        return False
     metadata, before = obj["metadata"], previous.obj
     revision = before["metadata"]["resourceVersion"]
     if metadata.get("resourceVersion") != revision:

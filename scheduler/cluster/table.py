@@ -65,7 +65,7 @@ class TableFormat(Format):
 
     def one(self, stored: Stored) -> bytes:
         """A table of one row."""
-        return self._single(stored.obj, str(stored.revision))
+        return self._single(stored.whole, str(stored.revision))
 
     def bookmark(self, metadata: Json) -> bytes:
         """A table of one row that shows no object."""
@@ -84,7 +84,7 @@ class TableFormat(Format):
 
     def list_item(self, stored: Stored) -> bytes:
         """A row."""
-        return encode(self._row(stored.obj, self._time_s()))
+        return encode(self._row(stored.whole, self._time_s()))
 
     def _opening(self, metadata: Json, with_columns: bool) -> bytes:
         definitions: list[Json] | None = None

@@ -5,6 +5,7 @@ A path is a tuple of elements as ``fieldsV1`` writes them: ``f:spec``, ``k:{"nam
 """
 
 import json
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from scheduler.cluster.schema import ListType, MapType, Struct, Type
@@ -75,9 +76,9 @@ class MissingKeyError(ValueError):
         )
 
 
-def without_system_fields(fields: FieldSet) -> FieldSet:
+def without_system_fields(fields: AbstractSet[Path]) -> FieldSet:
     """Without what no manager owns: name, uid and the like."""
-    return fields - _STRIPPED
+    return set(fields - _STRIPPED)
 
 
 def keyed_items(items: list[Json], type_: ListType, path: Path) -> dict[str, Json]:
@@ -191,6 +192,7 @@ def compare(old: Any, new: Any, type_: Type | None, path: Path = ()) -> tuple[Fi
         return {path}, set()
     changed: FieldSet = set()
     removed: FieldSet = set()
+    old, new = _without_same(old, new)
     before, after = parts(old, type_, path), parts(new, type_, path)
     for element, (inner, inner_type) in after.items():
         place = (*path, element)
@@ -205,6 +207,19 @@ def compare(old: Any, new: Any, type_: Type | None, path: Path = ()) -> tuple[Fi
             place = (*path, element)
             removed |= all_fields(inner, inner_type, place, type_) | {place}
     return changed, removed
+
+
+def _without_same(old: Any, new: Any) -> tuple[Any, Any]:
+    """Two objects or lists without what is the same in both, of lists only where they begin."""
+    if isinstance(old, list):
+        pairs = enumerate(zip(old, new, strict=False))
+        first = next((at for at, (one, other) in pairs if one != other), min(len(old), len(new)))
+        return (old[first:], new[first:]) if first else (old, new)
+    same = {key for key, value in new.items() if key in old and old[key] == value}
+    return (
+        {key: value for key, value in old.items() if key not in same},
+        {key: value for key, value in new.items() if key not in same},
+    )
 
 
 def to_fields_v1(fields: FieldSet) -> Json:

@@ -1,25 +1,31 @@
 """``metadata.managedFields``: which manager owns which fields, after each kind of write."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Set as AbstractSet
+from functools import lru_cache
 from typing import Any, NamedTuple
 
+import msgspec
 from cachetools import LRUCache
 
 from scheduler.cluster.apply.field_sets import (
     SYSTEM_FIELDS,
     FieldSet,
+    Path,
     compare,
     fields_v1_of_new,
     from_fields_v1,
     to_fields_v1,
     without_system_fields,
 )
+from scheduler.cluster.owners import Owners, Share, Shares, owners_of_entries, owners_since
 from scheduler.cluster.schema import Struct
 from scheduler.cluster.stored import encode
 
 Json = dict[str, Any]
-Recorder = Callable[[Json, Json | None], list[Json] | None]
-"""The managedFields of a new object, given the one before, if there was one."""
+Recorder = Callable[[Json, Json | None, Owners | None], Owners | None]
+"""The managedFields of a new object, given the one before, if there was one, and its own until
+then. Neither object has them in its tree."""
 
 BEFORE_FIRST_APPLY = "before-first-apply"
 
@@ -66,7 +72,7 @@ class Writer(NamedTuple):
         version = "" if operation == "Apply" else self.api_version
         return Identity(self.manager, operation, version, self.subresource)
 
-    def own(self, fields: FieldSet) -> FieldSet:
+    def own(self, fields: AbstractSet[Path]) -> FieldSet:
         """Without what this kind of write cannot touch."""
         kept = without_system_fields(fields)
         if self.subresource == "status":
@@ -78,57 +84,53 @@ class Writer(NamedTuple):
 
 def decode_managers(entries: list[Json]) -> Managers:
     """The managers that ``managedFields`` lists."""
+    owners = owners_of_entries(entries)
+    return {} if owners is None else _managers(owners.shares, owners.times)
+
+
+def encode_managers(managers: Managers) -> Owners | None:
+    """``managedFields`` as it is stored: appliers first, then by time and name."""
+    return owners_since(*_told(managers))
+
+
+def _managers(shares: Shares, times: Iterable[str]) -> Managers:
     found: Managers = {}
-    for entry in entries:
-        operation, version = entry.get("operation", ""), entry.get("apiVersion", "")
-        shown = "" if operation == "Apply" else version
-        identity = Identity(
-            entry.get("manager", ""), operation, shown, entry.get("subresource", "")
-        )
-        fields = from_fields_v1(entry.get("fieldsV1") or {})
-        found[identity] = Owned(fields, version, entry.get("time", ""))
+    for share, time in zip(shares, times, strict=True):
+        shown = "" if share.operation == "Apply" else share.api_version
+        identity = Identity(share.manager, share.operation, shown, share.subresource)
+        fields = from_fields_v1(msgspec.json.decode(share.fields))
+        found[identity] = Owned(fields, share.api_version, time)
     return found
 
 
-def encode_managers(managers: Managers) -> list[Json]:
-    """``managedFields`` as it is stored: appliers first, then by time and name."""
-    entries = []
-    for identity, owned in managers.items():
-        if not owned.fields:
-            continue
-        fields = to_fields_v1(owned.fields)
-        entries.append(_entry(identity, owned.api_version, owned.time, fields))
-    entries.sort(key=lambda e: (e["operation"], e["time"], e["manager"], e["apiVersion"]))
-    return entries
+def _told(managers: Managers) -> tuple[Shares, tuple[str, ...]]:
+    """What each manager owns, and since when; who owns nothing is left out."""
+    owning = [(identity, owned) for identity, owned in managers.items() if owned.fields]
+    shares = tuple(
+        _share(identity, owned.api_version, to_fields_v1(owned.fields))
+        for identity, owned in owning
+    )
+    return shares, tuple(owned.time for _, owned in owning)
 
 
-def _entry(identity: Identity, api_version: str, time: str, fields: Json) -> Json:
-    entry: Json = {
-        "manager": identity.manager,
-        "operation": identity.operation,
-        "apiVersion": api_version,
-        "time": time,
-        "fieldsType": "FieldsV1",
-        "fieldsV1": fields,
-    }
-    if identity.subresource:
-        entry["subresource"] = identity.subresource
-    return entry
+def _share(identity: Identity, api_version: str, fields: Json) -> Share:
+    return Share(
+        identity.operation, identity.manager, api_version, identity.subresource, encode(fields)
+    )
 
 
-_created: LRUCache[Hashable, list[Json]] = LRUCache(maxsize=256)
-_updated: LRUCache[Hashable, list[Json]] = LRUCache(maxsize=1024)
-"""What came of writes that were alike: a thousand pods of one template are written much the same
-way. Entries are shared by the objects that have them, as nobody changes them."""
+_created: LRUCache[Hashable, Shares] = LRUCache(maxsize=256)
+"""What came of creations that were alike: a thousand pods of one template are made much the same
+way."""
 
 
-def record_create(obj: Json, struct: Struct, writer: Writer) -> list[Json]:
+def record_create(obj: Json, struct: Struct, writer: Writer) -> Owners | None:
     """All fields of a new object are its creator's."""
-    key = (struct.name, writer, _content(obj))
-    entries = _created.get(key)
-    if entries is None:
-        entries = _created[key] = _entries_of_new(obj, struct, writer)
-    return entries
+    key = (struct.name, writer._replace(now=""), _content(obj))
+    shares = _created.get(key)
+    if shares is None:
+        shares = _created[key] = _shares_of_new(obj, struct, writer)
+    return owners_since(shares, (writer.now,) * len(shares))
 
 
 def _content(obj: Json) -> bytes:
@@ -142,50 +144,59 @@ def _content(obj: Json) -> bytes:
     return encode((metadata, rest, "status" in obj and list(obj["status"])))
 
 
-def _entries_of_new(obj: Json, struct: Struct, writer: Writer) -> list[Json]:
+def _shares_of_new(obj: Json, struct: Struct, writer: Writer) -> Shares:
     fields = fields_v1_of_new(obj, struct)
     if writer.has_status:
         fields.pop("f:status", None)
     if not fields:
-        return []
-    return [_entry(writer.identity("Update"), writer.api_version, writer.now, fields)]
+        return ()
+    return (_share(writer.identity("Update"), writer.api_version, fields),)
 
 
-def record_update(obj: Json, before: Json, struct: Struct, writer: Writer) -> list[Json] | None:
-    """What an update changed becomes its writer's; ``None`` where nothing is tracked.
-
-    ``obj`` has the managedFields that count until then.
-    """
-    entries: list[Json] | None = obj["metadata"].get("managedFields")
-    if not entries:
-        return None
+def record_update(
+    obj: Json, before: Json, struct: Struct, writer: Writer, owners: Owners
+) -> Owners | None:
+    """What an update changed becomes its writer's, of what had ``owners`` until then."""
     is_of_status = writer.subresource == "status"
     changed, removed = compare(
         _compared(before, is_of_status), _compared(obj, is_of_status), struct
     )
     if not changed and not removed:
-        return entries
-    key = (writer, encode(entries), frozenset(changed), frozenset(removed))
-    found = _updated.get(key)
-    if found is None:
-        found = _updated[key] = _entries_after(entries, changed, removed, writer)
-    return found
+        return owners
+    shares, sources = _shares_after(
+        owners.shares, frozenset(changed), frozenset(removed), writer._replace(now="")
+    )
+    times = owners.times
+    return owners_since(
+        shares, tuple([writer.now if source < 0 else times[source] for source in sources])
+    )
 
 
-def _entries_after(
-    entries: list[Json], changed: FieldSet, removed: FieldSet, writer: Writer
-) -> list[Json]:
-    managers = decode_managers(entries)
-    identity = writer.identity("Update")
-    take(managers, identity, writer.own(changed), removed)
+@lru_cache(maxsize=1024)
+def _shares_after(
+    shares: Shares, changed: frozenset[Path], removed: frozenset[Path], writer: Writer
+) -> tuple[Shares, tuple[int, ...]]:
+    """What each manager owns after an update, and which of the times before is still its own.
+
+    Such updates are alike in all but their time; -1 stands for that.
+    """
+    managers = _managers(shares, map(str, range(len(shares))))
+    identity, own = writer.identity("Update"), writer.own(changed)
+    take(managers, identity, own, removed)
     old = managers.get(identity, Owned(set(), writer.api_version, ""))
-    fields = (old.fields | writer.own(changed)) - removed
+    fields = (old.fields | own) - removed
     if fields != old.fields:
-        managers[identity] = Owned(fields, writer.api_version, writer.now)
-    return encode_managers(managers)
+        managers[identity] = Owned(fields, writer.api_version, "-1")
+    found, sources = _told(managers)
+    return found, tuple(map(int, sources))
 
 
-def take(managers: Managers, taker: Identity, changed: FieldSet, removed: FieldSet) -> None:
+def take(
+    managers: Managers,
+    taker: Identity,
+    changed: AbstractSet[Path],
+    removed: AbstractSet[Path],
+) -> None:
     """Others lose what was changed or removed."""
     for identity, owned in managers.items():
         if identity != taker and owned.fields & (changed | removed):
@@ -193,8 +204,7 @@ def take(managers: Managers, taker: Identity, changed: FieldSet, removed: FieldS
 
 
 def _compared(obj: Json, is_of_status: bool) -> Json:
-    """What a write may have changed of an object, without what it does not own."""
-    metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
-    if is_of_status:
-        return {"metadata": metadata, **({"status": obj["status"]} if "status" in obj else {})}
-    return {**obj, "metadata": metadata}
+    """What a write may have changed of an object."""
+    if not is_of_status:
+        return obj
+    return {key: obj[key] for key in ("metadata", "status") if key in obj}

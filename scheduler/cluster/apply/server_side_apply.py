@@ -25,6 +25,7 @@ from scheduler.cluster.apply.managed_fields import (
     take,
 )
 from scheduler.cluster.errors import apply_conflict
+from scheduler.cluster.owners import Owners
 from scheduler.cluster.schema import ListType, Struct, Type
 
 Json = dict[str, Any]
@@ -34,7 +35,7 @@ class Applied(NamedTuple):
     """What an apply makes: the object, and its managedFields."""
 
     obj: Json
-    managed_fields: list[Json]
+    owners: Owners | None
 
 
 def apply(

@@ -140,7 +140,7 @@ class DaemonSetController(Reconciler):
             if node is None:
                 belongs = Belonging(False, False)
             else:
-                belongs = belonging(spec, decode_object(Node, node.body))
+                belongs = belonging(spec, decode_object(Node, node.content))
             self._place(key, stored, book, node_name, belongs, label)
             book.dirty.pop(node_name, None)
             self._count(key, stored, book, node_name, belongs, label)

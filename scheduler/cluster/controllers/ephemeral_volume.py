@@ -20,7 +20,7 @@ class EphemeralVolumeController(Reconciler):
         """Follow pods."""
         self.subscribe(PODS, self._on_pod)
         for pod in self.store.collection(PODS.stored_in):
-            if b'"ephemeral"' in pod.body and _ephemeral(pod):
+            if b'"ephemeral"' in pod.content and _ephemeral(pod):
                 self.enqueue(Key(pod.namespace, pod.name))
 
     def _on_pod(self, change: Change) -> None:

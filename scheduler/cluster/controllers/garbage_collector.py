@@ -62,7 +62,7 @@ class GarbageCollector(Reconciler):
         followed = [found for found in catalog.collections() if found.stored_in != "events"]
         for resource in followed:
             for stored in self.store.collection(resource.stored_in):
-                metadata = _decode_brief(stored.body).metadata
+                metadata = _decode_brief(stored.content).metadata
                 owners = [reference.uid for reference in metadata.ownerReferences or ()]
                 self._file(
                     _Dependent(resource, stored.namespace, stored.name), metadata.uid, owners

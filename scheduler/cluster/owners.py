@@ -1,0 +1,111 @@
+"""``metadata.managedFields`` as it is kept beside an object: encoded, and shared by many objects.
+
+What managers own differs between objects of one template in nothing but times. So that is told in
+two parts, the shares and the times, and what comes of both is made once.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import msgspec
+
+Json = dict[str, Any]
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(list[Json]).decode
+
+
+class Share(NamedTuple):
+    """What one manager owns, but for since when; ``fields`` is an encoded ``fieldsV1``."""
+
+    operation: str
+    manager: str
+    api_version: str
+    subresource: str
+    fields: bytes
+
+    def entry(self, time: str) -> Json:
+        """The share as an entry of ``managedFields``."""
+        entry: Json = {
+            "manager": self.manager,
+            "operation": self.operation,
+            "apiVersion": self.api_version,
+            "time": time,
+            "fieldsType": "FieldsV1",
+            "fieldsV1": msgspec.Raw(self.fields),
+        }
+        if self.subresource:
+            entry["subresource"] = self.subresource
+        return entry
+
+
+Shares = tuple[Share, ...]
+
+
+class Owners:
+    """The managedFields of an object; never changed.
+
+    Args:
+        text: encoded.
+
+    Attributes:
+        text: the same.
+    """
+
+    __slots__ = ("_parts", "text")
+
+    def __init__(self, text: bytes, parts: tuple[Shares, tuple[str, ...]] | None = None) -> None:
+        self.text = text
+        self._parts = parts
+
+    def entries(self) -> list[Json]:
+        """Decoded, to be the caller's own."""
+        return _decode(self.text)
+
+    @property
+    def shares(self) -> Shares:
+        """What each manager owns."""
+        return self._split()[0]
+
+    @property
+    def times(self) -> tuple[str, ...]:
+        """Since when, in the order of the shares."""
+        return self._split()[1]
+
+    def _split(self) -> tuple[Shares, tuple[str, ...]]:
+        if self._parts is None:
+            entries = self.entries()
+            shares = tuple(_share(entry) for entry in entries)
+            self._parts = shares, tuple(entry.get("time") or "" for entry in entries)
+        return self._parts
+
+
+def _share(entry: Json) -> Share:
+    return Share(
+        entry.get("operation") or "",
+        entry.get("manager") or "",
+        entry.get("apiVersion") or "",
+        entry.get("subresource") or "",
+        _encode(entry.get("fieldsV1") or {}),
+    )
+
+
+def owners_of_entries(entries: Sequence[Json]) -> Owners | None:
+    """The owners that a client sent, word for word; ``None`` for no entries."""
+    return Owners(_encode(entries)) if entries else None
+
+
+@lru_cache(maxsize=4096)
+def owners_since(shares: Shares, times: tuple[str, ...]) -> Owners | None:
+    """Owners in the order of an API server: appliers first, then by time and name."""
+    if not shares:
+        return None
+    pairs = sorted(zip(shares, times, strict=True), key=_order)
+    text = _encode([share.entry(time) for share, time in pairs])
+    return Owners(text, (tuple(share for share, _ in pairs), tuple(time for _, time in pairs)))
+
+
+def _order(pair: tuple[Share, str]) -> tuple[str, str, str, str]:
+    share, time = pair
+    return share.operation, time, share.manager, share.api_version
