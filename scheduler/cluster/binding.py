@@ -104,7 +104,7 @@ def _check_bindable(pod: Json) -> None:
 
 def _topology_labels(registry: Registry, node_name: str) -> Json:
     node = registry.store.get(NODES.stored_in, "", node_name)
-    labels = (node.obj["metadata"].get("labels") or {}) if node is not None else {}
+    labels = node.labels if node is not None else {}
     return {key: labels[key] for key in TOPOLOGY_LABELS if key in labels}
 
 

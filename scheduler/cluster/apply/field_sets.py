@@ -119,11 +119,13 @@ def parts(value: Any, type_: Type | None, path: Path) -> dict[str, tuple[Any, Ty
     if isinstance(type_, MapType):
         return {f"f:{key}": (inner, type_.value) for key, inner in value.items()}
     if isinstance(type_, ListType):
-        by_element = (
-            keyed_items(value, type_, path) if type_.merge.apply_keys else _set_items(value)
-        )
+        by_element = _by_element(value, type_, path)
         return {element: (item, type_.item) for element, item in by_element.items()}
     return {}
+
+
+def _by_element(items: list[Any], type_: ListType, path: Path) -> dict[str, Any]:
+    return keyed_items(items, type_, path) if type_.merge.apply_keys else _set_items(items)
 
 
 def applied_fields(value: Any, type_: Type | None, path: Path = ()) -> FieldSet:
@@ -140,11 +142,33 @@ def all_fields(
     value: Any, type_: Type | None, path: Path = (), parent: Type | None = None
 ) -> FieldSet:
     """Every field of a value, and the value itself unless its parent always has it."""
-    if path and not is_granular(type_, value):
-        return {path}
     is_in = _is_in_list(path)
     is_marked = bool(path) and not _is_always_there(path[-1], parent, is_in)
-    return from_fields_v1(_tree(value, type_, is_marked=is_marked, is_in_list=is_in), path)
+    found: FieldSet = set()
+    _collect(found, value, type_, path, is_marked=is_marked, is_in_list=is_in)
+    return found
+
+
+def _collect(
+    found: FieldSet,
+    value: Any,
+    type_: Type | None,
+    path: Path,
+    *,
+    is_marked: bool,
+    is_in_list: bool,
+) -> None:
+    """Add the fields of a value; marked, it is one besides its parts."""
+    if not value or not is_granular(type_, value):
+        if path:
+            found.add(path)
+        return
+    if is_marked:
+        found.add(path)
+    for element, (inner, inner_type) in parts(value, type_, ()).items():
+        is_in = is_in_list or element[0] == "k"
+        is_part = not _is_always_there(element, type_, is_in)
+        _collect(found, inner, inner_type, (*path, element), is_marked=is_part, is_in_list=is_in)
 
 
 def _is_always_there(element: str, parent: Type | None, is_in_list: bool) -> bool:
@@ -184,42 +208,45 @@ def _is_in_list(path: Path) -> bool:
     return any(element.startswith("k:") for element in path)
 
 
-def compare(old: Any, new: Any, type_: Type | None, path: Path = ()) -> tuple[FieldSet, FieldSet]:
+def compare(old: Any, new: Any, type_: Type | None) -> tuple[FieldSet, FieldSet]:
     """Fields that were added or changed from ``old`` to ``new``, and those that were removed."""
-    if old == new:
-        return set(), set()
-    if not (is_granular(type_, old) and is_granular(type_, new)):
-        return {path}, set()
     changed: FieldSet = set()
     removed: FieldSet = set()
-    old, new = _without_same(old, new)
-    before, after = parts(old, type_, path), parts(new, type_, path)
-    for element, (inner, inner_type) in after.items():
-        place = (*path, element)
-        if element not in before:
-            changed |= all_fields(inner, inner_type, place, type_)
-        else:
-            one, other = compare(before[element][0], inner, inner_type, place)
-            changed |= one
-            removed |= other
-    for element, (inner, inner_type) in before.items():
-        if element not in after:
-            place = (*path, element)
-            removed |= all_fields(inner, inner_type, place, type_) | {place}
+    if old != new:
+        _compare(old, new, type_, (), (changed, removed))
     return changed, removed
 
 
-def _without_same(old: Any, new: Any) -> tuple[Any, Any]:
-    """Two objects or lists without what is the same in both, of lists only where they begin."""
-    if isinstance(old, list):
-        pairs = enumerate(zip(old, new, strict=False))
-        first = next((at for at, (one, other) in pairs if one != other), min(len(old), len(new)))
-        return (old[first:], new[first:]) if first else (old, new)
-    same = {key for key, value in new.items() if key in old and old[key] == value}
-    return (
-        {key: value for key, value in old.items() if key not in same},
-        {key: value for key, value in new.items() if key not in same},
-    )
+def _compare(
+    old: Any, new: Any, type_: Type | None, path: Path, found: tuple[FieldSet, FieldSet]
+) -> None:
+    """Add what became of a value that is not the same any more."""
+    changed, removed = found
+    if not (is_granular(type_, old) and is_granular(type_, new)):
+        changed.add(path)
+        return
+    prefix = "f:"
+    if isinstance(type_, ListType):
+        prefix, old, new = "", _by_element(old, type_, path), _by_element(new, type_, path)
+    for key, inner in new.items():
+        if key not in old:
+            place = (*path, prefix + key)
+            changed |= all_fields(inner, _part_type(type_, key), place, type_)
+        elif old[key] != inner:
+            place = (*path, prefix + key)
+            _compare(old[key], inner, _part_type(type_, key), place, found)
+    for key, inner in old.items():
+        if key not in new:
+            place = (*path, prefix + key)
+            removed |= all_fields(inner, _part_type(type_, key), place, type_) | {place}
+
+
+def _part_type(type_: Type | None, key: str) -> Type | None:
+    if isinstance(type_, Struct):
+        return type_.fields.get(key)
+    if isinstance(type_, MapType):
+        return type_.value
+    return type_.item if isinstance(type_, ListType) else None
 
 
 def to_fields_v1(fields: FieldSet) -> Json:

@@ -185,8 +185,10 @@ def _shares_after(
     take(managers, identity, own, removed)
     old = managers.get(identity, Owned(set(), writer.api_version, ""))
     fields = (old.fields | own) - removed
-    if fields != old.fields:
+    if own:
         managers[identity] = Owned(fields, writer.api_version, "-1")
+    elif identity in managers:
+        managers[identity] = old._replace(fields=fields)
     found, sources = _told(managers)
     return found, tuple(map(int, sources))
 

@@ -92,9 +92,14 @@ def _is_clean(value: Any, type_: Type, problems: Problems) -> bool:
     return _is_clean_scalar(value, type_.kind, problems)
 
 
+_TEXT = Scalar("string")
+
+
 def _is_clean_map(value: Json, type_: MapType, problems: Problems) -> bool:
     problems.num_keys += len(value)
     inner = type_.value
+    if inner == _TEXT:
+        return not value or set(map(type, value.values())) == {str}
     if isinstance(inner, Scalar) and inner.kind == "Quantity":
         for key, amount in value.items():
             canonical = canonical_quantity(amount)
