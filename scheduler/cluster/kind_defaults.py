@@ -10,12 +10,12 @@ from scheduler.cluster import errors
 from scheduler.cluster.pod_defaults import canonical_quantities
 from scheduler.cluster.pod_rules import NOT_READY_TAINT
 from scheduler.cluster.resources import PRIORITY_CLASSES, SERVICES, STORAGE_CLASSES
+from scheduler.cluster.service_numbers import ClusterAddresses, NodePorts
 from scheduler.cluster.store import Store
 
 Json = dict[str, Any]
 
 IS_DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
-_NODE_PORTS = range(30000, 32768)
 _NODE_INFO = [
     "machineID",
     "systemUUID",
@@ -107,11 +107,8 @@ def admit_service(store: Store, service: Json) -> None:
     if spec["type"] == "ExternalName":
         return
     if not spec.get("clusterIP"):
-        taken = {
-            stored.obj["spec"].get("clusterIP") for stored in store.collection(SERVICES.stored_in)
-        }
-        free = (f"10.96.{high}.{low}" for high in range(256) for low in range(1, 255))
-        spec["clusterIP"] = next(address for address in free if address not in taken)
+        addresses = store.collection(SERVICES.stored_in).index(ClusterAddresses)
+        spec["clusterIP"] = addresses.lowest_free()
     spec.setdefault("clusterIPs", [spec["clusterIP"]])
     spec.setdefault("ipFamilies", ["IPv4"])
     spec.setdefault("ipFamilyPolicy", "SingleStack")
@@ -120,12 +117,7 @@ def admit_service(store: Store, service: Json) -> None:
 
 
 def _give_node_ports(store: Store, spec: Json) -> None:
-    taken = {
-        port.get("nodePort")
-        for stored in store.collection(SERVICES.stored_in)
-        for port in stored.obj["spec"].get("ports") or ()
-    }
-    free = (number for number in _NODE_PORTS if number not in taken)
+    free = store.collection(SERVICES.stored_in).index(NodePorts).free()
     for port in spec.get("ports") or ():
         if not port.get("nodePort"):
             port["nodePort"] = next(free)

@@ -9,7 +9,7 @@ import bisect
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol, TypeVar, cast
 
 from scheduler.cluster.owners import Owners
 from scheduler.cluster.selectable_fields import field_values
@@ -119,6 +119,19 @@ class Range:
         return (past.get(key) or objects[key] for key in self._keys)
 
 
+class Index(Protocol):
+    """What is kept of the objects of a collection besides them; made empty."""
+
+    def add(self, stored: Stored) -> None:
+        """An object came, or came to be this."""
+
+    def drop(self, stored: Stored) -> None:
+        """An object went, or was this until now."""
+
+
+AnyIndex = TypeVar("AnyIndex", bound=Index)
+
+
 class Collection:
     """All objects of one resource, their recent changes and who follows them."""
 
@@ -134,6 +147,16 @@ class Collection:
         self._history: deque[Change] = deque(maxlen=history_size)
         self._forgotten_revision = 0
         self._in_order: list[Stored] | None = None
+        self._indexes: dict[type[Index], Index] = {}
+
+    def index(self, kind: type[AnyIndex]) -> AnyIndex:
+        """The index of a kind; made on first use, and up to date from then on."""
+        found = self._indexes.get(kind)
+        if found is None:
+            found = self._indexes[kind] = kind()
+            for stored in self:
+                found.add(stored)
+        return cast("AnyIndex", found)
 
     def get(self, namespace: str, name: str) -> Stored | None:
         """The current revision of an object, if it exists."""
@@ -202,6 +225,10 @@ class Collection:
     def put(self, stored: Stored) -> None:
         """Make ``stored`` the current revision of its object."""
         key = stored.key
+        for index in self._indexes.values():
+            if key in self._objects:
+                index.drop(self._objects[key])
+            index.add(stored)
         if key not in self._objects:
             if key in self._removed:
                 self._removed.discard(key)
@@ -217,6 +244,8 @@ class Collection:
             KeyError: there is none of that name.
         """
         key = stored.key
+        for index in self._indexes.values():
+            index.drop(self._objects[key])
         del self._objects[key]
         if key in self._added:
             del self._added[key]
