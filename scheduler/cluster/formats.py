@@ -11,18 +11,16 @@ from scheduler.cluster.store import Stored, encode
 Json = dict[str, Any]
 
 
-ITEMS_PER_SLICE = 250
-"""Objects of a list that are encoded in one go; others get their turn between slices."""
-
-
 class Format(ABC):
     """One way to write objects.
 
     ``cache_key`` names the encoding where every watcher gets the same bytes for a revision, so
-    that they are made once; it is empty where each watcher needs its own.
+    that they are made once; it is empty where each watcher needs its own. ``items_per_slice`` are
+    encoded of a list in one go; others get their turn between slices.
     """
 
     cache_key: str
+    items_per_slice = 50
 
     @abstractmethod
     def one(self, stored: Stored) -> bytes:
@@ -47,8 +45,8 @@ class Format(ABC):
     def slices(self, items: Sequence[Stored], metadata: Json) -> Iterator[bytes]:
         """The list in parts, each encoded when it is asked for."""
         yield self.list_opening(metadata)
-        for first in range(0, len(items), ITEMS_PER_SLICE):
-            part = items[first : first + ITEMS_PER_SLICE]
+        for first in range(0, len(items), self.items_per_slice):
+            part = items[first : first + self.items_per_slice]
             encoded = b",".join([self.list_item(stored) for stored in part])
             yield b"," + encoded if first else encoded
         yield b"]}"
@@ -56,6 +54,8 @@ class Format(ABC):
 
 class PlainFormat(Format):
     """Objects of a resource in their own kind; list items carry no kind and no apiVersion."""
+
+    items_per_slice = 250
 
     def __init__(self, resource: Resource) -> None:
         self.cache_key = resource.api_version
@@ -81,6 +81,8 @@ class PlainFormat(Format):
 
 class EventsV1Format(PlainFormat):
     """Stored core Events in their events.k8s.io/v1 shape."""
+
+    items_per_slice = 50
 
     def list_item(self, stored: Stored) -> bytes:
         """The object in its other shape."""

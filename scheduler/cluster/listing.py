@@ -15,7 +15,7 @@ from scheduler.cluster.store import HistoryLostError, Range, Store, Stored
 Json = dict[str, Any]
 
 FUTURE_REVISION_WAIT_S = 3.0
-ITEMS_PER_SLICE = 500
+ITEMS_PER_SLICE = 1000
 """Objects looked at or encoded before others get their turn."""
 _REVISION_CHECK_S = 0.05
 _LIST_EXPIRED = "The resourceVersion for the provided list is too old."
@@ -111,7 +111,11 @@ async def list_page(
     limit = 0 if options.resource_version == "0" else options.limit
     if limit <= 0:
         metadata: Json = {"resourceVersion": str(revision)}
-        return Page(await _selected(found, selection), metadata)
+        unsubscribe = store.subscribe(resource.stored_in, found.outlive)
+        try:
+            return Page(await _selected(found, selection), metadata)
+        finally:
+            unsubscribe()
     return _limited(found, selection, revision, limit)
 
 
@@ -133,13 +137,13 @@ async def _where(store: Store, options: ListOptions) -> tuple[int, str]:
 
 
 async def _selected(found: Range, selection: Selection) -> list[Stored]:
-    items = list(found)
-    if not selection.is_selective:
-        return items
+    """What is selected; others get their turn between slices, and may write."""
     chosen: list[Stored] = []
-    for position in range(0, len(items), ITEMS_PER_SLICE):
-        chosen += selection.select(items[position : position + ITEMS_PER_SLICE])
-        await asyncio.sleep(0)
+    rest = iter(found)
+    while part := list(islice(rest, ITEMS_PER_SLICE)):
+        chosen += selection.select(part) if selection.is_selective else part
+        if len(part) == ITEMS_PER_SLICE:
+            await asyncio.sleep(0)
     return chosen
 
 

@@ -19,7 +19,7 @@ from scheduler.cluster.endpoints import (
     Endpoints,
     deprecation,
 )
-from scheduler.cluster.formats import ITEMS_PER_SLICE, Format
+from scheduler.cluster.formats import Format
 from scheduler.cluster.list_options import (
     ListOptions,
     check_list_options,
@@ -134,7 +134,7 @@ class Reader:
         check_shape(resource, api_request.accept, is_list=True)
         format_ = api_request.format_for(resource)
         is_plain_json = is_plain(wishes_of(request.headers, request.query))
-        if len(page.items) <= ITEMS_PER_SLICE or not is_plain_json:
+        if len(page.items) <= format_.items_per_slice or not is_plain_json:
             body = format_.many(page.items, page.metadata)
             return await self._respond(request, Answer(200, body, 0, deprecation(resource)))
         response = web.StreamResponse(headers={**common_headers(), **_JSON})
@@ -190,10 +190,11 @@ class Reader:
         resource, options = opening.target.resource, opening.options
         collection = self._store.collection(resource.stored_in)
         if options.send_initial_events:
-            watcher.send_initial(collection.items(opening.selection.namespace))
+            now = self._store.revision
+            found = collection.range_at(now, opening.selection.namespace)
+            watcher.send_initial(found, self._store.subscribe(resource.stored_in, found.outlive))
             if options.allow_watch_bookmarks:
-                revision = self._store.revision
-                watcher.send_frame(bookmark(opening.format_, revision, initial_events_end=True))
+                watcher.send_frame(bookmark(opening.format_, now, initial_events_end=True))
         elif after:
             watcher.send_missed(collection.changes_since(after))
         self._watchers.open(resource.stored_in, watcher)

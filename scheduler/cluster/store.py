@@ -99,11 +99,11 @@ def _with_revision(obj: Json, revision: int) -> Json:
 class Range:
     """Objects of a collection as they were at one revision, in key order.
 
-    It must be read before the next write.
+    It must be read before the next write, or told of each write until it is read.
     """
 
     def __init__(
-        self, keys: list[str], objects: Mapping[str, Stored], past: Mapping[str, Stored | None]
+        self, keys: list[str], objects: Mapping[str, Stored], past: dict[str, Stored | None]
     ) -> None:
         self._keys = keys
         self._objects = objects
@@ -114,9 +114,11 @@ class Range:
 
     def __iter__(self) -> Iterator[Stored]:
         objects, past = self._objects, self._past
-        if not past:
-            return map(objects.__getitem__, self._keys)
         return (past.get(key) or objects[key] for key in self._keys)
+
+    def outlive(self, change: Change) -> None:
+        """Remember what a write has replaced."""
+        self._past.setdefault(change.current.key, change.previous)
 
 
 class Index(Protocol):

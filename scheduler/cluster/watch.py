@@ -20,7 +20,8 @@ Json = dict[str, Any]
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 BOOKMARK_INTERVAL_S = 60.0
-FRAMES_PER_CHUNK = 500
+FRAMES_PER_CHUNK = 200
+"""Frames of one watch that are sent, or objects looked at for it, before others get their turn."""
 _LARGE_CHUNK_BYTES = 65_536
 
 
@@ -65,6 +66,7 @@ class Watcher:
         self._max_pending = max_pending
         self._after_revision = after_revision
         self._backlog: Iterator[bytes] | None = None
+        self._release_backlog: Callable[[], None] = _do_nothing
         self._pending: deque[bytes] = deque()
         self._wake = asyncio.Event()
 
@@ -91,18 +93,24 @@ class Watcher:
             found = change.frames[key] = frame(type_, self._format.one(stored))
         return found
 
-    def send_initial(self, items: Iterable[Stored]) -> None:
+    def send_initial(self, items: Iterable[Stored], release: Callable[[], None]) -> None:
         """Send an ADDED frame for each selected object before anything else.
 
-        They are encoded as they are sent, whatever their number; ``items`` must not change.
+        They are encoded as they are sent, whatever their number; ``items`` must not change until
+        ``release`` is called.
         """
+        self._release_backlog = release
         format_, matches = self._format, self._selection.matches
-        self._backlog = (frame("ADDED", format_.one(each)) for each in items if matches(each))
+        self._backlog = (
+            frame("ADDED", format_.one(each)) if matches(each) else b"" for each in items
+        )
 
     def send_missed(self, changes: Iterable[Change]) -> None:
         """Send what happened before the watch was opened before anything else."""
         seen = ((change, self._selection.view(change)) for change in changes)
-        self._backlog = (self._encoded(change, *view) for change, view in seen if view is not None)
+        self._backlog = (
+            b"" if view is None else self._encoded(change, *view) for change, view in seen
+        )
 
     def send_frame(self, data: bytes) -> None:
         """Queue a ready frame."""
@@ -116,16 +124,27 @@ class Watcher:
     def close(self) -> None:
         """End the stream after what is queued is dropped."""
         self.is_closed = True
-        self._backlog = None
+        self.drop_backlog()
         self._pending.clear()
         self._wake.set()
 
+    def drop_backlog(self) -> None:
+        """Leave what is left of what was to be sent first."""
+        self._backlog = None
+        self._release_backlog()
+        self._release_backlog = _do_nothing
+
+    @property
+    def has_backlog(self) -> bool:
+        """Of what was to be sent before anything else something may be left."""
+        return self._backlog is not None
+
     def take(self) -> bytes:
-        """What is to be sent, up to a limit, as one chunk; empty if nothing is."""
+        """What is to be sent, up to a limit, as one chunk; empty if nothing is found at once."""
         if self._backlog is not None:
-            if chunk := b"".join(islice(self._backlog, FRAMES_PER_CHUNK)):
-                return chunk
-            self._backlog = None
+            if frames := list(islice(self._backlog, FRAMES_PER_CHUNK)):
+                return b"".join(frames)
+            self.drop_backlog()
         if len(self._pending) > FRAMES_PER_CHUNK:
             return b"".join([self._pending.popleft() for _ in range(FRAMES_PER_CHUNK)])
         chunk = b"".join(self._pending)
@@ -173,6 +192,9 @@ class WatchStream:
                 await sink.write(chunk)
                 if len(chunk) > _LARGE_CHUNK_BYTES:
                     await asyncio.sleep(0)  # a sink that takes everything would never yield
+                continue
+            if self._watcher.has_backlog:
+                await asyncio.sleep(0)
                 continue
             now = loop.time()
             if now >= bookmark_at:
@@ -227,6 +249,7 @@ class WatcherRegistry:
 
     def release(self, watcher: Watcher) -> None:
         """Stop following."""
+        watcher.drop_backlog()
         unsubscribe = self._open.pop(watcher, None)
         if unsubscribe is not None:
             unsubscribe()

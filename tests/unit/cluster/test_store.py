@@ -191,3 +191,24 @@ def test_labels_that_are_none_stop_nothing() -> None:
         for number, labels in enumerate(faulty)
     ]
     assert found == [{}, {"a": ["b"]}, {}, {}]
+
+
+def test_a_range_that_is_told_of_writes_shows_what_was_before_them() -> None:
+    store = Store()
+    for name in ("a", "b", "c"):
+        store.put("things", thing(name, data=1))
+    things, before = store.collection("things"), store.revision
+    found = things.range_at(before)
+    store.subscribe("things", found.outlive)
+    rest = iter(found)
+    seen = [next(rest)]
+    store.put("things", thing("b", data=2))
+    store.put("things", thing("b", data=3))
+    gone = things.get("ns", "c")
+    assert gone is not None
+    store.remove("things", gone)
+    store.put("things", thing("c", data=4))
+    store.put("things", thing("d", data=1))
+    seen += rest
+    assert [(each.name, each.obj["data"]) for each in seen] == [("a", 1), ("b", 1), ("c", 1)]
+    assert seen == things.items_at(before)
