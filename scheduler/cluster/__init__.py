@@ -6,8 +6,8 @@ they would to a real one; nothing in the scheduler knows the difference.
 
 How it is made, from the inside out:
 
-- ``store`` keeps revisions (``stored``: encoded bytes, labels and ``selectable_fields``) and a
-  bounded history of changes.
+- ``store`` keeps revisions (``stored``: encoded bytes, labels and ``selectable_fields``, and beside
+  them the ``owners``, which are the managedFields) and a bounded history of changes.
 - ``schema`` knows the types of the API; ``bodies`` and ``patch`` make objects of requests by them.
 - ``registry`` is the only way to write: defaults, admission, validation and deletion by the API
   server's rules (``kind_rules``, ``kind_defaults``, ``pod_rules``, ``validation``, ``deletion``).

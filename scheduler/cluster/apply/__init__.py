@@ -1,7 +1,8 @@
 """Server-side apply: who owns which field of an object, and what follows from it.
 
 - ``field_sets``: fields as paths, read from objects and compared between them; ``fieldsV1``.
-- ``managed_fields``: ``metadata.managedFields`` after a create, an update or an apply.
+- ``managed_fields``: ``metadata.managedFields`` after a create, an update or an apply; what comes
+  of writes that are alike in all but their time is told once.
 - ``server_side_apply``: merges an applied configuration, removes what its manager no longer names,
   and refuses what others own.
 - ``last_applied``: what ``kubectl apply`` has set without the server, and may take over.
