@@ -31,10 +31,11 @@ def make_first_objects(registry: Registry) -> None:
     for name, value, description in _SYSTEM_CLASSES:
         body = {"metadata": {"name": name}, "value": value, "description": description}
         _make(registry, PRIORITY_CLASSES, body)
-    _make(registry, SERVICE_CIDRS, _service_cidr())
+    now = registry.clock.now()
+    _make(registry, SERVICE_CIDRS, _service_cidr(now))
     _make(registry, SERVICES, _service(), "default")
     for place, (group, version) in enumerate(registry.catalog.group_versions()):
-        _make(registry, API_SERVICES, _api_service(group, version, place))
+        _make(registry, API_SERVICES, _api_service(group, version, place, now))
 
 
 def _make(registry: Registry, resource: Resource, body: Json, namespace: str = "") -> None:
@@ -46,8 +47,14 @@ def _make(registry: Registry, resource: Resource, body: Json, namespace: str = "
         registry.replace_status(resource, made, {**made.obj, "status": status})
 
 
-def _service_cidr() -> Json:
-    ready = {"type": "Ready", "status": "True", "reason": "", "message": ""}
+def _service_cidr(now: str) -> Json:
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "lastTransitionTime": now,
+        "reason": "",
+        "message": "Kubernetes default Service CIDR is ready",
+    }
     return {
         "metadata": {"name": "kubernetes"},
         "spec": {"cidrs": [_SERVICE_CIDR]},
@@ -66,11 +73,12 @@ def _service() -> Json:
     }
 
 
-def _api_service(group: str, version: str, place: int) -> Json:
+def _api_service(group: str, version: str, place: int, now: str) -> Json:
     """A group version that this very server answers for; groups come in the order of kubectl."""
     available = {
         "type": "Available",
         "status": "True",
+        "lastTransitionTime": now,
         "reason": "Local",
         "message": "Local APIServices are always available",
     }
