@@ -89,6 +89,21 @@ def _set_ingress_defaults(ingress: Json) -> None:
     ingress.setdefault("status", {"loadBalancer": {}})
 
 
+def _set_empty_status(obj: Json) -> None:
+    obj.setdefault("status", {})
+
+
+_WITH_EMPTY_STATUS = (
+    "apiservices.apiregistration.k8s.io",
+    "certificatesigningrequests.certificates.k8s.io",
+    "flowschemas.flowcontrol.apiserver.k8s.io",
+    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
+    "resourceclaims.resource.k8s.io",
+    "servicecidrs.networking.k8s.io",
+    "validatingadmissionpolicies.admissionregistration.k8s.io",
+)
+"""Kinds whose status is no pointer in Go, so that it is written even if nobody has set it."""
+
 PLAIN_DEFAULTS: Mapping[str, Callable[[Json], None]] = {
     "resourcequotas": _set_quota_defaults,
     "horizontalpodautoscalers.autoscaling": _set_autoscaler_defaults,
@@ -98,4 +113,5 @@ PLAIN_DEFAULTS: Mapping[str, Callable[[Json], None]] = {
     "networkpolicies.networking.k8s.io": _set_policy_defaults,
     "endpointslices.discovery.k8s.io": _set_slice_defaults,
     "ingresses.networking.k8s.io": _set_ingress_defaults,
+    **dict.fromkeys(_WITH_EMPTY_STATUS, _set_empty_status),
 }
