@@ -2,7 +2,15 @@
 
 from typing import Any
 
-from scheduler.cluster.schema import ListType, MapType, Scalar, Struct, Type, struct_of
+from scheduler.cluster.schema import (
+    DEDUCED,
+    ListType,
+    MapType,
+    Scalar,
+    Struct,
+    Type,
+    struct_of,
+)
 from scheduler.cluster.schema.merging import ATOMIC, ListMerge
 
 Json = dict[str, Any]
@@ -13,32 +21,42 @@ _ANYTHING = Scalar("any")
 def object_type(schema: Json) -> Struct:
     """The type of a custom resource, made from its ``openAPIV3Schema``.
 
-    What a schema keeps without knowing it is a map of single values.
+    Lists in what a schema keeps without knowing it are single values, objects are owned in parts.
     """
-    found = _struct(schema)
+    found = _struct(schema, keeps_unknown=False)
     metadata = struct_of("ObjectMeta")
     if metadata is not None:
         found.fields["metadata"] = metadata
     return found
 
 
-def _struct(schema: Json) -> Struct:
+def _struct(schema: Json, *, keeps_unknown: bool) -> Struct:
+    keeps = _keeps_unknown(schema, keeps_unknown)
     found = Struct("")
     found.is_atomic = schema.get("x-kubernetes-map-type") == "atomic"
+    found.others = DEDUCED if keeps else None
     for key, inner in (schema.get("properties") or {}).items():
-        found.fields[key] = _type(inner)
+        found.fields[key] = _type(inner, keeps_unknown=keeps)
     return found
 
 
-def _type(schema: Json) -> Type:
+def _keeps_unknown(schema: Json, parent_keeps: bool) -> bool:
+    """What a schema keeps without knowing it, those of its fields keep too."""
+    return parent_keeps or bool(schema.get("x-kubernetes-preserve-unknown-fields"))
+
+
+def _type(schema: Json, *, keeps_unknown: bool) -> Type:
+    keeps = _keeps_unknown(schema, keeps_unknown)
     if schema.get("properties"):
-        return _struct(schema)
+        return _struct(schema, keeps_unknown=keeps)
     if schema.get("type") == "array":
-        return ListType(_type(schema.get("items") or {}), _merge(schema))
+        return ListType(_type(schema.get("items") or {}, keeps_unknown=keeps), _merge(schema))
+    is_atomic = schema.get("x-kubernetes-map-type") == "atomic"
     others = schema.get("additionalProperties")
-    if others or schema.get("x-kubernetes-preserve-unknown-fields"):
-        value = _type(others) if isinstance(others, dict) else _ANYTHING
-        return MapType(value, schema.get("x-kubernetes-map-type") == "atomic")
+    if isinstance(others, dict):
+        return MapType(_type(others, keeps_unknown=keeps), is_atomic)
+    if others or keeps or schema.get("type") == "object":
+        return _ANYTHING if is_atomic else DEDUCED
     return _ANYTHING
 
 

@@ -8,7 +8,7 @@ import json
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from scheduler.cluster.schema import ListType, MapType, Struct, Type
+from scheduler.cluster.schema import DEDUCED, ListType, MapType, Struct, Type
 from scheduler.cluster.stored import encode
 
 Json = dict[str, Any]
@@ -106,7 +106,7 @@ def _set_items(items: list[Any]) -> dict[str, Any]:
 def is_granular(type_: Type | None, value: object) -> bool:
     """Whether a value is owned in parts rather than as a whole."""
     if isinstance(value, dict):
-        return isinstance(type_, _OBJECTS) and not type_.is_atomic
+        return type_ == DEDUCED or (isinstance(type_, _OBJECTS) and not type_.is_atomic)
     if isinstance(value, list) and isinstance(type_, ListType):
         return bool(type_.merge.apply_keys or type_.merge.is_apply_set)
     return False
@@ -115,7 +115,11 @@ def is_granular(type_: Type | None, value: object) -> bool:
 def parts(value: Any, type_: Type | None, path: Path) -> dict[str, tuple[Any, Type | None]]:
     """The parts of a granular value by their path elements, each with its type."""
     if isinstance(type_, Struct):
-        return {f"f:{key}": (inner, type_.fields.get(key)) for key, inner in value.items()}
+        return {
+            f"f:{key}": (inner, type_.fields.get(key, type_.others)) for key, inner in value.items()
+        }
+    if type_ == DEDUCED:
+        return {f"f:{key}": (inner, DEDUCED) for key, inner in value.items()}
     if isinstance(type_, MapType):
         return {f"f:{key}": (inner, type_.value) for key, inner in value.items()}
     if isinstance(type_, ListType):

@@ -10,9 +10,18 @@
 
 from scheduler.cluster.schema.decoding import Problems, conform, num_keys
 from scheduler.cluster.schema.scalars import DecodingError
-from scheduler.cluster.schema.types import ListType, MapType, Scalar, Struct, Type, struct_of
+from scheduler.cluster.schema.types import (
+    DEDUCED,
+    ListType,
+    MapType,
+    Scalar,
+    Struct,
+    Type,
+    struct_of,
+)
 
 __all__ = [
+    "DEDUCED",
     "DecodingError",
     "ListType",
     "MapType",

@@ -62,6 +62,10 @@ class Scalar(NamedTuple):
     kind: str
 
 
+DEDUCED = Scalar("deduced")
+"""What no schema describes: its objects are owned in parts by whoever wrote those."""
+
+
 class MapType(NamedTuple):
     """A map from strings to values of one type; ``is_atomic`` to server-side apply."""
 
@@ -87,6 +91,8 @@ class Struct:
         self.name = name
         self.is_atomic = name in ATOMIC_STRUCTS
         self.fields: dict[str, Type] = {}
+        self.others: Type | None = None
+        """The type of fields that are kept without being known."""
         self.plain: dict[str, type] = {}
         """The Python type of each field that holds a text, a truth or a whole number."""
         self.kept_empty: frozenset[str] = frozenset()
