@@ -25,6 +25,7 @@ from scheduler.cluster.bodies import (
     read_object,
     read_part,
 )
+from scheduler.cluster.control_plane_resources import CERTIFICATE_SIGNING_REQUESTS
 from scheduler.cluster.deletion import DeleteOptions, options_of_query, parse_delete_options
 from scheduler.cluster.event_conversion import to_core
 from scheduler.cluster.eviction import evict
@@ -51,7 +52,7 @@ from scheduler.cluster.scale import scale_of, set_scale
 from scheduler.cluster.selection import Selection
 from scheduler.cluster.store import Stored, encode
 from scheduler.cluster.strategy_warnings import warnings_on_create, warnings_on_update
-from scheduler.cluster.users import ADMINISTRATOR, User
+from scheduler.cluster.users import ADMINISTRATOR, User, name_requester
 from scheduler.cluster.validation.events import validate_event_of_new_api
 
 Json = dict[str, Any]
@@ -218,6 +219,8 @@ class Endpoints:
             raise errors.invalid_object(
                 resource, (obj.get("metadata") or {}).get("name", ""), found
             )
+        if resource is CERTIFICATE_SIGNING_REQUESTS:
+            name_requester(obj, request.user)
         stored = self._registry.create(
             resource,
             namespace,
@@ -379,8 +382,11 @@ class Endpoints:
         if target.subresource == "scale":
             return self._scale(request, target)
         if target.subresource == "log" and request.method == "GET":
-            check_log(self._registry.get(target.resource, namespace, name).obj, request.query)
-            return Answer(200, b"", 0, content_type="text/plain")
+            pod = self._registry.get(target.resource, namespace, name).obj
+            check_log(pod, request.query)
+            # Without a node there is nobody to ask; the kubelets here have nothing to say.
+            status = 200 if pod["spec"].get("nodeName") else 204
+            return Answer(status, b"", 0, content_type="text/plain")
         if target.subresource in CONNECTIONS:
             raise self._not_connected(request, target)
         if target.subresource == "finalize" and request.method == "PUT":

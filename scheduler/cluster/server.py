@@ -4,6 +4,7 @@ import asyncio
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
@@ -308,6 +309,8 @@ async def _response(request: web.BaseRequest, answer: Answer) -> web.Response:
         headers["Retry-After"] = str(answer.retry_after_s)
     for value in warning_values(answer.warnings):
         headers.add("Warning", value)
+    if answer.status == HTTPStatus.NO_CONTENT:
+        return web.Response(status=answer.status, headers=headers)
     body, headers["Content-Type"] = answer.body, answer.content_type
     if answer.content_type == "application/json" and body:
         wishes = wishes_of(request.headers, request.query)

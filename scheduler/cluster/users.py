@@ -3,7 +3,7 @@
 import csv
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 AUTHENTICATED = "system:authenticated"
 UNAUTHENTICATED = "system:unauthenticated"
@@ -25,6 +25,15 @@ def service_account_user(namespace: str, name: str) -> User:
     """The user that a pod with this service account is."""
     groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", AUTHENTICATED)
     return User(f"system:serviceaccount:{namespace}:{name}", groups)
+
+
+def name_requester(certificate_request: dict[str, Any], user: User) -> None:
+    """Write into a CertificateSigningRequest who posted it, whatever it says itself."""
+    spec = certificate_request.get("spec")
+    if isinstance(spec, dict):
+        for claimed in ("uid", "extra"):
+            spec.pop(claimed, None)
+        spec.update(username=user.name, groups=list(user.groups))
 
 
 def parse_token_file(path: Path) -> Mapping[str, User]:

@@ -294,7 +294,7 @@ async def test_who_may_not_act_as_somebody_else_is_told(stranger: ApiClient) -> 
 async def test_pods_without_a_node_cannot_be_reached(http: ApiClient) -> None:
     await http.create(PODS, pod("unreachable"))
     log = await http.request("GET", f"{PODS}/unreachable/log", accept="*/*")
-    assert (log.status, log.text) == (200, "")
+    assert (log.status, log.text, "Content-Type" in log.headers) == (204, "", False)
     for path in ("exec?command=ls&stdout=true", "portforward", "attach?stdout=true"):
         reply = await http.request("POST", f"{PODS}/unreachable/{path}")
         message = "pod unreachable does not have a host assigned"
