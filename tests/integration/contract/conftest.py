@@ -7,7 +7,10 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import kubernetes.aio
+import kubernetes.client
 import pytest
 
 from scheduler.cluster import ClusterOptions, EmbeddedCluster
@@ -100,4 +103,32 @@ async def http(shared_server: ApiServerUnderTest) -> AsyncIterator[ApiClient]:
 async def stranger(shared_server: ApiServerUnderTest) -> AsyncIterator[ApiClient]:
     """A plain HTTP client without credentials."""
     async with ApiClient(shared_server.url, "", shared_server.tls) as client:
+        yield client
+
+
+def configured(configuration: Any, server: ApiServerUnderTest) -> Any:
+    """A client's configuration for a server."""
+    configuration.host = server.url
+    configuration.verify_ssl = False
+    if server.token:
+        configuration.api_key = {"authorization": server.token, "BearerToken": server.token}
+        configuration.api_key_prefix = {"authorization": "Bearer", "BearerToken": "Bearer"}
+    return configuration
+
+
+@pytest.fixture
+def sync_client(shared_server: ApiServerUnderTest) -> Iterator[kubernetes.client.ApiClient]:
+    """The synchronous client."""
+    configuration = configured(kubernetes.client.Configuration(), shared_server)
+    with kubernetes.client.ApiClient(configuration) as client:
+        yield client
+
+
+@pytest.fixture
+async def aio_client(
+    shared_server: ApiServerUnderTest,
+) -> AsyncIterator[kubernetes.aio.client.ApiClient]:
+    """The asynchronous client."""
+    configuration = configured(kubernetes.aio.client.Configuration(), shared_server)
+    async with kubernetes.aio.client.ApiClient(configuration) as client:
         yield client

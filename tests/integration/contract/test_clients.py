@@ -2,8 +2,6 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import kopf
@@ -18,6 +16,7 @@ from kubernetes.dynamic import DynamicClient
 
 from tests.integration.api_client import LEASES, MERGE, NODES, ApiClient, node, pod, until
 from tests.integration.api_servers import ApiServerUnderTest
+from tests.integration.contract.operators import operator
 from tests.integration.contract.test_custom_resources import (
     DEFINITIONS,
     WIDGET,
@@ -34,34 +33,6 @@ AioWatch: Any = kubernetes.aio.watch.Watch
 Dynamic: Any = DynamicClient
 
 EVENTS = "/api/v1/namespaces/default/events"
-
-
-def configured(configuration: Any, server: ApiServerUnderTest) -> Any:
-    """A client's configuration for a server."""
-    configuration.host = server.url
-    configuration.verify_ssl = False
-    if server.token:
-        configuration.api_key = {"authorization": server.token, "BearerToken": server.token}
-        configuration.api_key_prefix = {"authorization": "Bearer", "BearerToken": "Bearer"}
-    return configuration
-
-
-@pytest.fixture
-def sync_client(shared_server: ApiServerUnderTest) -> Iterator[kubernetes.client.ApiClient]:
-    """The synchronous client."""
-    configuration = configured(kubernetes.client.Configuration(), shared_server)
-    with kubernetes.client.ApiClient(configuration) as client:
-        yield client
-
-
-@pytest.fixture
-async def aio_client(
-    shared_server: ApiServerUnderTest,
-) -> AsyncIterator[kubernetes.aio.client.ApiClient]:
-    """The asynchronous client."""
-    configuration = configured(kubernetes.aio.client.Configuration(), shared_server)
-    async with kubernetes.aio.client.ApiClient(configuration) as client:
-        yield client
 
 
 @pytest.fixture
@@ -183,44 +154,6 @@ async def test_a_leader_is_elected_over_a_lease(
         await asyncio.wait([running])
     lease = (await http.get(f"{LEASES}/election")).body
     assert lease["spec"]["holderIdentity"] == "one"
-
-
-@contextmanager
-def operator(server: ApiServerUnderTest, register: Callable[[Any], None]) -> Iterator[None]:
-    """A Kopf operator in a thread of its own."""
-    registry = kopf.OperatorRegistry()
-
-    def login(**_: Any) -> kopf.ConnectionInfo:
-        return kopf.ConnectionInfo(
-            server=server.url, token=server.token or None, scheme="Bearer", insecure=True
-        )
-
-    kopf.on.login(registry=registry)(login)
-    register(registry)
-    settings = kopf.OperatorSettings()
-    settings.posting.enabled = True
-    ready, stop = threading.Event(), threading.Event()
-
-    def run() -> None:
-        asyncio.run(
-            kopf.operator(
-                registry=registry,
-                settings=settings,
-                standalone=True,
-                namespaces=["default"],
-                ready_flag=ready,
-                stop_flag=stop,
-            )
-        )
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        assert ready.wait(PATIENCE_S)
-        yield
-    finally:
-        stop.set()
-        thread.join()
 
 
 async def test_a_kopf_operator_looks_after_a_custom_resource(
