@@ -41,6 +41,15 @@ class Share(NamedTuple):
 
 
 Shares = tuple[Share, ...]
+_ENTRY_KEYS = (
+    "manager",
+    "operation",
+    "apiVersion",
+    "time",
+    "fieldsType",
+    "fieldsV1",
+    "subresource",
+)
 
 
 class Owners:
@@ -92,8 +101,17 @@ def _share(entry: Json) -> Share:
 
 
 def owners_of_entries(entries: Sequence[Json]) -> Owners | None:
-    """The owners that a client sent, word for word; ``None`` for no entries."""
-    return Owners(_encode(entries)) if entries else None
+    """The owners that a client sent; ``None`` for no entries.
+
+    Their keys come in the order of an API server, whatever the client's: who sends back what it
+    has read changes nothing.
+    """
+    return Owners(_encode([_in_order(entry) for entry in entries])) if entries else None
+
+
+def _in_order(entry: Json) -> Json:
+    ordered = {key: entry[key] for key in _ENTRY_KEYS if key in entry}
+    return {**ordered, **entry}
 
 
 @lru_cache(maxsize=4096)

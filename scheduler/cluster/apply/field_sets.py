@@ -247,9 +247,11 @@ def _compare(
 
 def _part_type(type_: Type | None, key: str) -> Type | None:
     if isinstance(type_, Struct):
-        return type_.fields.get(key)
+        return type_.fields.get(key, type_.others)
     if isinstance(type_, MapType):
         return type_.value
+    if type_ == DEDUCED:
+        return DEDUCED
     return type_.item if isinstance(type_, ListType) else None
 
 
