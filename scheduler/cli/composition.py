@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import structlog
+from kubernetes.aio.config import ConfigException
 
 from scheduler.api.config import (
     ConfigError,
@@ -40,7 +41,6 @@ from scheduler.operator import (
     read_config_map,
     run_blocking,
 )
-from scheduler.operator.kubernetes_config import ConfigException
 
 log = structlog.get_logger(__name__)
 

@@ -12,13 +12,14 @@ from urllib.parse import urlsplit
 
 import aiohttp
 import structlog
+from kubernetes.aio import config as kubernetes_config_module
+from kubernetes.aio.client.configuration import Configuration
+from kubernetes.aio.client.rest import RESTClientObject
 
-from scheduler.operator.kubernetes_config import (
-    Configuration,
-    RESTClientObject,
-    kubernetes_config,
-)
 from scheduler.operator.patience import Patience
+
+# Typed as a whole, but not inside: strict checking would refuse every call.
+kubernetes_config: Any = kubernetes_config_module
 
 USER_AGENT = "stowage"
 CREDENTIALS_CHECK_S = 60.0
