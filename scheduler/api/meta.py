@@ -82,7 +82,7 @@ class Condition(ApiStruct, frozen=True):
     reason: str = ""
     message: str = ""
     last_transition_time: str | None = None
-    observed_generation: int = 0
+    observed_generation: Int64 = 0
 
 
 class ListMeta(ApiStruct, frozen=True):
@@ -90,7 +90,7 @@ class ListMeta(ApiStruct, frozen=True):
 
     resource_version: str = ""
     continue_: str = msgspec.field(default="", name="continue")
-    remaining_item_count: int | None = None
+    remaining_item_count: Int64 | None = None
 
 
 def controller_of(metadata: ObjectMeta) -> OwnerReference | None:

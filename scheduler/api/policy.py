@@ -2,7 +2,7 @@
 
 import msgspec
 
-from scheduler.api.meta import ApiStruct, LabelSelector, ObjectMeta
+from scheduler.api.meta import ApiStruct, Int64, LabelSelector, ObjectMeta
 
 
 class PodDisruptionBudgetSpec(ApiStruct, frozen=True):
@@ -14,7 +14,7 @@ class PodDisruptionBudgetSpec(ApiStruct, frozen=True):
 class PodDisruptionBudgetStatus(ApiStruct, frozen=True):
     """How many disruptions are still allowed, and the pods already being evicted."""
 
-    disruptions_allowed: int = 0
+    disruptions_allowed: Int64 = 0
     disrupted_pods: dict[str, str | None] = msgspec.field(default_factory=dict)
 
 
@@ -30,6 +30,6 @@ class PriorityClass(ApiStruct, frozen=True):
     """A named priority."""
 
     metadata: ObjectMeta = ObjectMeta()
-    value: int = 0
+    value: Int64 = 0
     global_default: bool = False
     preemption_policy: str | None = None

@@ -248,7 +248,7 @@ class StorageClass(ApiStruct, frozen=True):
 class VolumeNodeResources(ApiStruct, frozen=True):
     """How many volumes of a driver a node takes; no count means no limit."""
 
-    count: int | None = None
+    count: Int64 | None = None
 
 
 class CSINodeDriver(ApiStruct, frozen=True):

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from scheduler.api.meta import ApiStruct, Condition, LabelSelector, ObjectMeta
+from scheduler.api.meta import ApiStruct, Condition, Int64, LabelSelector, ObjectMeta
 
 
 class SelectingSpec(ApiStruct, frozen=True):
@@ -48,7 +48,7 @@ class StatefulSet(ApiStruct, frozen=True):
 class GangSchedulingPolicy(ApiStruct, frozen=True):
     """All or nothing: at least ``min_count`` pods must fit at once."""
 
-    min_count: int = 0
+    min_count: Int64 = 0
 
 
 class BasicSchedulingPolicy(ApiStruct, frozen=True):
@@ -80,7 +80,7 @@ class PodGroupSpec(ApiStruct, frozen=True):
     scheduling_policy: PodGroupSchedulingPolicy = PodGroupSchedulingPolicy()
     scheduling_constraints: PodGroupSchedulingConstraints | None = None
     disruption_mode: str | None = None
-    priority: int | None = None
+    priority: Int64 | None = None
     priority_class_name: str = ""
 
 

@@ -14,6 +14,7 @@ from scheduler.api.errors import MAX_SHOWN, InvalidObject, QuantityError
 from scheduler.api.node import Node
 from scheduler.api.pod import Pod
 from scheduler.api.quantity import parse_quantity, quantity_value
+from scheduler.api.volume import CSINode
 from tests.fuzz.__main__ import Tally, try_objects, try_texts
 from tests.fuzz.objects import SAMPLES
 from tests.fuzz.trials import (
@@ -24,6 +25,7 @@ from tests.fuzz.trials import (
     try_quantity,
 )
 
+HUGE_DRIVER = {"name": "d", "nodeID": "n", "allocatable": {"count": 2**63}}
 TOO_DEEP = b"[" * 100_000 + b"]" * 100_000
 
 
@@ -109,6 +111,7 @@ def test_an_object_that_nests_too_deep_is_refused_wherever_it_comes() -> None:
         (Pod, {"spec": {"priority": 10**30}}, "spec.priority"),
         (Pod, {"spec": {"overhead": {"cpu": -(2**63) - 1}}}, "spec.overhead[...]"),
         (Node, {"status": {"images": [{"sizeBytes": 2**63}]}}, "status.images[0].sizeBytes"),
+        (CSINode, {"spec": {"drivers": [HUGE_DRIVER]}}, "spec.drivers[0].allocatable.count"),
     ],
 )
 def test_an_integer_of_more_than_64_bits_is_refused_by_field(
