@@ -49,17 +49,3 @@ def first_untolerated_taint(
 def prefer_no_schedule_tolerations(tolerations: Iterable[Toleration]) -> tuple[Toleration, ...]:
     """The tolerations that can cover a PreferNoSchedule taint: that effect, or any effect."""
     return tuple(each for each in tolerations if each.effect in ("", PREFER_NO_SCHEDULE))
-
-
-def intolerable_prefer_no_schedule_taints(
-    taints: Iterable[Taint], tolerations: Sequence[Toleration]
-) -> int:
-    """How many PreferNoSchedule taints the tolerations leave uncovered; TaintToleration's score.
-
-    Args:
-        taints: The taints of a node.
-        tolerations: As `prefer_no_schedule_tolerations` returned them.
-    """
-    return sum(
-        taint.effect == PREFER_NO_SCHEDULE and not tolerated(taint, tolerations) for taint in taints
-    )

@@ -172,14 +172,6 @@ class Collection:
             self._in_order = list(map(self._objects.__getitem__, self._ordered_keys()))
         return self._in_order
 
-    def items_at(self, revision: int, namespace: str | None = None) -> list[Stored]:
-        """Objects in key order as they were at ``revision``.
-
-        Raises:
-            HistoryLostError: the changes since then are no longer kept.
-        """
-        return list(self.range_at(revision, namespace))
-
     def range_at(self, revision: int, namespace: str | None = None, start: str = "") -> Range:
         """Objects from key ``start`` on, as they were at ``revision``.
 

@@ -11,7 +11,7 @@ Snapshot = list[tuple[str, int]]
 def _content(store: Store, revision: int) -> Snapshot:
     return [
         (stored.name, stored.obj["value"])
-        for stored in store.collection("things").items_at(revision)
+        for stored in store.collection("things").range_at(revision)
     ]
 
 

@@ -5,9 +5,10 @@ import pytest
 from scheduler.api.node import Taint
 from scheduler.api.pod import Toleration
 from scheduler.api.tolerations import (
+    PREFER_NO_SCHEDULE,
     first_untolerated_taint,
-    intolerable_prefer_no_schedule_taints,
     prefer_no_schedule_tolerations,
+    tolerated,
     tolerates,
 )
 
@@ -45,4 +46,5 @@ def test_soft_taints_are_counted_against_tolerations_that_can_cover_them() -> No
     tolerations = prefer_no_schedule_tolerations(
         [Toleration("a", "Exists"), Toleration("b", "Exists", "", "NoSchedule")]
     )
-    assert intolerable_prefer_no_schedule_taints(soft, tolerations) == 1
+    uncovered = [taint for taint in soft if not tolerated(taint, tolerations)]
+    assert sum(taint.effect == PREFER_NO_SCHEDULE for taint in uncovered) == 1

@@ -77,9 +77,9 @@ def test_an_earlier_revision_can_be_read_back() -> None:
     store.put("things", thing("a", data=2))
     store.remove("things", b)
     store.put("things", thing("c"))
-    items = store.collection("things").items_at(then)
+    items = list(store.collection("things").range_at(then))
     assert items == [a, b]
-    assert names(store.collection("things").items_at(store.revision)) == ["a", "c"]
+    assert names(list(store.collection("things").range_at(store.revision))) == ["a", "c"]
 
 
 def test_changes_since_a_revision_come_oldest_first() -> None:
@@ -211,4 +211,4 @@ def test_a_range_that_is_told_of_writes_shows_what_was_before_them() -> None:
     store.put("things", thing("d", data=1))
     seen += rest
     assert [(each.name, each.obj["data"]) for each in seen] == [("a", 1), ("b", 1), ("c", 1)]
-    assert seen == things.items_at(before)
+    assert seen == list(things.range_at(before))
