@@ -1,9 +1,15 @@
 """Which events may make a pod schedulable that InterPodAffinity rejected.
 
-Follows kube-scheduler v1.36 where it answers Queue and is more generous in three places where it
-forgets a pod until the five-minute flush: the rejected pod's own labels changed, a deleted pod
-carried the anti-affinity that kept the pod away, and a term has a namespace selector (no labels
-of namespaces are at hand here, so it counts as matching).
+Follows kube-scheduler v1.36 where it answers Queue and is more generous where it forgets a pod
+until the five-minute flush:
+
+- the rejected pod's own labels changed;
+- a deleted pod carried the anti-affinity that kept the pod away;
+- a pod without terms, which only others' anti-affinity can have kept away, and a node came or
+  changed labels;
+- the last pod to be near is gone, and the pod is one to be near itself: it may be the first;
+- a term has a namespace selector (no labels of namespaces are at hand here, so it counts as
+  matching).
 """
 
 from __future__ import annotations
@@ -37,6 +43,8 @@ def after_pod_change(pod: PodInfo, old: PodInfo | None, new: PodInfo | None) -> 
     terms = pod.pod_class.required_affinity_terms
     if terms and _all_match(terms, new) and not _all_match(terms, old):
         return QueueingHint.QUEUE
+    if terms and _may_be_the_first_again(terms, pod, old, new):
+        return QueueingHint.QUEUE
     for term in pod.pod_class.required_anti_affinity_terms:
         if _may_match(term, old) and not _may_match(term, new):
             return QueueingHint.QUEUE
@@ -49,6 +57,8 @@ def after_node_change(pod: PodInfo, old: Node | None, new: Node | None) -> Queue
         return QueueingHint.SKIP
     wanted = [term.topology_key for term in pod.pod_class.required_affinity_terms]
     avoided = [term.topology_key for term in pod.pod_class.required_anti_affinity_terms]
+    if not wanted and not avoided:
+        return QueueingHint.QUEUE
     labels = new.metadata.labels
     if old is None:
         return QueueingHint.when(bool(avoided) or any(key in labels for key in wanted))
@@ -56,6 +66,12 @@ def after_node_change(pod: PodInfo, old: Node | None, new: Node | None) -> Queue
     gained = any(key in labels and before.get(key) != labels[key] for key in wanted)
     lost = any(key in before and labels.get(key) != before[key] for key in avoided)
     return QueueingHint.when(gained or lost)
+
+
+def _may_be_the_first_again(
+    terms: Sequence[AffinityTerm], pod: PodInfo, old: PodInfo | None, new: PodInfo | None
+) -> bool:
+    return _all_match(terms, old) and not _all_match(terms, new) and _all_match(terms, pod)
 
 
 def _kept_away(pod: PodInfo, carrier: PodInfo) -> bool:

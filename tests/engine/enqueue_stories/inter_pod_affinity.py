@@ -133,6 +133,14 @@ ANTI_AFFINITY_STORIES = (
         requeued=only("p", "q"),
     ),
     EnqueueStory(
+        "a node joins where those are not that keep a pod away",
+        PODS,
+        objects=[node(labels=ON_N), placed("r", "n", affinity=apart_from("a"))],
+        pending=[pod("p", A)],
+        trigger=[Put(node("m", {"node": "m"}))],
+        requeued=only("p"),
+    ),
+    EnqueueStory(
         "the node gets more room, which was not what was missing",
         PODS,
         objects=[node(labels=ON_N), placed("r", "n", A)],
@@ -225,6 +233,18 @@ AFFINITY_STORIES = (
         pending=[pod("p", affinity=near_to("a", "rack"))],
         trigger=[Delete(placed("r", "n", A))],
         requeued=NOBODY,
+    ),
+    EnqueueStory(
+        "the only pod of a kind goes that wants to be with its own",
+        ("InterPodAffinity", "NodeUnschedulable"),
+        objects=[
+            node(labels=ON_N, unschedulable=True),
+            node("m", {"node": "m"}),
+            placed("r", "n", A),
+        ],
+        pending=[pod("p", A, affinity=near_to("a")), pod("q", B, affinity=near_to("a"))],
+        trigger=[Delete(placed("r", "n", A))],
+        requeued=only("p"),
     ),
     EnqueueStory(
         "a node joins that has the topology label",

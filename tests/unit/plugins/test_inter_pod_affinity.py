@@ -344,6 +344,7 @@ def test_it_registers_for_the_events_of_pods_and_nodes_that_upstream_names() -> 
 
 
 WANTS_WEB = make_pod("p", affinity=near(NEAR_WEB))
+WEB_NEAR_WEB = make_pod("p", labels={"app": "web"}, affinity=near(NEAR_WEB))
 AVOIDS_WEB = make_pod("p", affinity=far(NEAR_WEB))
 PLAIN_DB = make_pod("p", labels={"app": "db"})
 OTHER = make_pod("web-0", labels={"app": "other"}, node="a1")
@@ -354,6 +355,20 @@ POD_HINT_CASES: dict[str, tuple[Pod, Pod | None, Pod | None, QueueingHint]] = {
     "a pod to be near is still pending": (WANTS_WEB, None, web(""), QueueingHint.SKIP),
     "a placed pod became one to be near": (WANTS_WEB, OTHER, web("a1"), QueueingHint.QUEUE),
     "a pod to be near stopped being one": (WANTS_WEB, web("a1"), OTHER, QueueingHint.SKIP),
+    "the pod to be near was deleted": (WANTS_WEB, web("a1"), None, QueueingHint.SKIP),
+    "the pod to be near was deleted, for one of its kind": (
+        WEB_NEAR_WEB,
+        web("a1"),
+        None,
+        QueueingHint.QUEUE,
+    ),
+    "the pod to be near changed, for one of its kind": (
+        WEB_NEAR_WEB,
+        web("a1"),
+        OTHER,
+        QueueingHint.QUEUE,
+    ),
+    "some other pod was deleted, for one of a kind": (WEB_NEAR_WEB, OTHER, None, QueueingHint.SKIP),
     "a pod to be far from was deleted": (AVOIDS_WEB, web("a1"), None, QueueingHint.QUEUE),
     "a pod to be far from was placed": (AVOIDS_WEB, None, web("a1"), QueueingHint.SKIP),
     "a pod stopped being one to be far from": (AVOIDS_WEB, web("a1"), OTHER, QueueingHint.QUEUE),
@@ -387,7 +402,13 @@ NODE_HINT_CASES: dict[str, tuple[Pod, Node | None, Node | None, QueueingHint]] =
     "a node came, for a pod that keeps away": (AVOIDS_WEB, None, UNZONED, QueueingHint.QUEUE),
     "a node lost the zone to keep away from": (AVOIDS_WEB, ZONED, UNZONED, QueueingHint.QUEUE),
     "a node got a zone to keep away from": (AVOIDS_WEB, UNZONED, ZONED, QueueingHint.SKIP),
-    "a node came, for a pod without terms": (PLAIN_DB, None, ZONED, QueueingHint.SKIP),
+    "a node came, for a pod that others keep away": (PLAIN_DB, None, ZONED, QueueingHint.QUEUE),
+    "a node changed zones, for one that others keep away": (
+        PLAIN_DB,
+        ZONED,
+        make_node("n", zone="b"),
+        QueueingHint.QUEUE,
+    ),
     "a node went": (WANTS_WEB, ZONED, None, QueueingHint.SKIP),
 }
 
