@@ -17,6 +17,7 @@ from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.client.rest import RESTClientObject
 
 from scheduler.operator.patience import Patience
+from scheduler.operator.tls_options import trusting_like_go
 
 # Typed as a whole, but not inside: strict checking would refuse every call.
 kubernetes_config: Any = kubernetes_config_module
@@ -69,7 +70,7 @@ class Connection:
         tls: SSLContext | bool = True
         if self.server.startswith("https"):
             # Made the way the library makes it: CA, client certificate, verification.
-            tls = RESTClientObject(self._configuration).ssl_context
+            tls = trusting_like_go(RESTClientObject(self._configuration).ssl_context)
         self._connector = aiohttp.TCPConnector(limit=0, ssl=tls, keepalive_timeout=60)
         self._session = self.new_session()
 

@@ -12,6 +12,7 @@ import aiohttp
 from scheduler.api.config import Extender
 from scheduler.api.config_types import ExtenderTLSConfig
 from scheduler.api.extender_validation import without_credentials
+from scheduler.operator.tls_options import trusting_like_go
 
 DEFAULT_TIMEOUT_S = 5.0
 MAX_ANSWER_BYTES = 256 * 2**20
@@ -141,7 +142,7 @@ def tls_context(config: Extender) -> ssl.SSLContext:
         context.verify_mode = ssl.CERT_NONE
     if tls.cert_file or tls.cert_data:
         _load_certificate(context, tls)
-    return context
+    return trusting_like_go(context)
 
 
 def _load_certificate(context: ssl.SSLContext, tls: ExtenderTLSConfig) -> None:

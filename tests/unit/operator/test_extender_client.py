@@ -19,6 +19,7 @@ from scheduler.api.duration import Duration
 from scheduler.cluster.ports import reserved_port
 from scheduler.operator.extender_client import ExtenderClient, ExtenderError
 from tests.integration.api_servers import self_signed_certificate
+from tests.support.authority import Authority
 
 
 async def _echo(request: web.Request) -> web.Response:
@@ -158,6 +159,12 @@ async def test_https_trusts_the_given_authority(certificate: tuple[Path, Path]) 
     async with _server(_server_tls(certificate)) as url:
         assert await _send(url, **_tls(ca_file=str(path)))
         assert await _send(url, **_tls(ca_data=data, ca_file="/nonexistent"))
+
+
+async def test_an_authority_is_trusted_that_go_would_trust(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    async with _server(authority.server_context()) as url:
+        assert await _send(url, **_tls(ca_file=str(authority.file)))
 
 
 async def test_https_without_an_authority_trusts_any_server(

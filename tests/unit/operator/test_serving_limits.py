@@ -6,21 +6,17 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from scheduler.operator.connection_limits import ConnectionLimits
 from scheduler.operator.delegated_access import AccessOptions, DelegatedAccess
 from scheduler.operator.health import Checks
 from scheduler.operator.serving import Content, Server, ServingOptions
 from scheduler.operator.tls_options import CIPHER_SUITES, TlsOptions
+from tests.support.authority import Authority
 from tests.support.fake_api import FakeApiClient, FakeTime
 from tests.support.patience import PATIENCE_S
 
@@ -200,56 +196,9 @@ def test_what_is_not_known_is_refused_by_name(wrong: dict[str, Any]) -> None:
         TlsOptions(**wrong)
 
 
-class Authority:
-    """A certificate authority for clients."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.key = ec.generate_private_key(ec.SECP256R1())
-        self.name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "ca")])
-        self.file = folder / "ca.crt"
-        ca = x509.BasicConstraints(ca=True, path_length=None)
-        certificate = self._signed(self.name, self.key.public_key(), ca)
-        self.file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-
-    def issue(self, user: str, *groups: str) -> Path:
-        """A pair in one file."""
-        key = ec.generate_private_key(ec.SECP256R1())
-        parts = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
-        name = x509.Name([*parts, x509.NameAttribute(NameOID.COMMON_NAME, user)])
-        usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH])
-        certificate = self._signed(name, key.public_key(), usage)
-        file = self.folder / f"{user}.pem"
-        file.write_bytes(
-            key.private_bytes(
-                serialization.Encoding.PEM,
-                serialization.PrivateFormat.PKCS8,
-                serialization.NoEncryption(),
-            )
-            + certificate.public_bytes(serialization.Encoding.PEM)
-        )
-        return file
-
-    def _signed(
-        self, name: x509.Name, key: ec.EllipticCurvePublicKey, extension: x509.ExtensionType
-    ) -> x509.Certificate:
-        now = datetime.now(UTC)
-        return (
-            x509.CertificateBuilder()
-            .subject_name(name)
-            .issuer_name(self.name)
-            .public_key(key)
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(now - timedelta(hours=1))
-            .not_valid_after(now + timedelta(hours=1))
-            .add_extension(extension, critical=True)
-            .sign(self.key, hashes.SHA256())
-        )
-
-
 async def test_a_client_certificate_says_who_asks(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
-    file = authority.issue("prometheus", "monitoring", "ops")
+    file = authority.issue_client("prometheus", "monitoring", "ops")
     client = FakeApiClient(post=[{"status": {"allowed": True}}])
     async with serving(client, client_ca_file=authority.file) as server:
         context = client_context(lambda each: each.load_cert_chain(file))
@@ -270,7 +219,7 @@ async def test_who_shows_no_certificate_is_unknown(tmp_path: Path) -> None:
 
 async def test_a_certificate_of_another_authority_is_turned_away(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
-    file = Authority(tmp_path / "other").issue("admin", "system:masters")
+    file = Authority(tmp_path / "other").issue_client("admin", "system:masters")
     async with serving(client_ca_file=Authority(tmp_path).file) as server:
         context = client_context(lambda each: each.load_cert_chain(file))
         try:
