@@ -4,6 +4,7 @@ Purpose: `schedule_pod` runs a pod through PreFilter, Filter, PreScore and Score
 node it goes to, or why it goes nowhere. `feasibility` finds the nodes it may go to, `ranking`
 picks one of them, `diagnosis` words the refusal as kube-scheduler does. `step_pod` does the same
 where extenders have a say: it ends where they have to be asked (`extenders`).
+`refusals` answers a pod like the last one of its class that fits nowhere, while nothing changes.
 
 Invariants:
     - It changes nothing: not the snapshot, not the cache; plugins write to the cycle state only.
@@ -21,6 +22,7 @@ from scheduler.cycle.consulted import ConsultationNeeded, Consulted, ReviewNeede
 from scheduler.cycle.diagnosis import NO_NODES_AVAILABLE, fit_error_message
 from scheduler.cycle.feasibility import NodeSearch, num_feasible_nodes_to_find
 from scheduler.cycle.ranking import pick_node
+from scheduler.cycle.refusals import KnownRefusals
 from scheduler.cycle.scheduling_cycle import (
     Failed,
     Scheduled,
@@ -36,6 +38,7 @@ __all__ = [
     "ConsultationNeeded",
     "Consulted",
     "Failed",
+    "KnownRefusals",
     "NodeSearch",
     "ReviewNeeded",
     "Scheduled",

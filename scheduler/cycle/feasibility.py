@@ -8,6 +8,7 @@ import numpy as np
 
 from scheduler.api.status import Status
 from scheduler.cycle.consulted import Consulted
+from scheduler.cycle.refusals import KnownRefusals
 from scheduler.framework import (
     NO_NOMINATIONS,
     CycleState,
@@ -36,6 +37,8 @@ class NodeSearch:
         consulted: What extenders said; None if none has a say.
         reviews_victims: Whether an extender has a say about the victims of a preemption.
         review: What they said about them; None if they have not been asked.
+        refusals: What pods were told before, and where this pod's refusal is kept; None keeps
+            none.
     """
 
     nominated: Nominations = NO_NOMINATIONS
@@ -44,6 +47,7 @@ class NodeSearch:
     consulted: Consulted | None = None
     reviews_victims: bool = False
     review: VictimReview | None = None
+    refusals: KnownRefusals | None = None
 
 
 SEARCH_ALL = NodeSearch()

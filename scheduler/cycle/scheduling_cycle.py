@@ -25,6 +25,7 @@ from scheduler.cycle.feasibility import (
     find_feasible_nodes,
 )
 from scheduler.cycle.ranking import pick_node
+from scheduler.cycle.refusals import KnownRefusals, Question
 from scheduler.framework import (
     CycleState,
     Diagnosis,
@@ -149,10 +150,36 @@ def step_pod(
     """
     if not snapshot.num_nodes:
         return Unschedulable(Diagnosis(0), NO_NODES_AVAILABLE, nominated_node_name="")
+    refusals = search.refusals
     try:
-        return _decide(framework, snapshot, pod, state, choose, search)
+        if refusals is None or search.consulted is not None or search.reviews_victims:
+            return _decide(framework, snapshot, pod, state, choose, search)
+        question = Question(framework, snapshot, pod, search.nominated)
+        # A timed cycle is to show what judging takes.
+        known = refusals.find(question, choose) if state.timings is None else None
+        return known or _decide_anew(question, state, choose, search, refusals)
     except PluginFailed as failure:
         return Failed(failure.status)
+
+
+def _decide_anew(
+    question: Question,
+    state: CycleState,
+    choose: Callable[[int], int],
+    search: NodeSearch,
+    refusals: KnownRefusals,
+) -> SchedulingStep:
+    """Decide, and remember a refusal."""
+    thrown: list[int] = []
+
+    def throw(sides: int) -> int:
+        thrown.append(sides)
+        return choose(sides)
+
+    step = _decide(question.framework, question.snapshot, question.pod, state, throw, search)
+    if isinstance(step, Unschedulable):
+        refusals.keep(question, step, frozenset(state.skip_filter), tuple(thrown))
+    return step
 
 
 def _decide(

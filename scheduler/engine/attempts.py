@@ -142,6 +142,7 @@ def _decide(machine: Machine, attempt: _Attempt, said: Consulted | None) -> Sche
         consulted=said,
         reviews_victims=bool(machine.extenders and machine.extenders.to_review(info.spec)),
         review=None if attempt.consultation is None else reviewed(attempt.consultation),
+        refusals=machine.refusals,
     )
     snapshot = machine.cache.snapshot()
     try:

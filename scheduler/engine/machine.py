@@ -11,6 +11,7 @@ from scheduler.api.extenders import NO_EXTENDERS, Extenders
 from scheduler.api.instructions import Instruction, PodReference, ReportProblem
 from scheduler.api.status import Code, Status
 from scheduler.binding import BindingCycle, WaitingPods
+from scheduler.cycle import KnownRefusals
 from scheduler.engine.consultations import Consultations
 from scheduler.engine.known_status import KnownStatuses
 from scheduler.engine.settings import Configure, not_configurable
@@ -48,6 +49,7 @@ class Machine:
         last_victims: Who waits for the end of a victim, preemptors by its UID, in order.
         released: UIDs of preemptors that need not wait any more, some of which are gated still,
             in order.
+        refusals: What pods that fit nowhere were told about the cluster as it is.
         outbox: Instructions gathered by the call in progress.
     """
 
@@ -73,6 +75,7 @@ class Machine:
     preemptions: dict[str, PreemptionUnderWay] = field(default_factory=dict)
     last_victims: dict[str, dict[str, None]] = field(default_factory=dict)
     released: dict[str, None] = field(default_factory=dict)
+    refusals: KnownRefusals = field(default_factory=KnownRefusals)
     outbox: list[Instruction] = field(default_factory=list)
 
     def __post_init__(self) -> None:

@@ -85,7 +85,14 @@ class EventRegistration:
 
 
 class Plugin(Protocol):
-    """What all plugins have in common."""
+    """What all plugins have in common.
+
+    A plugin may say by a true attribute ``refuses_per_class`` that, of a pod without volumes,
+    resource claims and nomination, what it says at PreFilter, Filter and PostFilter depends on
+    the cluster and the pod's class alone, and changes nothing but the cycle's state. Where all
+    plugins of these points say so, a pod that fits nowhere is answered like the last one of its
+    class as long as the cluster stays as it is.
+    """
 
     @property
     def name(self) -> str:

@@ -110,6 +110,10 @@ class Framework:
         self._filters = FilterRun(filters, ClassCache(class_cache_size))
         scorers = cast("tuple[ScorePlugin, ...]", points[ExtensionPoint.SCORE])
         self._scorers = ScoreRun(scorers, profile.weights, ClassCache(class_cache_size))
+        self._refuses_per_class = self._unsortable is None and all(
+            getattr(each, "refuses_per_class", False)
+            for each in (*self._pre_filter, *filters, *self._post_filter)
+        )
         self._nominated = NominatedPods()
         self._releasing: dict[str, Callable[[], Collection[str]]] = {}
         self.evaluations = Evaluations(
@@ -225,6 +229,26 @@ class Framework:
     ) -> PostFilterOutcome:
         """Try to make room for a pod that fits nowhere."""
         return run_post_filter_plugins(self._post_filter, state, pod, snapshot, diagnosis)
+
+    def refuses_like_its_class(self, pod: PodInfo) -> bool:
+        """Whether a pod that fits nowhere is told why in the same words as all of its class."""
+        return (
+            self._refuses_per_class
+            and not pod.volumes
+            and not pod.spec.resource_claims
+            and not pod.nominated_node_name
+            and not pod.node_name
+        )
+
+    def count_refusal(self, skipped: frozenset[str], num_nodes: int) -> None:
+        """Count evaluations for a pod that is refused without being judged.
+
+        Args:
+            skipped: The plugins that skip it.
+            num_nodes: How many nodes Filter would have been asked about.
+        """
+        self.evaluations.add(PRE_FILTER, skipped)
+        self.evaluations.add(FILTER, skipped, num_nodes)
 
     def gate_by(
         self,

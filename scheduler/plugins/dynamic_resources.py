@@ -56,6 +56,7 @@ class DynamicResources:
 
     name = "DynamicResources"
     pre_enqueue_per_class = True
+    refuses_per_class = True
     score_reads = Reads.NODE
 
     def __init__(self, args: DynamicResourcesArgs) -> None:

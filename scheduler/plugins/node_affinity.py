@@ -97,6 +97,7 @@ class NodeAffinity:
 
     name = "NodeAffinity"
     filter_reads = Reads.NODE
+    refuses_per_class = True
     score_reads = Reads.NODE
 
     def __init__(self, args: NodeAffinityArgs) -> None:

@@ -45,6 +45,7 @@ class NodeDeclaredFeatures:
 
     name = "NodeDeclaredFeatures"
     filter_reads = Reads.NODE
+    refuses_per_class = True
 
     def __init__(self, args: NoArgs) -> None:
         del args

@@ -28,6 +28,7 @@ class NodeName:
     name = "NodeName"
     # The name is the pod's own, not its class's, so nothing may be kept for the class.
     filter_reads = Reads.CLUSTER
+    refuses_per_class = True
     row_local = True
 
     def __init__(self, args: NoArgs) -> None:

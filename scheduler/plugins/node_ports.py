@@ -30,6 +30,7 @@ class NodePorts:
 
     name = "NodePorts"
     filter_reads = Reads.USAGE
+    refuses_per_class = True
     row_local = True
 
     def __init__(self, args: NoArgs) -> None:

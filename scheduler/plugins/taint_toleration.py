@@ -38,6 +38,7 @@ class TaintToleration:
 
     name = "TaintToleration"
     filter_reads = Reads.NODE
+    refuses_per_class = True
     score_reads = Reads.NODE
 
     def __init__(self, args: NoArgs) -> None:

@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 from scheduler.api.config import KubeSchedulerProfile
 from scheduler.api.node import Node
 from scheduler.api.pod import Pod
-from scheduler.cycle import Scheduled, Unschedulable, schedule_pod
+from scheduler.cycle import (
+    KnownRefusals,
+    NodeSearch,
+    Scheduled,
+    Unschedulable,
+    schedule_pod,
+)
 from scheduler.framework import CycleState, Framework, build_profile
 from scheduler.plugins import in_tree_registry
 from scheduler.state import PodInfo, Snapshot
@@ -46,13 +52,17 @@ def test_decisions_are_the_same_with_and_without_the_cache(
     """Pods of three classes come again and again while nodes and other pods come and go."""
     cluster = MirroredCluster([*_QUIET_NODES, *first_nodes])
     cached, uncached = _framework(size), _framework(0)
+    refusals = KnownRefusals()
     for happened, which in history:
         for change in happened:
             change(cluster)
         pod = cluster.info(templates[which])
         snapshot = cluster.snapshot()
-        got = _decide(cached, snapshot, pod)
+        got = _decide(cached, snapshot, pod, refusals)
         assert got == _decide(uncached, snapshot, pod)
+        assert got == _decide(cached, snapshot, pod, refusals)
+        assert got == _decide(uncached, snapshot, pod)
+        assert cached.evaluations.totals() == uncached.evaluations.totals()
         placed = got.get("node")
         if isinstance(placed, str) and pod.uid not in cluster.plain.pods:
             cluster.pod_seen(on_node(templates[which], placed))
@@ -76,11 +86,25 @@ def test_the_cache_is_in_use() -> None:
     assert answers.seen.usage_generation > before
 
 
-def _decide(framework: Framework, snapshot: Snapshot, pod: PodInfo) -> dict[str, object]:
-    result = schedule_pod(framework, snapshot, pod, CycleState(), lambda _: 0)
+def _decide(
+    framework: Framework,
+    snapshot: Snapshot,
+    pod: PodInfo,
+    refusals: KnownRefusals | None = None,
+) -> dict[str, object]:
+    thrown: list[int] = []
+
+    def throw(sides: int) -> int:
+        thrown.append(sides)
+        return 0
+
+    search = NodeSearch(refusals=refusals)
+    result = schedule_pod(framework, snapshot, pod, CycleState(), throw, search)
     if isinstance(result, Unschedulable):
         return {
             "message": result.message,
+            "dice": thrown,
+            "nomination": result.nominated_node_name,
             "plugins": result.unschedulable_plugins,
             "resolvable": result.diagnosis.resolvable(snapshot).nonzero()[0].tolist(),
         }

@@ -42,6 +42,7 @@ class DefaultPreemption:
     """Finds the node where evicting less important pods costs least, and nominates it."""
 
     name = "DefaultPreemption"
+    refuses_per_class = True
 
     def __init__(self, args: DefaultPreemptionArgs) -> None:
         self._args = args

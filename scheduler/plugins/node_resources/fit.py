@@ -52,6 +52,7 @@ class NodeResourcesFit:
 
     name = "NodeResourcesFit"
     filter_reads = Reads.USAGE
+    refuses_per_class = True
     row_local = True
     score_reads = Reads.USAGE
 

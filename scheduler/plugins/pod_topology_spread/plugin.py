@@ -37,6 +37,7 @@ class PodTopologySpread:
 
     name = "PodTopologySpread"
     filter_reads = Reads.CLUSTER
+    refuses_per_class = True
     row_local = True
     score_reads = Reads.CLUSTER
 

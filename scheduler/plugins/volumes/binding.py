@@ -102,6 +102,7 @@ class VolumeBinding:
 
     name = "VolumeBinding"
     filter_reads = Reads.CLUSTER
+    refuses_per_class = True
     reads_pods = False
 
     def __init__(self, args: VolumeBindingArgs) -> None:

@@ -36,6 +36,7 @@ class NodeVolumeLimits:
 
     name = "NodeVolumeLimits"
     filter_reads = Reads.CLUSTER
+    refuses_per_class = True
     row_local = True
 
     def __init__(self, args: NoArgs) -> None:

@@ -55,6 +55,7 @@ class VolumeRestrictions:
 
     name = "VolumeRestrictions"
     filter_reads = Reads.CLUSTER
+    refuses_per_class = True
     row_local = True
 
     def __init__(self, args: NoArgs) -> None:

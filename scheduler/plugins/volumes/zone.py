@@ -62,6 +62,7 @@ class VolumeZone:
 
     name = "VolumeZone"
     filter_reads = Reads.CLUSTER
+    refuses_per_class = True
     reads_pods = False
 
     def __init__(self, args: NoArgs) -> None:
