@@ -104,8 +104,14 @@ class Machine:
 
     def note_leaving(self, uid: str) -> None:
         """A placed pod is gone or terminating: whoever waits for that need not any more."""
-        if self.last_victims:
-            self.released.update(self.last_victims.get(uid, ()))
+        waiting = self.last_victims.get(uid) if self.last_victims else None
+        if waiting is None:
+            return
+        self.released.update(waiting)
+        for preemptor in [each for each in waiting if self.preemptions[each].is_answered]:
+            del self.preemptions[preemptor], waiting[preemptor]
+        if not waiting:
+            del self.last_victims[uid]
 
     def problem(self, subject: str, text: str) -> None:
         """Report something that is wrong and stops nothing else."""

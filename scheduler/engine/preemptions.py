@@ -1,17 +1,21 @@
 """Evicting the victims of a preemption, and holding back the preemptor meanwhile.
 
     room found --> all victims but the last --(all answered)--> the last --(answered)--> finished
-                            |                                      |
-                            +----------(one is still there)--------+------> failed: try again
+                            |                                      |                        |
+                            +-------(one cannot be evicted)--------+--> failed: try again   |
+                                                                                            |
+                                         gate open <--(the watch shows the last one leave)--+
 
 A victim that has no binding yet goes back to the queue at once; the others are deleted through
-the API server. The preemptor is gated until the last victim is known to be on its way out: the
-end of any earlier one would bring it back too early, and it would preempt once more. What is known
+the API server. The preemptor is gated until the last victim is seen to be on its way out: the end
+of any earlier one, or of another preemptor's, would bring it back too early, and it would preempt
+once more, for nothing here tells it that room is being made already. What is known
 here is lost when the process ends, and nothing depends on it: the pod's nomination and the victims'
 condition are in the API server, and a new process tries the pod anew.
 
 upstream: ``Executor.prepareCandidateAsync`` of pkg/scheduler/framework/preemption (v1.36). Unlike
-there, the last victim is spared if the preemptor is gone by then.
+there, the last victim is spared if the preemptor is gone by then, and that the API server has
+answered does not open the gate as long as the watch shows the victim where it was.
 """
 
 from __future__ import annotations
@@ -49,6 +53,7 @@ class PreemptionUnderWay:
         is_at_last: Whether it is its turn, or was.
         awaited: UIDs of victims whose eviction has not been answered.
         failed: Whether a victim is still there.
+        is_answered: Whether all is done but that the watch shows the last victim leave.
     """
 
     preemptor: PodReference
@@ -59,6 +64,7 @@ class PreemptionUnderWay:
     is_at_last: bool = False
     awaited: set[str] = field(default_factory=set)
     failed: bool = False
+    is_answered: bool = False
 
 
 def gate_preemptors(machine: Machine, framework: Framework) -> None:
@@ -128,7 +134,7 @@ def eviction_finished(machine: Machine, event: EvictionFinished, now: float) -> 
 def preemption_problems(machine: Machine) -> Iterator[str]:
     """What is inconsistent; nothing when all is well."""
     for uid, under_way in machine.preemptions.items():
-        if not under_way.awaited:
+        if not under_way.awaited and not _is_still_shown(machine, under_way):
             yield f"preemption for {under_way.preemptor.key} waits for nothing"
         last = under_way.last.uid
         if under_way.is_at_last and uid not in machine.last_victims.get(last, ()):
@@ -189,13 +195,16 @@ def _evict(machine: Machine, under_way: PreemptionUnderWay, victim: PodInfo, now
 
 def _finish(machine: Machine, under_way: PreemptionUnderWay, now: float) -> None:
     uid = under_way.preemptor.uid
-    del machine.preemptions[uid]
-    _forget_last_victim(machine, under_way)
     machine.emit(
         PreemptionFinished(
             under_way.preemptor, under_way.node_name, under_way.failed, now - under_way.started_at
         )
     )
+    under_way.is_answered = not under_way.failed
+    if _is_still_shown(machine, under_way):
+        return
+    del machine.preemptions[uid]
+    _forget_last_victim(machine, under_way)
     queued = machine.queue.get(uid)
     # The last victim's end may have come and found the gate closed; no other event follows.
     was_missed = queued is not None and queued.is_gated
@@ -203,6 +212,12 @@ def _finish(machine: Machine, under_way: PreemptionUnderWay, now: float) -> None
         machine.released[uid] = None
     if under_way.failed or (was_missed and machine.cache.get_pod(under_way.last.uid) is None):
         machine.queue.activate((uid,), now)
+
+
+def _is_still_shown(machine: Machine, under_way: PreemptionUnderWay) -> bool:
+    """Whether all is done, but the watch has not shown the last victim leave yet."""
+    last = machine.cache.get_pod(under_way.last.uid)
+    return under_way.is_answered and last is not None and not last.terminating
 
 
 def _forget_last_victim(machine: Machine, under_way: PreemptionUnderWay) -> None:

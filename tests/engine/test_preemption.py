@@ -185,6 +185,29 @@ def test_the_end_of_the_last_victim_opens_the_gate_before_the_shell_has_answered
     assert of_type(PreemptionFinished, world.evicted(eviction))
 
 
+def test_a_preemptor_that_another_ones_victim_wakes_does_not_preempt_twice(world: World) -> None:
+    """Its own victim is gone for the API server, but the watch has not said so yet."""
+    world.nodes("n0", "n1", "n2")
+    for name, node in (("a", "n0"), ("b", "n1"), ("c", "n2")):
+        world.running(name, node, cpu="2")
+    victim_of, node_of = {}, {}
+    for name in ("p", "q"):
+        world.pending(name, cpu="2")
+        answer = world.schedule()
+        (victim_of[name],) = of_type(EvictPod, answer)
+        node_of[name] = of_type(PatchPodStatus, answer)[0].nominated_node_name
+    for eviction in victim_of.values():
+        assert of_type(PreemptionFinished, world.evicted(eviction))
+    world.engine.validate()
+    world.gone(victim_of["q"].victim.name)
+    answer = world.schedule(after_s=20)
+    assert of_type(EvictPod, answer) == []
+    assert [bind.pod.name for bind in of_type(BindPod, answer)] == ["q"]
+    world.gone(victim_of["p"].victim.name)
+    (bind,) = of_type(BindPod, world.schedule(after_s=20))
+    assert (bind.pod.name, bind.node_name) == ("p", node_of["p"])
+
+
 def test_a_last_victim_that_went_by_itself_does_not_leave_the_preemptor_waiting(
     world: World,
 ) -> None:
