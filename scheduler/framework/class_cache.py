@@ -57,7 +57,7 @@ class Seen:
         self.node_generation = snapshot.node_changes.generation
         self.usage_generation = snapshot.usage_changes.generation
         if len(nodes):
-            usage = np.union1d(nodes, usage) if len(usage) else nodes
+            usage = snapshot.either(nodes, usage) if len(usage) else nodes
         return Changes(nodes, usage)
 
 
@@ -102,10 +102,16 @@ class RawScores:
     Attributes:
         scores: ``int64[rows]``.
         constant: The weighted, normalised score, if all existing nodes have the same raw one.
+        uniform: That raw one; None if they differ.
     """
 
     scores: Int64Array
     constant: int | None = None
+    uniform: int | None = None
+
+    def stays_uniform(self, changed: Int64Array) -> bool:
+        """Whether all nodes still have the same raw score now that those of some rows changed."""
+        return self.uniform is not None and bool((self.scores[changed] == self.uniform).all())
 
 
 @dataclass(slots=True)

@@ -182,7 +182,7 @@ class ScoreRun:
         answers = self._cache.get(class_id)
         if answers is not None and answers.active is active:
             changes = answers.seen.advance(snapshot)
-            if changes is not None and not (active.reads_all_nodes and len(changes.nodes)):
+            if changes is not None:
                 try:
                     _score_again(answers, active, state, pod, snapshot, changes)
                 except PluginFailed:
@@ -217,20 +217,40 @@ def _score_again(
     changes: Changes,
 ) -> None:
     rows = changes.nodes
-    if len(rows):
+    any_node_changed = len(rows) > 0
+    if any_node_changed and active.reads_all_nodes:
+        _score_fixed_again(answers, active, state, pod, snapshot)
+    elif any_node_changed:
         view = snapshot.view(rows)
         answers.fixed[rows] = _weighted_sum(active.fixed, answers, state, pod, view, rows)
     for scorer in active.normalizing:
         rows = changes.nodes if scorer.reads is Reads.NODE else changes.usage
+        if any_node_changed and scorer.reads is Reads.NODES:
+            rows = snapshot.all_rows
         if len(rows):
             kept = answers.raw[scorer.name]
             kept.scores[rows] = scorer.raw(state, pod, snapshot.view(rows))
-            _note_uniform(kept, scorer, state, pod, snapshot)
+            if not kept.stays_uniform(rows):
+                _note_uniform(kept, scorer, state, pod, snapshot)
     rows = changes.usage
     if len(rows):
         view = snapshot.view(rows)
         total = _weighted_sum(active.usage, answers, state, pod, view, rows)
         answers.total[rows] = total + answers.fixed[rows]
+
+
+def _score_fixed_again(
+    answers: ScoreAnswers,
+    active: ActiveScorers,
+    state: CycleState,
+    pod: PodInfo,
+    snapshot: Snapshot,
+) -> None:
+    """A change of one node may change the fixed scores of all; what goes by usage stays."""
+    rows, view = snapshot.all_rows, snapshot.all_nodes
+    fixed = _weighted_sum(active.fixed, answers, state, pod, view, rows)
+    answers.total += fixed - answers.fixed
+    answers.fixed[:] = fixed
 
 
 def _weighted_sum(
@@ -261,11 +281,11 @@ def _note_uniform(
     exists = np.flatnonzero(snapshot.exists)
     uniform = uniform_score(kept.scores[exists])
     if uniform is None or not len(exists):
-        kept.constant = None
+        kept.constant = kept.uniform = None
         return
     one = snapshot.view(exists[:1])
     normalized = scorer.normalized(state, pod, one, np.array([uniform], dtype=np.int64))
-    kept.constant = int(normalized[0]) * scorer.weight
+    kept.constant, kept.uniform = int(normalized[0]) * scorer.weight, uniform
 
 
 def _refuse_invalid(answers: ScoreAnswers, active: ActiveScorers, rows: Int64Array) -> None:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+import numpy as np
+
 from scheduler.api.node import Node, Taint
-from scheduler.state.arrays import BoolArray, Int32Array, Int64Array
+from scheduler.state.arrays import BoolArray, Int32Array, Int64Array, read_only
 from scheduler.state.change_log import ChangeLog
 from scheduler.state.csi_nodes import CSINodeColumns
 from scheduler.state.disruption_budgets import DisruptionBudgets
@@ -41,6 +43,7 @@ class ClusterState:
     Attributes:
         generation: Grows with every change of any part.
         last_view: What was asked for last; Filter and Score ask for the same changed rows.
+        last_union: Two arrays of rows, and the rows in either; asked for by both of them as well.
     """
 
     __slots__ = (
@@ -48,6 +51,7 @@ class ClusterState:
         "columns",
         "csi_nodes",
         "generation",
+        "last_union",
         "last_view",
         "namespaces",
         "placed",
@@ -61,6 +65,7 @@ class ClusterState:
     def __init__(self) -> None:
         self.generation = 0
         self.last_view: NodeView | None = None
+        self.last_union: tuple[Int64Array, Int64Array, Int64Array] | None = None
         self.columns = NodeColumns()
         self.placed = PlacedPods()
         self.namespaces = Namespaces()
@@ -226,6 +231,15 @@ class Snapshot:
         if not self.is_what_if:
             self._state.last_view = view
         return view
+
+    def either(self, some: Int64Array, others: Int64Array) -> Int64Array:
+        """The rows in either, ascending; the same array if they are the same as the last time."""
+        last = self._state.last_union
+        if last is not None and last[0] is some and last[1] is others:
+            return last[2]
+        rows = read_only(np.array(sorted({*some.tolist(), *others.tolist()}), dtype=np.int64))
+        self._state.last_union = (some, others, rows)
+        return rows
 
     def row_of(self, node_name: str) -> int | None:
         """The row of a node that exists."""
