@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -140,22 +140,27 @@ def _enough(
 
 def choose_candidate(search: Search, dry_run: DryRun) -> Preemption:
     """Take the cheapest; chance decides between equals."""
-    cost = np.concatenate([costs(found) for found in search.found])
-    owners = np.repeat(np.arange(len(search.found)), [len(each.positions) for each in search.found])
-    positions = np.concatenate([found.positions for found in search.found])
-    tied = {}
-    for place in np.flatnonzero(cheapest(cost)).tolist():
-        found, position = search.found[int(owners[place])], int(positions[place])
-        tied[found.node_name(position)] = partial(found.candidate, position)
-    return _chosen(tied, dry_run, partial(_all_candidates, search))
+    found = search.found
+    cost = np.concatenate([costs(each) for each in found])
+    least = np.flatnonzero(cheapest(cost))
+    names = [name for each in found for name in each.node_names()]
+    owners = np.repeat(np.arange(len(found)), [len(each.positions) for each in found])
+    positions = np.concatenate([each.positions for each in found])
+    places = {names[place]: place for place in least.tolist()}
+
+    def candidate(name: str) -> Candidate:
+        place = places[name]
+        return found[int(owners[place])].candidate(int(positions[place]))
+
+    return _chosen(places, candidate, dry_run, partial(_all_candidates, search))
 
 
 def choose_reviewed(candidates: Sequence[Candidate], dry_run: DryRun) -> Preemption:
     """The same among those that extenders left."""
     least = np.flatnonzero(cheapest(costs_of(candidates))).tolist()
     by_name = {candidate.node_name: candidate for candidate in candidates}
-    tied = {candidates[place].node_name: partial(candidates.__getitem__, place) for place in least}
-    return _chosen(tied, dry_run, lambda: by_name)
+    tied = [candidates[place].node_name for place in least]
+    return _chosen(tied, by_name.__getitem__, dry_run, lambda: by_name)
 
 
 class ReviewInvalid(ValueError):  # noqa: N818 - it names the finding
@@ -182,13 +187,14 @@ def reviewed_candidates(review: VictimReview, snapshot: Snapshot) -> list[Candid
 
 
 def _chosen(
-    tied: Mapping[str, Callable[[], Candidate]],
+    tied: Iterable[str],
+    candidate: Callable[[str], Candidate],
     dry_run: DryRun,
     find_all: Callable[[], Mapping[str, Candidate]],
 ) -> Preemption:
     names = tuple(sorted(tied))
     index = dry_run.choose(len(names)) if len(names) > 1 else 0
-    return Preemption(tied[names[index]](), find_all, names)
+    return Preemption(candidate(names[index]), find_all, names)
 
 
 def _all_candidates(search: Search) -> Mapping[str, Candidate]:

@@ -58,10 +58,11 @@ class VictimsByNode:
     num_violations: Int64Array
     needless: tuple[str, ...]
 
-    def node_name(self, position: int) -> str:
-        """The node at one of `positions`."""
+    def node_names(self) -> list[str]:
+        """The nodes at `positions`."""
         what_if = self.trial.what_if
-        return what_if.snapshot.node_names[int(what_if.rows[position])]
+        names = what_if.snapshot.node_names
+        return [names[row] for row in what_if.rows[self.positions].tolist()]
 
     def candidate(self, position: int) -> Candidate:
         """The candidate at one of `positions`; as long as the snapshot is current."""
@@ -69,7 +70,7 @@ class VictimsByNode:
         pods = what_if.ranked.pods_at(position)
         slots = np.flatnonzero(self.victims[position]).tolist()
         return Candidate(
-            self.node_name(position),
+            what_if.snapshot.node_names[int(what_if.rows[position])],
             tuple(pods[slot] for slot in slots),
             int(self.num_violations[position]),
         )
