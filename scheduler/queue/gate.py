@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
+from scheduler.api.events import ClusterEvent
 from scheduler.api.status import Code, Status, error
-from scheduler.queue.event_registrations import EventRegistrations
+from scheduler.queue.event_registrations import EventRegistrations, PluginKey
 from scheduler.queue.queued_pod import QueuedPod
 from scheduler.queue.rejections import RejectionCounts
 from scheduler.queue.rules import QueueRules
@@ -14,6 +15,39 @@ from scheduler.state.pod_info import PodInfo
 
 # Who gates a pod when PreEnqueue broke or named nobody, so that no plugin is known to blame.
 _PRE_ENQUEUE = "PreEnqueue"
+
+
+class GatesAtEvent:
+    """Which gated groups an event may move at all, found out once for all pods of a gate.
+
+    Args:
+        event: What happened.
+        released: Whom the plugin of a key would let in; None if it does not know beforehand.
+    """
+
+    def __init__(
+        self, event: ClusterEvent, released: Callable[[PluginKey], Collection[str] | None]
+    ) -> None:
+        self._event = event
+        self._ask_released = released
+        self._is_awaited: dict[PluginKey, bool] = {}
+        self._released: dict[PluginKey, Collection[str] | None] = {}
+
+    def concern(self, group: WaitingGroup) -> bool:
+        """Whether the group's gating plugin waits for such an event."""
+        key = group.listed_under[0]
+        awaited = self._is_awaited.get(key)
+        if awaited is None:
+            awaited = self._is_awaited[key] = group.one.may_be_moved_by(self._event)
+        return awaited
+
+    def hold(self, group: WaitingGroup) -> bool:
+        """Whether the gate is known to be closed still to every pod of the group."""
+        key = group.listed_under[0]
+        if key not in self._released:
+            self._released[key] = self._ask_released(key)
+        released = self._released[key]
+        return released is not None and group.pods.keys().isdisjoint(released)
 
 
 class Gate:
@@ -51,6 +85,10 @@ class Gate:
         if released is None:
             return list(pods.values())
         return [pods[uid] for uid in released if uid in pods]
+
+    def at_event(self, event: ClusterEvent) -> GatesAtEvent:
+        """What the gates are to pods that an event may help."""
+        return GatesAtEvent(event, self._released)
 
     def admits_all_alike(self, queued: QueuedPod) -> bool:
         """Whether `admits_too` is True of every pod that is gated no more than this one."""

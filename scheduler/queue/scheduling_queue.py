@@ -187,9 +187,7 @@ class SchedulingQueue:
 
     def drain_unsorted(self) -> list[tuple[QueuedPod, str]]:
         """The pods that could not be given a place in line since this was last asked, and why."""
-        unsorted = self._waiting.unsorted
-        if unsorted:
-            self._waiting.unsorted = []
+        unsorted, self._waiting.unsorted = self._waiting.unsorted, []
         return unsorted
 
     def drain_problems(self) -> list[str]:
@@ -454,10 +452,10 @@ class SchedulingQueue:
             return 0
         event, registrations = happened.event, self._registrations
         label, about = event_label(event), _pod_of(happened)
-        rejectors, questions = None, NO_QUESTIONS
-        moved = 0
+        rejectors, questions, moved = None, NO_QUESTIONS, 0
+        gates = self._waiting.gates_at(event)
         for group in groups:
-            if group.is_gated and not group.one.may_be_moved_by(event):
+            if group.is_gated and not gates.concern(group):
                 continue
             if group.rejectors is not rejectors:
                 rejectors = group.rejectors
@@ -465,6 +463,8 @@ class SchedulingQueue:
             if not questions.per_class or about in group.pods:
                 pods = list(group.pods.values())
                 moved += sum(self._consider(queued, happened, now) for queued in pods)
+                continue
+            if group.is_gated and gates.hold(group):
                 continue
             strategy = registrations.answer(questions, group.one.info, happened)
             if strategy is not Requeue.SKIP:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+from scheduler.api.events import ClusterEvent
 from scheduler.queue.active_queue import ActiveQueue
 from scheduler.queue.backoff_queue import BackoffQueue
 from scheduler.queue.event_registrations import Requeue
-from scheduler.queue.gate import Gate
+from scheduler.queue.gate import Gate, GatesAtEvent
 from scheduler.queue.heap import SortKey
 from scheduler.queue.queue_events import POP_FROM_BACKOFF_QUEUE, SCHEDULE_ATTEMPT_FAILURE
 from scheduler.queue.queued_pod import Place, QueuedPod
@@ -106,6 +107,10 @@ class SubQueues:
         if strategy is Requeue.AFTER_BACKOFF and self.backoff.is_backing_off(queued, now):
             return self._enter_backoff(queued, label, now)
         return self.enter_active(queued, label, now)
+
+    def gates_at(self, event: ClusterEvent) -> GatesAtEvent:
+        """What the gates are to pods that an event may help."""
+        return self._gate.at_event(event)
 
     def requeue_group(self, group: WaitingGroup, strategy: Requeue, label: str, now: float) -> int:
         """`requeue` all pods of a group, by a strategy that does not skip; how many moved."""
