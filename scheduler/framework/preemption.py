@@ -102,6 +102,7 @@ class RowTrial:
         self._others = NOBODY
         if len(nominated):
             self._others = nominated.at(what_if.rows, what_if.snapshot.num_rows)
+        self._has_others = self._others.present(len(what_if))
 
     def judge(self, positions: Int64Array) -> Judgement:
         """Which of these nodes take the pod now, and why the others do not."""
@@ -127,7 +128,9 @@ class RowTrial:
         """The places in `positions` that pods are nominated to, and these."""
         if not len(self._others):
             return _NO_PLACES, NOBODY
-        places = np.flatnonzero(self._others.present(len(self.what_if))[positions])
+        places = np.flatnonzero(self._has_others[positions])
+        if not len(places):
+            return _NO_PLACES, NOBODY
         return places, self._others.at(positions[places], len(self.what_if))
 
 

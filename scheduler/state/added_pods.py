@@ -91,12 +91,11 @@ class AddedPods:
         if table.shape[1] > width:
             # Nobody who is shown this view asks for a resource that is new since it was made.
             table = np.concatenate((table[:, : width - 3], table[:, -3:]), axis=1)
-        order = np.argsort(self._places, kind="stable")
-        places, starts = np.unique(self._places[order], return_index=True)
-        amounts = table[self._codes[order]]
-        if len(places) < len(order):
-            amounts = np.add.reduceat(amounts, starts)
-        used[places] += amounts
+        amounts = table[self._codes]
+        if np.bincount(self._places).max(initial=0) <= 1:
+            used[self._places] += amounts
+        else:
+            np.add.at(used, self._places, amounts)
 
     def _sorts_by_code(self) -> Iterator[tuple[int, PodSort]]:
         values = self._known_sorts.values
