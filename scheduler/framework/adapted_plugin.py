@@ -42,6 +42,7 @@ _STEPS = (
 )
 _COMPANIONS = (
     "filter_reads",
+    "refuses_per_class",
     "row_local",
     "score_reads",
     "normalize_score",
@@ -159,9 +160,9 @@ def _check(members: dict[str, Any]) -> None:
         if member in ("filter_reads", "score_reads"):
             if not isinstance(value, Reads):
                 raise PluginUnusable(f"its {member} is {value!r}, expected one of {list(Reads)}")
-        elif member == "row_local":
+        elif member in ("refuses_per_class", "row_local"):
             if not isinstance(value, bool):
-                raise PluginUnusable(f"its row_local is {value!r}, expected True or False")
+                raise PluginUnusable(f"its {member} is {value!r}, expected True or False")
         elif not callable(value):
             raise PluginUnusable(f"its {member} is {value!r}, expected a method")
         elif inspect.iscoroutinefunction(value) != (member == "pre_bind"):

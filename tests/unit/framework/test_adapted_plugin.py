@@ -309,6 +309,14 @@ class _Reading(PreferSsd):
     score_reads = "node"
 
 
+class _Unsure(PreferSsd):
+    refuses_per_class = "mostly"
+
+
+class _Even(PreferSsd):
+    refuses_per_class = True
+
+
 class _Greedy(PreferSsd):
     def __init__(self, client: object) -> None:
         self.client = client
@@ -351,6 +359,7 @@ class _Valued:
         (_Blocking, "its pre_bind is of the wrong kind, expected async def"),
         (_Awaiting, "its permit is of the wrong kind, expected def"),
         (_Reading, "its score_reads is 'node', expected one of"),
+        (_Unsure, "its refuses_per_class is 'mostly', expected True or False"),
         (_Greedy, "its constructor wants client, expected no other"),
         (_Forgetful, "a parameter args and an attribute Args, or neither"),
         (_Unset, "no default for key"),
@@ -367,6 +376,11 @@ def test_a_plugin_that_cannot_work_is_refused_with_the_reason(made_by: Any, word
 
     with pytest.raises(PluginUnusable, match=words):
         make()
+
+
+def test_a_plugin_may_say_that_it_refuses_pods_by_their_class() -> None:
+    factory = plugin_factory(_Even)
+    assert getattr(factory.construct(factory.args()), "refuses_per_class", False)
 
 
 def _make_prefer_ssd() -> PreferSsd:
