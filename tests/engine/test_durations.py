@@ -13,8 +13,9 @@ from scheduler.api.events import (
     PendingPodGone,
     PendingPodSeen,
 )
-from scheduler.api.instructions import BindPod
-from scheduler.engine import Engine
+from scheduler.api.instructions import AttemptResult, BindPod
+from scheduler.engine import Engine, Journal, replay
+from scheduler.engine.journal import Scheduled
 from scheduler.framework import Timings
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine, of_type
@@ -137,3 +138,24 @@ def test_every_pod_and_node_can_be_listed() -> None:
     assert sorted(pod.name for pod in engine.pods()) == ["p0", "p1", "p2", "waiting"]
     assert sorted(engine.node_names()) == ["n0", "n1", "n2", "n3", "n4"]
     assert engine.unschedulable_counts() == {("default-scheduler", "NodeResourcesFit"): 1}
+
+
+def test_what_is_judged_for_its_duration_replays_where_it_is_told_as_before() -> None:
+    """A timed cycle judges a pod that any other would tell what the last of its class was told."""
+    journal = Journal()
+    engine = default_engine(journal=journal)
+    seconds = count()
+    engine.take_durations(Timings(lambda: float(next(seconds)), _Observed(), 2))
+    engine.handle([NodeSeen(make_node(f"n{number}", cpu="2")) for number in range(3)], 0.0)
+    running = [
+        make_pod(f"r{number}", cpu="2", priority=9, node=f"n{number}") for number in range(3)
+    ]
+    engine.handle([AssignedPodSeen(pod) for pod in running], 0.0)
+    waiting = [make_pod(f"p{number}", cpu="1", priority=1) for number in range(6)]
+    engine.handle([PendingPodSeen(pod) for pod in waiting], 0.0)
+    told = of_type(AttemptResult, engine.schedule(0.0, 6))
+    assert [each.result for each in told] == ["unschedulable"] * 6
+    assert len({each.message for each in told}) == 1
+    (scheduled,) = [each for each in journal.entries if isinstance(each, Scheduled)]
+    assert len(scheduled.choices) == 6
+    replay(journal, default_engine)
