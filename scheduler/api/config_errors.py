@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import msgspec
 
 _SHOWN_CHARACTERS = 60
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigError:
+class ConfigError(msgspec.Struct, frozen=True):
     """One mistake in the configuration.
 
     Attributes:

@@ -8,7 +8,6 @@ same as the changes that were missed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, IntFlag, StrEnum
 from typing import Any, TypeAlias
 
@@ -87,8 +86,7 @@ class EventResource(StrEnum):
     WILDCARD = "*"
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterEvent:
+class ClusterEvent(msgspec.Struct, frozen=True):
     """A change somewhere in the cluster, as the queue and the plugins speak of it."""
 
     resource: EventResource

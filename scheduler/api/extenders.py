@@ -7,7 +7,8 @@ it. Here is only what the configuration says; asking them is the shell's.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from scheduler.api.config_types import Extender
 from scheduler.api.pod import PodSpec
@@ -33,8 +34,7 @@ def is_interested(extender: Extender, spec: PodSpec) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class BindingExtender:
+class BindingExtender(msgspec.Struct, frozen=True):
     """An extender that binds a pod; an ignorable one may fail, the Bind plugins bind then."""
 
     index: int

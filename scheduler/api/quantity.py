@@ -7,9 +7,10 @@ No floating point takes part: an amount is ``mantissa * 10**exponent`` with Pyth
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+
+import msgspec
 
 from scheduler.api.errors import QuantityError
 
@@ -52,8 +53,7 @@ class Format(Enum):
     DECIMAL_EXPONENT = "DecimalExponent"
 
 
-@dataclass(frozen=True, slots=True)
-class Quantity:
+class Quantity(msgspec.Struct, frozen=True):
     """An exact amount, ``mantissa * 10**exponent``, never finer than 10**-9.
 
     Attributes:
@@ -193,8 +193,7 @@ def rounded_up(nano: int, unit_exponent: int = 0) -> int:
     return max(INT64_MIN, min(INT64_MAX, rounded))
 
 
-@dataclass(frozen=True, slots=True)
-class _Number:
+class _Number(msgspec.Struct, frozen=True):
     """The parts of a written quantity; `power` is of ten, or of two in binary format."""
 
     sign: int

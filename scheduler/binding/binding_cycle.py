@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from itertools import takewhile
 from typing import Any, TypeAlias
+
+import msgspec
 
 from scheduler.api.extenders import BindingExtender
 from scheduler.api.instructions import (
@@ -33,8 +34,7 @@ class BindingPhase(Enum):
     BINDING = "binding"
 
 
-@dataclass(slots=True)
-class BindingCycle:
+class BindingCycle(msgspec.Struct):
     """A pod that has a node and is not bound to it yet.
 
     Attributes:
@@ -151,8 +151,7 @@ class BindingCycle:
             self.framework.run_unreserve(self.state, self.info, self.node_name)
 
 
-@dataclass(frozen=True, slots=True)
-class Proceed:
+class Proceed(msgspec.Struct, frozen=True):
     """The step went well: carry out `instructions`; `waits` are Permit's time limits, if any."""
 
     instructions: list[Instruction]

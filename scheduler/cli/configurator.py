@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from scheduler.api.config import (
     ConfigError,
@@ -23,8 +24,7 @@ from scheduler.operator import LoadedConfiguration
 _TLS = "tlsConfig"
 
 
-@dataclass(frozen=True, slots=True)
-class Configurator:
+class Configurator(msgspec.Struct, frozen=True):
     """Knows what configurations do not say: the plugins there are, and flags.
 
     Attributes:

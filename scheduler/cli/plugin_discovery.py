@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
+
+from msgspec.structs import replace
 
 from scheduler.framework import Handle, PluginFactory, PluginUnusable, Registry, plugin_factory
 from scheduler.framework.extension_points import Plugin

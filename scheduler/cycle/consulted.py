@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from scheduler.api.status import Status
 from scheduler.framework import Candidate
 
 
-@dataclass(frozen=True, slots=True)
-class Consulted:
+class Consulted(msgspec.Struct, frozen=True):
     """The state of a pod's consultation; empty before the extenders have been asked.
 
     Attributes:
@@ -24,16 +24,15 @@ class Consulted:
     any_filters: bool
     asked: frozenset[str] = frozenset()
     passed: frozenset[str] = frozenset()
-    rejected: Mapping[str, Status] = field(default_factory=dict)
-    scores: Mapping[str, int] = field(default_factory=dict)
+    rejected: Mapping[str, Status] = msgspec.field(default_factory=dict)
+    scores: Mapping[str, int] = msgspec.field(default_factory=dict)
 
     def has_rejected(self, node_name: str) -> bool:
         """Whether the node was asked about in vain."""
         return node_name in self.asked and node_name not in self.passed
 
 
-@dataclass(frozen=True, slots=True)
-class ConsultationNeeded:
+class ConsultationNeeded(msgspec.Struct, frozen=True):
     """The plugins are done; the extenders have not been asked about any node that is left.
 
     Attributes:
@@ -45,8 +44,7 @@ class ConsultationNeeded:
     evaluated_nodes: int
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewNeeded:
+class ReviewNeeded(msgspec.Struct, frozen=True):
     """Preemption would help; extenders have not been asked about its victims.
 
     Attributes:

@@ -7,9 +7,8 @@ may have taken nodes and new ones may have come.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from scheduler.api.extenders import EXTENDER_PLUGIN
 from scheduler.api.status import Code, Status

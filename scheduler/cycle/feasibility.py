@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from scheduler.api.status import Status
@@ -25,8 +24,7 @@ from scheduler.state.snapshot import Snapshot
 MIN_FEASIBLE_NODES_TO_FIND = 100
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSearch:
+class NodeSearch(msgspec.Struct, frozen=True):
     """How to search.
 
     Attributes:
@@ -53,8 +51,7 @@ class NodeSearch:
 SEARCH_ALL = NodeSearch()
 
 
-@dataclass(frozen=True, slots=True)
-class FeasibleNodes:
+class FeasibleNodes(msgspec.Struct, frozen=True):
     """The outcome of a search.
 
     Attributes:

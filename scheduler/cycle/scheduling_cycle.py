@@ -11,8 +11,9 @@ Where extenders have a say, Filter is followed by what they said, or by the ques
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import TypeAlias
+
+import msgspec
 
 from scheduler.api.status import SUCCESS, Status, error
 from scheduler.cycle.consulted import ConsultationNeeded, ReviewNeeded
@@ -40,8 +41,7 @@ from scheduler.state.pod_info import PodInfo
 from scheduler.state.snapshot import Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class Scheduled:
+class Scheduled(msgspec.Struct, frozen=True):
     """The pod goes to a node.
 
     Attributes:
@@ -64,8 +64,7 @@ class Scheduled:
         return self.feasible.next_start_row
 
 
-@dataclass(frozen=True, slots=True)
-class Unschedulable:
+class Unschedulable(msgspec.Struct, frozen=True):
     """The pod goes nowhere for now.
 
     Attributes:
@@ -96,8 +95,7 @@ class Unschedulable:
         return self.diagnosis.pending_plugins
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(msgspec.Struct, frozen=True):
     """A plugin failed; the pod is tried again later."""
 
     status: Status
@@ -207,7 +205,7 @@ def _decide(
         diagnosis = diagnose_filter(
             outcome, found.filtered, snapshot.num_nodes, found.failed_nomination
         )
-        making_room = replace(making_room, evaluated_nodes=found.num_evaluated)
+        making_room = msgspec.structs.replace(making_room, evaluated_nodes=found.num_evaluated)
         return _refuse(framework, snapshot, pod, state, diagnosis, making_room)
     return _choose_node(framework, snapshot, pod, state, choose, found)
 
@@ -233,8 +231,7 @@ def _choose_node(
     return Scheduled(snapshot.node_names[row], found.num_evaluated, len(found.rows), found, scores)
 
 
-@dataclass(frozen=True, slots=True)
-class _MakingRoom:
+class _MakingRoom(msgspec.Struct, frozen=True):
     """What PostFilter goes by."""
 
     search: NodeSearch

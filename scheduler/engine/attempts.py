@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 from msgspec.structs import replace
 
 from scheduler.api.instructions import AttemptResult, EmitEvent
@@ -62,8 +61,7 @@ def resume_pod(machine: Machine, consultation: Consultation, now: float) -> None
     _go_on(machine, attempt, step, now)
 
 
-@dataclass(frozen=True, slots=True)
-class _Attempt:
+class _Attempt(msgspec.Struct, frozen=True):
     """A pod being attempted; `info` may be newer than the queue's, `started` is timer seconds.
 
     `consultation` is what extenders have had a say in so far; None if they were not asked.

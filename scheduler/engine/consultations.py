@@ -13,16 +13,16 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from scheduler.api.events import ExtendersAnswered, VictimsReviewed
 from scheduler.queue.queued_pod import QueuedPod
 from scheduler.state.pod_info import PodInfo
 
 
-@dataclass(slots=True, eq=False)
-class Consultation:
+class Consultation(msgspec.Struct, eq=False):
     """A pod on its way to the extenders and back.
 
     Attributes:

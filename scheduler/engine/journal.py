@@ -19,17 +19,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+import msgspec
 from msgspec.structs import replace
 
 from scheduler.api.events import Event
 from scheduler.api.instructions import AttemptResult, Instruction
 
 
-@dataclass(frozen=True, slots=True)
-class Handled:
+class Handled(msgspec.Struct, frozen=True):
     """A call of ``Engine.handle``."""
 
     now: float
@@ -37,8 +36,7 @@ class Handled:
     instructions: tuple[Instruction, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Scheduled:
+class Scheduled(msgspec.Struct, frozen=True):
     """A call of ``Engine.schedule``; `choices` are the ties the random generator broke."""
 
     now: float

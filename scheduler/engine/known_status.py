@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+import msgspec
 
 from scheduler.api.instructions import PatchPodStatus, PodReference
 from scheduler.api.pod import Pod
@@ -12,8 +13,7 @@ from scheduler.api.pod import Pod
 _Said: TypeAlias = tuple[str, str, str]
 
 
-@dataclass(slots=True)
-class _Status:
+class _Status(msgspec.Struct):
     """A pod's status: as the watch last showed it, and as it is once all is written."""
 
     seen_condition: _Said | None = None

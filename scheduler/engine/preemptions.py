@@ -21,8 +21,9 @@ answered does not open the gate as long as the watch shows the victim where it w
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
 from functools import partial
+
+import msgspec
 
 from scheduler.api.events import EvictionFinished
 from scheduler.api.instructions import (
@@ -40,8 +41,7 @@ from scheduler.queue.queued_pod import Place
 from scheduler.state.pod_info import PodInfo
 
 
-@dataclass(slots=True)
-class PreemptionUnderWay:
+class PreemptionUnderWay(msgspec.Struct):
     """Evictions that make room for a pod.
 
     Attributes:
@@ -62,7 +62,7 @@ class PreemptionUnderWay:
     started_at: float
     last: PodInfo
     is_at_last: bool = False
-    awaited: set[str] = field(default_factory=set)
+    awaited: set[str] = msgspec.field(default_factory=set)
     failed: bool = False
     is_answered: bool = False
 

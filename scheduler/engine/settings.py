@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
+
+import msgspec
 
 from scheduler.api.config import ConfigError, InvalidConfiguration
 from scheduler.framework.runner import Framework
 
 
-@dataclass(frozen=True, slots=True)
-class EngineSettings:
+class EngineSettings(msgspec.Struct, frozen=True):
     """The part of a configuration that an engine can change while it runs.
 
     Attributes:
@@ -20,7 +20,7 @@ class EngineSettings:
     """
 
     frameworks: Sequence[Framework]
-    queue_settings: Mapping[str, float] = field(default_factory=dict)
+    queue_settings: Mapping[str, float] = msgspec.field(default_factory=dict)
 
 
 #: A configuration in the shape of its file -> what it means; raises InvalidConfiguration.

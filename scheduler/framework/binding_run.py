@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from scheduler.api.events import VolumesWritten
 from scheduler.api.instructions import BindPod, BindVolumes
@@ -26,16 +27,14 @@ from scheduler.state.snapshot import Snapshot
 MAX_PERMIT_WAIT_S = 15 * 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class PermitOutcome:
+class PermitOutcome(msgspec.Struct, frozen=True):
     """What all Permit plugins say: a status, and per plugin that waits its limit in seconds."""
 
     status: Status = SUCCESS
-    timeouts: Mapping[str, float] = field(default_factory=dict)
+    timeouts: Mapping[str, float] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class PreBindPlan:
+class PreBindPlan(msgspec.Struct, frozen=True):
     """Which PreBind plugins have work to do for a pod, or the error that ends its cycle."""
 
     status: Status = SUCCESS

@@ -10,9 +10,9 @@ clusters never meet them.
 from __future__ import annotations
 
 from collections.abc import MutableMapping
-from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+import msgspec
 import numpy as np
 from cachetools import LRUCache
 
@@ -27,8 +27,7 @@ _TOO_MANY = 4
 AnswersT = TypeVar("AnswersT")
 
 
-@dataclass(slots=True)
-class Seen:
+class Seen(msgspec.Struct):
     """How far some answers have followed the change logs."""
 
     num_rows: int
@@ -61,16 +60,14 @@ class Seen:
         return Changes(nodes, usage)
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(msgspec.Struct, frozen=True):
     """Rows whose node changed, and rows whose node or usage changed."""
 
     nodes: Int64Array
     usage: Int64Array
 
 
-@dataclass(slots=True)
-class FilterAnswers:
+class FilterAnswers(msgspec.Struct):
     """Which rows the cached Filter plugins accept.
 
     Attributes:
@@ -95,8 +92,7 @@ class FilterAnswers:
         return self.rows
 
 
-@dataclass(slots=True)
-class RawScores:
+class RawScores(msgspec.Struct):
     """Raw scores of one plugin that normalises.
 
     Attributes:
@@ -114,8 +110,7 @@ class RawScores:
         return self.uniform is not None and bool((self.scores[changed] == self.uniform).all())
 
 
-@dataclass(slots=True)
-class ScoreAnswers:
+class ScoreAnswers(msgspec.Struct):
     """What the cached Score plugins give each row.
 
     Attributes:
@@ -130,8 +125,8 @@ class ScoreAnswers:
     seen: Seen
     fixed: Int64Array
     total: Int64Array
-    raw: dict[str, RawScores] = field(default_factory=dict)
-    invalid: dict[str, BoolArray] = field(default_factory=dict)
+    raw: dict[str, RawScores] = msgspec.field(default_factory=dict)
+    invalid: dict[str, BoolArray] = msgspec.field(default_factory=dict)
 
     @classmethod
     def empty(cls, active: object, seen: Seen) -> ScoreAnswers:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
 
+import msgspec
 import numpy as np
 
 from scheduler.api.status import Code, Status
@@ -14,8 +14,7 @@ from scheduler.framework.verdict import BoolArray
 from scheduler.state.snapshot import Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
+class Diagnosis(msgspec.Struct, frozen=True):
     """What stood in the pod's way; ``framework.Diagnosis`` of v1.36.
 
     Attributes:
@@ -32,7 +31,7 @@ class Diagnosis:
     """
 
     num_nodes: int
-    reason_counts: Counter[str] = field(default_factory=Counter)
+    reason_counts: Counter[str] = msgspec.field(default_factory=Counter)
     unschedulable_plugins: frozenset[str] = frozenset()
     pending_plugins: frozenset[str] = frozenset()
     pre_filter_status: Status | None = None
@@ -73,7 +72,7 @@ class Diagnosis:
 
     def with_post_filter_message(self, message: str) -> Diagnosis:
         """The same, once PostFilter ran."""
-        return replace(self, post_filter_message=message)
+        return msgspec.structs.replace(self, post_filter_message=message)
 
 
 def diagnose_pre_filter(outcome: PreFilterOutcome, num_nodes: int) -> Diagnosis:
@@ -113,7 +112,7 @@ def diagnose_filter(
     if failed_nomination is not None:
         row, status = failed_nomination
         plugins.add(status.plugin)
-        outcome = replace(outcome, plugins=outcome.plugins | {status.plugin})
+        outcome = msgspec.structs.replace(outcome, plugins=outcome.plugins | {status.plugin})
         if not _was_asked(filtered, row):
             counts.update(status.reasons)
             absent -= 1

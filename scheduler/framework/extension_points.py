@@ -9,9 +9,10 @@ the nodes it is given. A plugin keeps no reference to a snapshot beyond the call
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import msgspec
 
 from scheduler.api.events import ClusterEvent, EventResource, QueueingHint, VolumesWritten
 from scheduler.api.instructions import BindPod, BindVolumes
@@ -45,16 +46,14 @@ class Reads(Enum):
     CLUSTER = "cluster"
 
 
-@dataclass(frozen=True, slots=True)
-class PreFilterResult:
+class PreFilterResult(msgspec.Struct, frozen=True):
     """Answer of PreFilter: a status and, if the search can be narrowed, the nodes left."""
 
     status: Status = SUCCESS
     node_names: frozenset[str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PreBindProgress:
+class PreBindProgress(msgspec.Struct, frozen=True):
     """How far a PreBind in stages has come.
 
     Attributes:
@@ -67,8 +66,7 @@ class PreBindProgress:
     awaited: frozenset[tuple[EventResource, str]] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class EventRegistration:
+class EventRegistration(msgspec.Struct, frozen=True):
     """A cluster event that may make a pod schedulable which this plugin rejected.
 
     Attributes:

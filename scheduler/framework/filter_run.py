@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from scheduler.framework.class_cache import Changes, ClassCache, FilterAnswers, Seen
@@ -21,8 +21,7 @@ from scheduler.state.snapshot import NodeView, Snapshot
 _NARROW = 4
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ActiveFilters:
+class ActiveFilters(msgspec.Struct, frozen=True, eq=False):
     """The Filter plugins that run for a pod, in order, and by what their answers depend on."""
 
     all: tuple[FilterPlugin, ...]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+import msgspec
 
 from scheduler.api.events import PodsActivated, WaitingPodAllowed, WaitingPodRejected
 from scheduler.state.pod_info import PodInfo
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingPod:
+class WaitingPod(msgspec.Struct, frozen=True):
     """A pod that has a node and waits because Permit plugins said so.
 
     Attributes:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from scheduler.api.status import SUCCESS, Code, Status
@@ -13,8 +13,7 @@ from scheduler.framework.verdict import BoolArray, FilterVerdict
 from scheduler.state.snapshot import NodeView
 
 
-@dataclass(frozen=True, slots=True)
-class PluginVerdict:
+class PluginVerdict(msgspec.Struct, frozen=True):
     """One Filter plugin's answer about all nodes of a view."""
 
     plugin: str
@@ -35,8 +34,7 @@ class PluginVerdict:
         return Status(code, tuple(reasons), self.plugin)
 
 
-@dataclass(frozen=True, slots=True)
-class NodeVerdicts:
+class NodeVerdicts(msgspec.Struct, frozen=True):
     """The answers of all Filter plugins that ran, in their order, about the nodes of `view`."""
 
     view: NodeView

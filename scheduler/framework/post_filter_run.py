@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from scheduler.api.status import Code, Status
 from scheduler.framework.cycle_state import CycleState
@@ -14,8 +15,7 @@ from scheduler.state.pod_info import PodInfo
 from scheduler.state.snapshot import Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class PostFilterOutcome:
+class PostFilterOutcome(msgspec.Struct, frozen=True):
     """What PostFilter achieved.
 
     Attributes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from scheduler.api.status import REJECTIONS, SUCCESS, Code, Status, unresolvable
 from scheduler.framework.cycle_state import CycleState
@@ -13,8 +14,7 @@ from scheduler.state.pod_info import PodInfo
 from scheduler.state.snapshot import Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class PreFilterOutcome:
+class PreFilterOutcome(msgspec.Struct, frozen=True):
     """What all PreFilter plugins together say.
 
     Attributes:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 
 from scheduler.framework.node_verdicts import NodeVerdicts
@@ -17,8 +17,7 @@ from scheduler.state.row_what_if import RowWhatIf, SortAnswers
 from scheduler.state.snapshot import Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(msgspec.Struct, frozen=True):
     """A node on which the preemptor fits once some pods are gone.
 
     Attributes:
@@ -31,8 +30,7 @@ class Candidate:
     num_violations: int
 
 
-@dataclass(frozen=True, slots=True)
-class Preemption:
+class Preemption(msgspec.Struct, frozen=True):
     """What came of trying to make room for a pod; left in the cycle's state.
 
     Attributes:
@@ -46,16 +44,14 @@ class Preemption:
     tied: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewedVictims:
+class ReviewedVictims(msgspec.Struct, frozen=True):
     """The victims that extenders leave, or put, on one node."""
 
     uids: tuple[str, ...]
     num_violations: int
 
 
-@dataclass(frozen=True, slots=True)
-class VictimReview:
+class VictimReview(msgspec.Struct, frozen=True):
     """What extenders made of the candidates; it takes the place of a dry run.
 
     Attributes:
@@ -67,8 +63,7 @@ class VictimReview:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DryRun:
+class DryRun(msgspec.Struct, frozen=True):
     """Tries a pod on nodes from which pods are taken away; for one cycle.
 
     Attributes:
@@ -81,7 +76,7 @@ class DryRun:
     pod: PodInfo
     nominated: Callable[[Snapshot], AddedPods]
     choose: Callable[[int], int]
-    answers: SortAnswers = field(default_factory=SortAnswers)
+    answers: SortAnswers = msgspec.field(default_factory=SortAnswers)
 
     def on(self, snapshot: Snapshot, rows: Int64Array) -> RowTrial:
         """Begin with `rows` as they are."""
@@ -137,8 +132,7 @@ class RowTrial:
 _NO_PLACES: Int64Array = np.empty(0, dtype=np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(msgspec.Struct, frozen=True):
     """Which nodes of a trial take the pod.
 
     Attributes:
@@ -152,8 +146,8 @@ class Judgement:
     fits: BoolArray
     verdicts: NodeVerdicts
     with_others: NodeVerdicts | None = None
-    places: Int64Array = field(default_factory=lambda: _NO_PLACES)
-    refused: BoolArray = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
+    places: Int64Array = msgspec.field(default_factory=lambda: _NO_PLACES)
+    refused: BoolArray = msgspec.field(default_factory=lambda: np.empty(0, dtype=np.bool_))
 
     def count_reasons(self) -> Counter[str]:
         """Why the others do not, with the number of nodes."""

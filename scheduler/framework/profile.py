@@ -7,7 +7,6 @@ KubeSchedulerConfiguration, by the rules of ``mergePluginSet`` and ``expandMulti
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeAlias
 
@@ -100,8 +99,7 @@ DEFAULT_MULTI_POINT: tuple[tuple[str, int], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(msgspec.Struct, frozen=True):
     """A profile, resolved.
 
     Attributes:
@@ -122,14 +120,13 @@ class Profile:
 Enabled: TypeAlias = tuple[PluginSetting, ...]
 
 
-@dataclass(slots=True)
-class _Merged:
+class _Merged(msgspec.Struct):
     """The outcome of merging: what is on at all points, and what each point says itself."""
 
     path: str
     multi_point: Enabled
     points: dict[ExtensionPoint, PluginSet]
-    errors: list[ConfigError] = field(default_factory=list)
+    errors: list[ConfigError] = msgspec.field(default_factory=list)
 
     def wrong(self, path: str, value: object, expectation: str) -> None:
         """Note a mistake at `path` below the profile."""

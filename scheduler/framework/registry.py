@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -19,8 +18,7 @@ class NoArgs(msgspec.Struct, frozen=True):
     """Arguments of a plugin that takes none."""
 
 
-@dataclass(frozen=True, slots=True)
-class PluginFactory:
+class PluginFactory(msgspec.Struct, frozen=True):
     """A plugin in waiting.
 
     Attributes:

@@ -7,10 +7,10 @@ is asked for changed nodes only; see `Reads`.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
 from operator import index
 from typing import TypeAlias
 
+import msgspec
 import numpy as np
 
 from scheduler.api.node import Node
@@ -21,8 +21,7 @@ from scheduler.state.resource_index import ResourceIndex
 from scheduler.state.snapshot import NodeView
 
 
-@dataclass(frozen=True, slots=True)
-class NodeInfo:
+class NodeInfo(msgspec.Struct, frozen=True):
     """One node as a scalar plugin sees it; ``framework.NodeInfo``.
 
     Attributes:

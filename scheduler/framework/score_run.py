@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from scheduler.api.extenders import EXTENDER_PLUGIN
@@ -22,8 +22,7 @@ from scheduler.state.snapshot import NodeView, Snapshot
 _FEW = 32
 
 
-@dataclass(frozen=True, slots=True)
-class PluginScores:
+class PluginScores(msgspec.Struct, frozen=True):
     """One plugin's scores of the feasible nodes, ``int64[rows]`` each."""
 
     plugin: str
@@ -75,8 +74,7 @@ class ScoreResult:
         return ScoreResult(self.rows, self.total + scores, explain)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ActiveScorers:
+class ActiveScorers(msgspec.Struct, frozen=True, eq=False):
     """The Score plugins that run for a pod, by how their answers can be kept.
 
     Attributes:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,8 +12,7 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 Int64Array: TypeAlias = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Rejection:
+class Rejection(msgspec.Struct, frozen=True):
     """One reason and the nodes it applies to.
 
     Attributes:
@@ -28,11 +27,10 @@ class Rejection:
     unresolvable: bool | BoolArray = False
 
 
-@dataclass(frozen=True, slots=True)
-class FilterVerdict:
+class FilterVerdict(msgspec.Struct, frozen=True):
     """All reasons of one plugin; a node without a reason is feasible for it."""
 
-    rejections: tuple[Rejection, ...] = field(default=())
+    rejections: tuple[Rejection, ...] = msgspec.field(default=())
 
     @property
     def accepts_all(self) -> bool:

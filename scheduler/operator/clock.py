@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
+
+import msgspec
 
 monotonic = time.monotonic
 """Seconds that never jump; the `now` of the engine."""
@@ -38,8 +39,7 @@ def unix_nanoseconds() -> int:
     return time.time_ns()
 
 
-@dataclass(frozen=True, slots=True)
-class Clock:
+class Clock(msgspec.Struct, frozen=True):
     """Time and randomness as a process sees them; a simulation gives it others.
 
     Attributes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -20,8 +19,7 @@ DEFAULT_KEY = "config.yaml"
 READ_ATTEMPTS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigMapReference:
+class ConfigMapReference(msgspec.Struct, frozen=True):
     """One key of one ConfigMap."""
 
     namespace: str

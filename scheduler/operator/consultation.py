@@ -13,9 +13,9 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 
+import msgspec
 import structlog
 
 from scheduler.api.config import Extender
@@ -73,14 +73,13 @@ class Objects(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class _Opinion:
+class _Opinion(msgspec.Struct):
     """What the extenders asked so far make of a pod."""
 
     pod: bytes
     names: list[str]
-    failed: dict[str, str] = field(default_factory=dict)
-    unresolvable: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, str] = msgspec.field(default_factory=dict)
+    unresolvable: dict[str, str] = msgspec.field(default_factory=dict)
 
     def take(self, answer: FilterAnswer, passed: list[str]) -> None:
         """Add an answer; the latest word on a node counts."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import structlog
 
 from scheduler.api.events import BindFailed
@@ -58,8 +58,7 @@ MAX_EVICTIONS_IN_FLIGHT = 64
 log = structlog.get_logger("scheduler")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Writers:
+class Writers(msgspec.Struct, frozen=True, kw_only=True):
     """Who carries out which kind of instruction."""
 
     pre_binder: PreBinder

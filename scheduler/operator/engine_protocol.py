@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
+
+import msgspec
 
 from scheduler.api.events import Event
 from scheduler.api.instructions import Instruction
@@ -81,8 +82,7 @@ class Engine(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class EngineParts:
+class EngineParts(msgspec.Struct, frozen=True):
     """What an engine may not make itself.
 
     Attributes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -33,8 +32,7 @@ log = structlog.get_logger("scheduler.operator.event_recorder")
 _SeriesKey = tuple[str, str, str, str, str]
 
 
-@dataclass(slots=True)
-class _Series:
+class _Series(msgspec.Struct):
     """An event that may repeat."""
 
     path: str
@@ -42,8 +40,7 @@ class _Series:
     written_at: float
 
 
-@dataclass(slots=True)
-class _Request:
+class _Request(msgspec.Struct):
     """An Event to create, or a series to update."""
 
     instruction: EmitEvent
@@ -52,8 +49,7 @@ class _Request:
     is_patch: bool
 
 
-@dataclass(frozen=True, slots=True)
-class EventClock:
+class EventClock(msgspec.Struct, frozen=True):
     """What an event needs to know of the time."""
 
     monotonic: Callable[[], float]

@@ -7,7 +7,6 @@ A null counts as absent.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import msgspec
@@ -33,8 +32,7 @@ class InvalidAnswer(ValueError):  # noqa: N818 - as InvalidObject: it names the 
         super().__init__(f"{field_name}: {shown} (expected {expectation})")
 
 
-@dataclass(frozen=True, slots=True)
-class FilterAnswer:
+class FilterAnswer(msgspec.Struct, frozen=True):
     """An ``ExtenderFilterResult``.
 
     Attributes:
@@ -47,8 +45,8 @@ class FilterAnswer:
 
     node_names: Sequence[str] | None = None
     nodes: Sequence[str] | None = None
-    failed: Mapping[str, str] = field(default_factory=dict)
-    failed_and_unresolvable: Mapping[str, str] = field(default_factory=dict)
+    failed: Mapping[str, str] = msgspec.field(default_factory=dict)
+    failed_and_unresolvable: Mapping[str, str] = msgspec.field(default_factory=dict)
     error: str = ""
 
 

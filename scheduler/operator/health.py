@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 
+import msgspec
 from aiohttp import web
 
 Check = Callable[[], bool]
@@ -15,8 +15,7 @@ Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 NOSNIFF = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache, private"}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Checks:
+class Checks(msgspec.Struct, frozen=True, kw_only=True):
     """Named checks behind /healthz, /livez and /readyz; each also has a path of its own.
 
     ``ping`` stands in where there is none.

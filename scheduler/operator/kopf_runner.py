@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
 import kopf
+import msgspec
 import structlog
 
 from scheduler.operator.backoff import Backoff, Jitter, Sleep
@@ -27,8 +27,7 @@ WELL_AFTER_S = 60.0
 log = structlog.get_logger("scheduler.operator.kopf_runner")
 
 
-@dataclass(frozen=True, slots=True)
-class Watched:
+class Watched(msgspec.Struct, frozen=True):
     """What Kopf is to watch, and for whom.
 
     Attributes:

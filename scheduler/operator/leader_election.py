@@ -61,8 +61,7 @@ class LeaderElectionOptions:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class ElectionClock:
+class ElectionClock(msgspec.Struct, frozen=True):
     """The times an election needs.
 
     Attributes:

@@ -14,9 +14,9 @@ stays on show until a valid one comes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
+import msgspec
 import structlog
 
 from scheduler.api.config import ConfigError, InvalidConfiguration
@@ -28,8 +28,7 @@ from scheduler.operator.reflector import as_number
 log = structlog.get_logger("scheduler.operator.live_configuration")
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedConfiguration:
+class LoadedConfiguration(msgspec.Struct, frozen=True):
     """A configuration that was found valid.
 
     Attributes:
@@ -39,16 +38,15 @@ class LoadedConfiguration:
     """
 
     hash: str = ""
-    shown: Mapping[str, Any] = field(default_factory=dict)
-    engine_part: dict[str, Any] = field(default_factory=dict)
+    shown: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    engine_part: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 #: Text -> what it says; raises InvalidConfiguration.
 Load: TypeAlias = Callable[[str], LoadedConfiguration]
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigMapOptions:
+class ConfigMapOptions(msgspec.Struct, frozen=True):
     """Where the configuration comes from while we run, and how it is read."""
 
     reference: ConfigMapReference
@@ -63,8 +61,7 @@ class Author(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(msgspec.Struct, frozen=True):
     """A version of the ConfigMap that cannot be used."""
 
     resource_version: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from scheduler.operator.dispatcher import Dispatcher
 from scheduler.operator.engine_protocol import Engine
@@ -17,8 +18,7 @@ GATHER_S = 0.001
 """Kopf delivers pod by pod: what comes within this of the first is taken in at one go."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LoopOptions:
+class LoopOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How the loop shares its time.
 
     Attributes:

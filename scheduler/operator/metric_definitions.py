@@ -6,8 +6,9 @@ The STABLE ones are a promise of Kubernetes': dashboards and alerts read them by
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from scheduler.operator.histogram import exponential_buckets
 
@@ -28,8 +29,7 @@ class Kind(StrEnum):
     HISTOGRAM = "histogram"
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(msgspec.Struct, frozen=True):
     """A metric; `buckets` are upper bounds without ``+Inf``, of a histogram only."""
 
     kind: Kind

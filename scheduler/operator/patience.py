@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import aiohttp
+import msgspec
 
 CONNECT_WITHIN_S = 5.0
 LIST_FACTOR = 4.0
 """A page of 500 pods takes longer than a write."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Patience:
+class Patience(msgspec.Struct, frozen=True, kw_only=True):
     """Limits, in seconds.
 
     Attributes:

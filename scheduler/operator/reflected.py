@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
+
+import msgspec
 
 from scheduler.api.events import (
     AssignedPodGone,
@@ -62,8 +63,7 @@ class Identity(NamedTuple):
     uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class Reflected(Generic[T]):
+class Reflected(msgspec.Struct, Generic[T], frozen=True):
     """One kind to reflect.
 
     Attributes:

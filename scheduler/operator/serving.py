@@ -54,8 +54,7 @@ class ServingOptions:
     tls: TlsOptions = field(default_factory=TlsOptions)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Content:
+class Content(msgspec.Struct, frozen=True, kw_only=True):
     """What there is to be seen.
 
     Attributes:

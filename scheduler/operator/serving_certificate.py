@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 import ssl
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import structlog
 
 from scheduler.operator.tls_options import TlsOptions
@@ -22,8 +22,7 @@ DEFAULT_TLS = TlsOptions()
 log = structlog.get_logger("scheduler.operator.serving_certificate")
 
 
-@dataclass(frozen=True, slots=True)
-class CertificateFiles:
+class CertificateFiles(msgspec.Struct, frozen=True):
     """PEM files; the key is None if it is in the certificate's file."""
 
     certificate: Path

@@ -15,7 +15,6 @@ volume that was given away and a claim that was sent to a node stay so, and the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -48,8 +47,7 @@ class _HeaderOnly(ApiStruct, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
 
 
-@dataclass(frozen=True, slots=True)
-class _Write:
+class _Write(msgspec.Struct, frozen=True):
     """One PATCH.
 
     Attributes:

@@ -7,8 +7,8 @@ its devices, so a pod that has claims is told so instead.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from scheduler.api.config import ConfigError
@@ -46,8 +46,7 @@ class DynamicResourcesArgs(ConfigStruct, frozen=True):
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Looked:
+class _Looked(msgspec.Struct, frozen=True):
     """PreFilter has looked at the pod."""
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
+import msgspec
 import numpy as np
 
 from scheduler.api.config import ConfigError
@@ -72,8 +72,7 @@ class NodeAffinityArgs(ConfigStruct, frozen=True):
             yield ConfigError("addedAffinity", str(faulty), "valid preferred terms")
 
 
-@dataclass(frozen=True, slots=True)
-class _Required:
+class _Required(msgspec.Struct, frozen=True):
     """What a pod needs, compiled.
 
     Attributes:
@@ -85,8 +84,7 @@ class _Required:
     result: PreFilterResult
 
 
-@dataclass(frozen=True, slots=True)
-class _Preferred:
+class _Preferred(msgspec.Struct, frozen=True):
     """What a pod would like, and what it is given besides, compiled."""
 
     terms: tuple[PreferredTerm, ...]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from scheduler.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
@@ -30,8 +30,7 @@ USER_NAMESPACES_HOST_NETWORK = "UserNamespacesHostNetworkSupport"
 _SKIPPED = PreFilterResult(SKIP)
 
 
-@dataclass(frozen=True, slots=True)
-class _Required:
+class _Required(msgspec.Struct, frozen=True):
     """The features the pod needs."""
 
     features: frozenset[str]

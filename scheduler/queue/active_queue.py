@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from scheduler.api.events import ClusterEvent
 from scheduler.queue.event_registrations import Happened
@@ -69,8 +70,7 @@ class ActiveQueue:
         return self._heap.problems()
 
 
-@dataclass(slots=True, eq=False)
-class InFlightPod:
+class InFlightPod(msgspec.Struct, eq=False):
     """A popped pod until it is done.
 
     Attributes:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
 
 from scheduler.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from scheduler.queue.hint_durations import HintDurations
@@ -53,8 +54,7 @@ class Requeue(Enum):
     IMMEDIATELY = "immediately"
 
 
-@dataclass(frozen=True, slots=True)
-class Happened:
+class Happened(msgspec.Struct, frozen=True):
     """An event together with the object it is about, before and after."""
 
     event: ClusterEvent
@@ -76,8 +76,7 @@ class Question(NamedTuple):
     strategy: Requeue
 
 
-@dataclass(frozen=True, slots=True)
-class Questions:
+class Questions(msgspec.Struct, frozen=True):
     """What to ask about pods that certain plugins rejected when a kind of event happens.
 
     Attributes:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
+
+import msgspec
 
 from scheduler.api.events import ClusterEvent
 from scheduler.state.pod_info import PodInfo
@@ -34,8 +35,7 @@ class Rejectors(NamedTuple):
     pending: tuple[str, ...]
 
 
-@dataclass(slots=True, eq=False)
-class QueuedPod:
+class QueuedPod(msgspec.Struct, eq=False):
     """One waiting or in-flight pod; ``framework.QueuedPodInfo`` of kube-scheduler v1.36.
 
     Attributes:
@@ -60,8 +60,8 @@ class QueuedPod:
     attempts: int = 0
     unschedulable_count: int = 0
     consecutive_errors: int = 0
-    unschedulable_plugins: set[str] = field(default_factory=set)
-    pending_plugins: set[str] = field(default_factory=set)
+    unschedulable_plugins: set[str] = msgspec.field(default_factory=set)
+    pending_plugins: set[str] = msgspec.field(default_factory=set)
     gating_plugin: str = ""
     gating_events: tuple[ClusterEvent, ...] = ()
     last_failure_at: float | None = None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+
+import msgspec
 
 from scheduler.api.status import Status
 from scheduler.queue.event_registrations import PluginKey, Registrations
@@ -11,8 +12,7 @@ from scheduler.queue.heap import SortKey
 from scheduler.state.pod_info import PodInfo
 
 
-@dataclass(frozen=True, slots=True)
-class QueueRules:
+class QueueRules(msgspec.Struct, frozen=True):
     """All that a `SchedulingQueue` goes by; its arguments have the same names and meanings.
 
     Attributes:

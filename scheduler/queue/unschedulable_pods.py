@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
+
+import msgspec
 
 from scheduler.queue.event_registrations import PluginKey
 from scheduler.queue.queued_pod import QueuedPod, Rejectors
@@ -21,8 +22,7 @@ _MANY_REJECTORS = 256
 GroupKey: TypeAlias = tuple[int, str, Rejectors]
 
 
-@dataclass(slots=True, eq=False)
-class WaitingGroup:
+class WaitingGroup(msgspec.Struct, eq=False):
     """Pods of one class which the same plugins hold back: what helps one of them helps all.
 
     Attributes:
@@ -40,8 +40,8 @@ class WaitingGroup:
     is_gated: bool
     listed_under: tuple[PluginKey, ...]
     one: QueuedPod
-    pods: dict[str, QueuedPod] = field(default_factory=dict)
-    due: dict[float, dict[str, QueuedPod]] = field(default_factory=dict)
+    pods: dict[str, QueuedPod] = msgspec.field(default_factory=dict)
+    due: dict[float, dict[str, QueuedPod]] = msgspec.field(default_factory=dict)
 
     def deadline_of(self, uid: str) -> float | None:
         """When one of the pods has waited too long; None if it never has."""

@@ -7,8 +7,9 @@ or until whoever assumed takes it back.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
+
+import msgspec
 
 from scheduler.api.meta import ObjectMeta
 from scheduler.state.changes import is_older
@@ -26,8 +27,7 @@ class ApiObject(Protocol):
 T = TypeVar("T", bound=ApiObject)
 
 
-@dataclass(frozen=True, slots=True)
-class Assumption(Generic[T]):
+class Assumption(msgspec.Struct, Generic[T], frozen=True):
     """What an object is taken for, and by which pod (its UID)."""
 
     object: T

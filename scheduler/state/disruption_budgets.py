@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 from cachetools import LRUCache
 
 from scheduler.api.errors import SelectorError
@@ -14,8 +13,7 @@ from scheduler.state.pod_class import PodClass, PodIdentity
 _MAX_KINDS = 4096
 
 
-@dataclass(slots=True, eq=False)
-class Budget:
+class Budget(msgspec.Struct, eq=False):
     """One budget, ready to be asked.
 
     Attributes:

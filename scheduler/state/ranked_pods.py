@@ -8,8 +8,8 @@ is asked of pods is asked once per sort and looked up per pod.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from scheduler.state.arrays import BoolArray, Int64Array
@@ -24,8 +24,7 @@ _NOBODY = -1
 _SLOTS_AT_ONCE = 16
 
 
-@dataclass(frozen=True, slots=True)
-class RankedRows:
+class RankedRows(msgspec.Struct, frozen=True):
     """The pods on some rows, the most important of each row first.
 
     Attributes:

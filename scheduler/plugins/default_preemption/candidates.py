@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 
+import msgspec
 import numpy as np
 
 from scheduler.framework import Candidate, DryRun, Preemption, VictimReview
@@ -24,8 +24,7 @@ from scheduler.state.snapshot import Snapshot
 _LEAST_NODES_AT_ONCE = 64
 
 
-@dataclass(slots=True)
-class Search:
+class Search(msgspec.Struct):
     """What a search for candidates came to.
 
     Attributes:
@@ -35,10 +34,10 @@ class Search:
         needless: Nodes where nobody would have had to go.
     """
 
-    found: list[VictimsByNode] = field(default_factory=list)
+    found: list[VictimsByNode] = msgspec.field(default_factory=list)
     num_found: int = 0
-    looked_at: list[Stripped] = field(default_factory=list)
-    needless: list[str] = field(default_factory=list)
+    looked_at: list[Stripped] = msgspec.field(default_factory=list)
+    needless: list[str] = msgspec.field(default_factory=list)
 
     def count_reasons(self) -> Counter[str]:
         """Why rows are no candidates though they were looked at, with the number of rows."""
@@ -62,7 +61,7 @@ def find_candidates(dry_run: DryRun, snapshot: Snapshot, rows: Int64Array, wante
         found = select_victims(stripped)
         search.needless += found.needless
         kept, num_clean = _enough(found, wanted, num_clean, search.num_found - num_clean)
-        found = replace(found, positions=found.positions[kept])
+        found = msgspec.structs.replace(found, positions=found.positions[kept])
         search.found.append(found)
         search.num_found += len(found.positions)
         if num_clean and search.num_found >= wanted:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from scheduler.framework import Candidate
@@ -15,8 +15,7 @@ from scheduler.plugins.default_preemption.budgets import violating_pods
 NO_VICTIMS = "No preemption victims found for incoming pod"
 
 
-@dataclass(frozen=True, slots=True)
-class Stripped:
+class Stripped(msgspec.Struct, frozen=True):
     """Some rows without any pod that may have to go.
 
     Attributes:
@@ -40,8 +39,7 @@ class Stripped:
         return reasons
 
 
-@dataclass(frozen=True, slots=True)
-class VictimsByNode:
+class VictimsByNode(msgspec.Struct, frozen=True):
     """The candidates among some rows.
 
     Attributes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from scheduler.framework.verdict import BoolArray
 from scheduler.plugins.inter_pod_affinity.terms import (
@@ -19,8 +19,7 @@ DomainsByKey = dict[str, BoolArray]
 """Topology key -> ``bool[domains + 1]``; the last entry stands for nodes without the label."""
 
 
-@dataclass(frozen=True, slots=True)
-class FilterState:
+class FilterState(msgspec.Struct, frozen=True):
     """What Filter compares the nodes with.
 
     Attributes:

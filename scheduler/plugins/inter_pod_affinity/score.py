@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from scheduler.framework.scores import MAX_NODE_SCORE
@@ -16,8 +16,7 @@ from scheduler.state.pod_info import PodInfo
 from scheduler.state.snapshot import NodeView, Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreState:
+class ScoreState(msgspec.Struct, frozen=True):
     """What Score reads.
 
     Attributes:

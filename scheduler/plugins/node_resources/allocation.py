@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -31,8 +30,7 @@ _CPU_AND_MEMORY = slice(CPU_COLUMN, MEMORY_COLUMN + 1)
 _MAX_STATES = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredColumns:
+class ScoredColumns(msgspec.Struct, frozen=True):
     """Columns of the scored resources.
 
     Attributes:
@@ -60,8 +58,7 @@ class ScoredColumns:
         return self.taken + both
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Wanted(msgspec.Struct, frozen=True):
     """Which columns count for a class of pods, and what a pod of it requests of each.
 
     `scores` are those of single nodes, by what they have and what is taken of it.
@@ -71,7 +68,7 @@ class _Wanted:
     columns: slice | Int64Array
     requests: Int64Array
     weights: Int64Array
-    scores: dict[tuple[bytes, bytes], Int64Array] = field(default_factory=dict)
+    scores: dict[tuple[bytes, bytes], Int64Array] = msgspec.field(default_factory=dict)
 
 
 class ScoredResources:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
+
+import msgspec
 
 from scheduler.api.meta import LabelSelector
 from scheduler.api.pod import TopologySpreadConstraint
@@ -37,8 +38,7 @@ class Scope(NamedTuple):
     honors_taints: bool
 
 
-@dataclass(frozen=True, slots=True)
-class SpreadConstraint:
+class SpreadConstraint(msgspec.Struct, frozen=True):
     """One constraint, ready to be counted (``topologySpreadConstraint`` of v1.36).
 
     Attributes:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 from cachetools import LRUCache
 from numpy.typing import NDArray
@@ -23,8 +23,7 @@ from scheduler.state.snapshot import NodeView, Snapshot
 _MAX_ENTRIES = 256
 
 
-@dataclass(frozen=True, slots=True)
-class EligibleDomains:
+class EligibleDomains(msgspec.Struct, frozen=True):
     """The nodes that count for one constraint, by domain.
 
     Attributes:
@@ -65,14 +64,13 @@ class _Question(NamedTuple):
     tolerations: tuple[Toleration, ...]
 
 
-@dataclass(slots=True)
-class _Answer:
+class _Answer(msgspec.Struct):
     """Masks over rows by scope, as of a generation of the node changes."""
 
     node_changes: ChangeLog
     generation: int
     masks: dict[Scope, BoolArray]
-    domains: list[EligibleDomains] = field(default_factory=list)
+    domains: list[EligibleDomains] = msgspec.field(default_factory=list)
 
 
 class EligibleNodes:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from scheduler.framework.verdict import ACCEPT_ALL, BoolArray, FilterVerdict, Int64Array, Rejection
@@ -19,8 +19,7 @@ MISSING_LABEL = CONSTRAINTS + " (missing required label)"
 _NO_DOMAIN = 2**31 - 1
 
 
-@dataclass(slots=True)
-class FilterState:
+class FilterState(msgspec.Struct):
     """The hard constraints of the pod, found by PreFilter.
 
     Attributes:
@@ -32,8 +31,7 @@ class FilterState:
     counted: tuple[Snapshot, list[Counted]] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
+class Counted(msgspec.Struct, frozen=True):
     """The matching pods of the cluster without any change.
 
     Attributes:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,8 +21,7 @@ from scheduler.state.snapshot import NodeView
 Float64Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreState:
+class ScoreState(msgspec.Struct, frozen=True):
     """What PreScore found.
 
     Attributes:

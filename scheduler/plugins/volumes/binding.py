@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from scheduler.api.config import ConfigError
@@ -76,8 +76,7 @@ class VolumeBindingArgs(ConfigStruct, frozen=True):
             yield ConfigError("shape", points, "nothing: storage capacity is not scored")
 
 
-@dataclass(slots=True)
-class _PodClaims:
+class _PodClaims(msgspec.Struct):
     """A pod's claims in this cycle.
 
     Attributes:

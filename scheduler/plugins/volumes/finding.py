@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 
 from scheduler.api.volume import PersistentVolume, PersistentVolumeClaim
@@ -16,8 +16,7 @@ from scheduler.plugins.volumes.topology import VolumeTopology
 from scheduler.state.snapshot import NodeView
 
 
-@dataclass(slots=True)
-class Found:
+class Found(msgspec.Struct):
     """What was found out about some nodes; all arrays are ``bool[nodes]``.
 
     Attributes:
@@ -33,8 +32,8 @@ class Found:
     is_unmatched: BoolArray
     is_short: BoolArray
     is_lost: BoolArray
-    matches: list[Match] = field(default_factory=list)
-    selected: list[PersistentVolumeClaim] = field(default_factory=list)
+    matches: list[Match] = msgspec.field(default_factory=list)
+    selected: list[PersistentVolumeClaim] = msgspec.field(default_factory=list)
 
     @classmethod
     def nothing(cls, num_nodes: int) -> Found:

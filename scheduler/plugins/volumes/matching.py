@@ -8,8 +8,8 @@ reached from the same nodes only as many are looked at as the pod has claims.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from scheduler.api.errors import SelectorError
@@ -31,8 +31,7 @@ NO_VOLUME = -1
 _AVAILABLE = "Available"
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(msgspec.Struct, frozen=True):
     """What a claim would get.
 
     Attributes:

@@ -7,7 +7,8 @@ makes the writes, the watches show what became of them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from scheduler.api.events import EventResource, VolumesWritten
 from scheduler.api.instructions import BindVolumes, GiveVolume, SelectNode
@@ -31,8 +32,7 @@ _CLAIM = EventResource.PERSISTENT_VOLUME_CLAIM
 _VOLUME = EventResource.PERSISTENT_VOLUME
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(msgspec.Struct, frozen=True):
     """A volume that goes to a claim: as it was when that was decided, and as it is to be."""
 
     before: PersistentVolume
@@ -40,16 +40,14 @@ class Given:
     claim: PersistentVolumeClaim
 
 
-@dataclass(frozen=True, slots=True)
-class Provisioned:
+class Provisioned(msgspec.Struct, frozen=True):
     """A claim whose volume is made on the node: as it was, and as it is to be."""
 
     before: PersistentVolumeClaim
     after: PersistentVolumeClaim
 
 
-@dataclass(slots=True)
-class VolumePlan:
+class VolumePlan(msgspec.Struct):
     """All that is to happen before the pod can be bound.
 
     Attributes:
@@ -59,7 +57,7 @@ class VolumePlan:
 
     given: Sequence[Given]
     provisioned: Sequence[Provisioned]
-    written: Mapping[str, str] = field(default_factory=dict)
+    written: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     def assume(self, storage: Storage, pod_uid: str) -> None:
         """Take it for done.

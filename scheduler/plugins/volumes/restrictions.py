@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from scheduler.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
@@ -37,8 +37,7 @@ _SKIPPED = PreFilterResult(SKIP)
 _WANTED = PreFilterResult()
 
 
-@dataclass(frozen=True, slots=True)
-class _Taken:
+class _Taken(msgspec.Struct, frozen=True):
     """The pod's claims that are for one pod.
 
     Attributes:

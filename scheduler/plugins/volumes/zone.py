@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from scheduler.api.csi_migration import REGION, REGION_BETA, ZONE, ZONE_BETA
@@ -50,8 +50,7 @@ class Place(NamedTuple):
     values: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Places:
+class _Places(msgspec.Struct, frozen=True):
     """What a pod's volumes ask of a node's labels."""
 
     places: tuple[Place, ...]
