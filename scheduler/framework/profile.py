@@ -59,20 +59,39 @@ class ExtensionPoint(StrEnum):
     POST_BIND = "postBind"
 
 
-_PROTOCOLS: Mapping[ExtensionPoint, Any] = {
-    ExtensionPoint.QUEUE_SORT: QueueSortPlugin,
-    ExtensionPoint.PRE_ENQUEUE: PreEnqueuePlugin,
-    ExtensionPoint.PRE_FILTER: PreFilterPlugin,
-    ExtensionPoint.FILTER: FilterPlugin,
-    ExtensionPoint.POST_FILTER: PostFilterPlugin,
-    ExtensionPoint.PRE_SCORE: PreScorePlugin,
-    ExtensionPoint.SCORE: ScorePlugin,
-    ExtensionPoint.RESERVE: ReservePlugin,
-    ExtensionPoint.PERMIT: PermitPlugin,
-    ExtensionPoint.PRE_BIND: PreBindPlugin | StagedPreBindPlugin,
-    ExtensionPoint.BIND: BindPlugin,
-    ExtensionPoint.POST_BIND: PostBindPlugin,
+#: Who takes part at a point implements one of these.
+PROTOCOLS: Mapping[ExtensionPoint, tuple[type, ...]] = {
+    ExtensionPoint.QUEUE_SORT: (QueueSortPlugin,),
+    ExtensionPoint.PRE_ENQUEUE: (PreEnqueuePlugin,),
+    ExtensionPoint.PRE_FILTER: (PreFilterPlugin,),
+    ExtensionPoint.FILTER: (FilterPlugin,),
+    ExtensionPoint.POST_FILTER: (PostFilterPlugin,),
+    ExtensionPoint.PRE_SCORE: (PreScorePlugin,),
+    ExtensionPoint.SCORE: (ScorePlugin,),
+    ExtensionPoint.RESERVE: (ReservePlugin,),
+    ExtensionPoint.PERMIT: (PermitPlugin,),
+    ExtensionPoint.PRE_BIND: (PreBindPlugin, StagedPreBindPlugin),
+    ExtensionPoint.BIND: (BindPlugin,),
+    ExtensionPoint.POST_BIND: (PostBindPlugin,),
 }
+
+
+#: What a plugin that takes part has: all members of one of these.
+_MEMBERS: Mapping[ExtensionPoint, tuple[tuple[str, ...], ...]] = {
+    point: tuple(tuple(name for name in vars(each) if name[0] != "_") for each in protocols)
+    for point, protocols in PROTOCOLS.items()
+}
+
+
+def takes_part(plugin: Plugin, point: ExtensionPoint) -> bool:
+    """Whether a plugin implements a protocol of an extension point.
+
+    As ``isinstance`` would say, which takes 20 µs to find out on Python 3.11.
+    """
+    return any(
+        all(getattr(plugin, name, None) is not None for name in names) for names in _MEMBERS[point]
+    )
+
 
 #: The default plugins of v1.36 in order, with their score weights (0: not given).
 DEFAULT_MULTI_POINT: tuple[tuple[str, int], ...] = (
@@ -304,10 +323,9 @@ def _expand(
     point: ExtensionPoint, own: PluginSet, merged: _Merged, instances: Mapping[str, Plugin]
 ) -> list[str]:
     """Names at `point`: overridden defaults first, then multiPoint, then the rest."""
-    protocol = _PROTOCOLS[point]
     enabled = [setting.name for setting in own.enabled if setting.name in instances]
     for name in enabled:
-        if not isinstance(instances[name], protocol):
+        if not takes_part(instances[name], point):
             merged.wrong(f"plugins.{point}.enabled", name, f"a plugin that takes part in {point}")
     disabled = {setting.name for setting in own.disabled}
     if ALL in disabled:
@@ -317,7 +335,7 @@ def _expand(
         for setting in merged.multi_point
         if setting.name in instances
         and setting.name not in disabled
-        and isinstance(instances[setting.name], protocol)
+        and takes_part(instances[setting.name], point)
     ]
     overridden = [name for name in enabled if name in multi]
     rest = [name for name in enabled if name not in multi]

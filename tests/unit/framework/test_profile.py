@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from scheduler.api.config import ConfigError, InvalidConfiguration, KubeSchedulerProfile
 from scheduler.api.strict_decoding import decode_struct
 from scheduler.framework import ExtensionPoint, Profile, Registry, build_profile
-from scheduler.framework.profile import DEFAULT_MULTI_POINT
+from scheduler.framework.profile import DEFAULT_MULTI_POINT, PROTOCOLS, takes_part
 from scheduler.plugins import in_tree_registry
 
 
@@ -221,3 +222,13 @@ def test_a_registry_refuses_a_second_plugin_of_a_name() -> None:
     registry = in_tree_registry()
     with pytest.raises(ValueError, match="a plugin named NodeName already exists"):
         registry.merged_with(registry["NodeName"])
+
+
+def test_a_plugin_takes_part_where_it_implements_the_protocol_and_nowhere_else() -> None:
+    plugins = [factory.construct(factory.args()) for factory in in_tree_registry().values()]
+    seen = {True: 0, False: 0}
+    for plugin, point in product(plugins, ExtensionPoint):
+        answer = takes_part(plugin, point)
+        assert answer == isinstance(plugin, PROTOCOLS[point]), (plugin.name, point)
+        seen[answer] += 1
+    assert all(seen.values())
