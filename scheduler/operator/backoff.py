@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
-
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
-from tenacity.stop import stop_after_attempt, stop_base, stop_never
+from typing import TYPE_CHECKING, TypeVar
 
 from scheduler.operator.api_client import LOST_ANSWER_ERRORS
 from scheduler.operator.api_error import ApiError
+
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
 
 T = TypeVar("T")
 
@@ -67,11 +67,6 @@ async def retry(
     Raises:
         ApiError: a refusal that repeating will not change, or the last of `max_attempts`.
     """
-
-    def wait(state: RetryCallState) -> float:
-        error = state.outcome.exception() if state.outcome is not None else None
-        return backoff.delay_after(state.attempt_number - 1, error)
-
     # The first attempt goes without tenacity, whose bookkeeping costs as much as the request.
     try:
         return await request()
@@ -79,13 +74,36 @@ async def retry(
         if not is_worth_retrying(error) or max_attempts == 1:
             raise
         await sleep(backoff.delay_after(0, error))
-    stop: stop_base = stop_never if max_attempts is None else stop_after_attempt(max_attempts - 1)
-    retrying = AsyncRetrying(
-        sleep=sleep, wait=wait, stop=stop, retry=retry_if_exception(is_worth_retrying), reraise=True
+    return await _go_on(request, backoff, sleep, max_attempts)
+
+
+async def _go_on(
+    request: Callable[[], Awaitable[T]],
+    backoff: Backoff,
+    sleep: Sleep,
+    max_attempts: int | None,
+) -> T:
+    # A replica that starts has no use for it yet.
+    from tenacity import (  # noqa: PLC0415
+        AsyncRetrying,
+        retry_if_exception,
+        stop_after_attempt,
+        stop_never,
     )
+
+    def wait(state: RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome is not None else None
+        return backoff.delay_after(state.attempt_number - 1, error)
 
     async def attempt() -> T:
         # tenacity takes a plain function that returns an awaitable for one that returns its value.
         return await request()
 
+    retrying = AsyncRetrying(
+        sleep=sleep,
+        wait=wait,
+        stop=stop_never if max_attempts is None else stop_after_attempt(max_attempts - 1),
+        retry=retry_if_exception(is_worth_retrying),
+        reraise=True,
+    )
     return await retrying(attempt)
