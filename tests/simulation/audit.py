@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 from scheduler.api import Node, Pod
 from scheduler.api.resources import node_allocatable, pod_requests
+from tests.simulation.objects import GADGET
 from tests.simulation.server import LEASES, NODES, PODS, Change, Json, ModelServer
 from tests.simulation.storage_audit import StorageAuditor
 from tests.simulation.true_reasons import FINISHED, decoded
+from tests.simulation.weather import Weather
 
 
 @dataclass(slots=True)
@@ -34,12 +36,12 @@ class Auditor:
         num_bound: How many pods were bound by the scheduler.
     """
 
-    def __init__(self, server: ModelServer, now: Callable[[], float]) -> None:
+    def __init__(self, server: ModelServer, weather: Weather, now: Callable[[], float]) -> None:
         self.violations: list[str] = []
         self.num_bound = 0
         self._server = server
         self._now = now
-        self._storage = StorageAuditor(server)
+        self._storage = StorageAuditor(server, weather, now)
         self._storage.violations = self.violations
         self._node_of: dict[str, str] = {}
         self._on_node: defaultdict[str, dict[str, Counter[str]]] = defaultdict(dict)
@@ -47,7 +49,7 @@ class Auditor:
         self._lease = _Lease()
         self._priorities: set[int] = set()
         self._num_evicted = 0
-        server.subscribe(self._take)
+        server.subscribe(self._take, LEASES, PODS)
 
     def write_sent(self, process: str, path: str) -> None:
         """Take a write that leaves a process, which must hold the lease by now."""
@@ -89,8 +91,12 @@ class Auditor:
         before = self._node_of.setdefault(uid, node_name)
         if before != node_name:
             self.violations.append(f"pod {uid} was bound to {before} and to {node_name}")
-        if uid not in self._on_node[node_name] and pod["status"].get("phase") not in FINISHED:
+        if pod["status"].get("phase") in FINISHED:
+            return
+        if uid not in self._on_node[node_name]:
             self._placed(uid, pod, node_name)
+        elif change.before is not None and change.before["spec"] is not pod["spec"]:
+            self._on_node[node_name][uid] = requests_of(pod)
 
     def _placed(self, uid: str, pod: Json, node_name: str) -> None:
         binders = self._server.binders.get(uid, ())
@@ -125,4 +131,5 @@ class Auditor:
 
 def requests_of(pod: Json) -> Counter[str]:
     """What a pod takes of its node."""
-    return Counter({**pod_requests(decoded(Pod, pod)), "pods": 1})
+    requests = pod_requests(decoded(Pod, pod))
+    return Counter({name: requests[name] for name in requests if name != GADGET} | {"pods": 1})

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
+from tests.simulation.attachments import AttachDetachController
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.network import Ambush, Network
 from tests.simulation.replica import Replica
@@ -18,19 +20,36 @@ LEASE_S = 15.0
 PAUSE_S = (0.5, 25.0)
 LONG_PAUSE_S = (LEASE_S + 1.0, LEASE_S + 10.0)
 CLOCK_ERRORS_S = (-3600.0, -30.0, 0.0, 0.5, 30.0, 86400.0)
-TROUBLE_OF_VOLUMES = (0.0, 0.1, 0.5)
+TROUBLE = (0.0, 0.1, 0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class Machines:
+    """What can be disturbed.
+
+    Attributes:
+        loop: Whose clock counts.
+        server: What is restarted.
+        network: What gets worse and better.
+        volumes: What gets slow.
+        attachments: What gets slow too.
+        replicas: What is killed and stopped.
+    """
+
+    loop: VirtualLoop
+    server: ModelServer
+    network: Network
+    volumes: VolumeController
+    attachments: AttachDetachController
+    replicas: Sequence[Replica]
 
 
 class Disturbances:
     """Faults of machines.
 
     Args:
-        loop: Whose clock counts.
-        server: What is restarted.
-        network: What gets worse and better.
-        volumes: What gets slow.
+        machines: What has them.
         users: Who act at the worst moment.
-        replicas: What is killed and stopped.
         rng: Draws everything.
         faults: Kinds of faults with the probability they have as long as things go wrong.
 
@@ -40,23 +59,16 @@ class Disturbances:
     """
 
     def __init__(
-        self,
-        loop: VirtualLoop,
-        server: ModelServer,
-        network: Network,
-        volumes: VolumeController,
-        users: Users,
-        replicas: Sequence[Replica],
-        rng: random.Random,
-        faults: Mapping[str, float],
+        self, machines: Machines, users: Users, rng: random.Random, faults: Mapping[str, float]
     ) -> None:
         self.lasts_until = 0.0
-        self._loop = loop
-        self._server = server
-        self._network = network
-        self._volumes = volumes
+        self._loop = machines.loop
+        self._server = machines.server
+        self._network = machines.network
+        self._volumes = machines.volumes
+        self._attachments = machines.attachments
+        self._replicas = machines.replicas
         self._users = users
-        self._replicas = replicas
         self._rng = rng
         self._faults = faults
         self.actions: Sequence[tuple[int, Action]] = (
@@ -65,12 +77,15 @@ class Disturbances:
             (2, self._restart_server),
             (2, self._restart_server_without_history),
             (2, self._trouble_volumes),
+            (2, self._trouble_attachments),
             (3, self._kill),
             (2, self.kill_leader),
             (2, self._stop),
             (3, self._stop_leader_past_its_lease),
             (2, self._retire),
             (1, self._jump_clock),
+            (1, self._jump_server_clock),
+            (1, self._jump_all_clocks),
             (5, self._lie_in_wait),
         )
 
@@ -83,7 +98,7 @@ class Disturbances:
         """Nothing goes wrong any more, but what is on its way."""
         self._network.weather.calm()
         self._network.ambushes.clear()
-        self._volumes.trouble = 0.0
+        self._volumes.trouble = self._attachments.trouble = 0.0
 
     def leader(self) -> Replica | None:
         """The replica that holds the lease; None if nobody who runs does."""
@@ -127,7 +142,10 @@ class Disturbances:
         self._server.compacted = self._server.revision
 
     def _trouble_volumes(self) -> None:
-        self._volumes.trouble = self._rng.choice(TROUBLE_OF_VOLUMES)
+        self._volumes.trouble = self._rng.choice(TROUBLE)
+
+    def _trouble_attachments(self) -> None:
+        self._attachments.trouble = self._rng.choice(TROUBLE)
 
     def _kill(self) -> None:
         self._rng.choice(self._replicas).kill()
@@ -150,6 +168,15 @@ class Disturbances:
 
     def _jump_clock(self) -> None:
         self._rng.choice(self._replicas).wall_clock_error_s = self._rng.choice(CLOCK_ERRORS_S)
+
+    def _jump_server_clock(self) -> None:
+        self._server.wall_clock_error_s = self._rng.choice(CLOCK_ERRORS_S)
+
+    def _jump_all_clocks(self) -> None:
+        """Everybody's, each elsewhere."""
+        self._jump_server_clock()
+        for replica in self._replicas:
+            replica.wall_clock_error_s = self._rng.choice(CLOCK_ERRORS_S)
 
     def _lie_in_wait(self) -> None:
         """Have something happen at the very moment of the next write of a kind."""

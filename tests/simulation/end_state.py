@@ -17,12 +17,11 @@ from scheduler.api.events import (
     StorageSeen,
 )
 from scheduler.api.instructions import BindPod, BindVolumes, EvictPod
-from scheduler.api.meta import ObjectMeta
 from scheduler.api.namespace import Namespace
 from scheduler.api.policy import PodDisruptionBudget
 from scheduler.engine import Engine
 from scheduler.state.cache import InvariantViolation
-from tests.simulation.server import BUDGETS, NODES, PODS, ModelServer
+from tests.simulation.server import BUDGETS, NAMESPACES, NODES, PODS, ModelServer
 from tests.simulation.true_reasons import (
     FINISHED,
     decoded,
@@ -145,7 +144,10 @@ def _pending_in_vain(server: ModelServer, pods: list[Pod], waiting: list[Pod]) -
         for budget in server.collection(BUDGETS).values()
     ]
     seen += [AssignedPodSeen(pod) for pod in pods if is_placed(pod)]
-    seen.append(NamespaceSeen(Namespace(ObjectMeta(name="default"))))
+    seen += [
+        NamespaceSeen(decoded(Namespace, stored))
+        for stored in server.collection(NAMESPACES).values()
+    ]
     seen += [PendingPodSeen(_judged(pod)) for pod in waiting]
     engine.handle(seen, 0.0)
     for instruction in engine.schedule(0.0, len(waiting)):

@@ -21,11 +21,11 @@ class Kubelets:
         self._loop = loop
         self._server = server
         self._rng = rng
-        server.subscribe(self._take)
+        server.subscribe(self._take, PODS)
 
     def _take(self, change: Change) -> None:
         """Run what was bound; to refuse what has no room is the auditor's."""
-        if change.path != PODS or change.after is None:
+        if change.after is None:
             return
         pod = change.after
         if not pod["spec"].get("nodeName"):
@@ -41,7 +41,8 @@ class Kubelets:
         if pod is None or pod["metadata"]["uid"] != uid:
             return
         if pod["status"]["phase"] == "Pending":
-            self._server.update(PODS, key, status={"phase": "Running"})
+            started = {"phase": "Running", "startTime": self._server.timestamp()}
+            self._server.update(PODS, key, status=started)
 
     def _end_pod(self, key: Key, uid: str) -> None:
         pod = self._server.collection(PODS).get(key)

@@ -28,6 +28,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def __init__(self) -> None:
         super().__init__()
         self._now = 0.0
+        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._num_timers = 0
         self._stopped: dict[str, list[asyncio.Handle]] = {}
         self._killed: defaultdict[str, list[Any]] = defaultdict(list)
         self._process_of: WeakKeyDictionary[asyncio.Task[Any], str] = WeakKeyDictionary()
@@ -69,6 +71,19 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._stopped.clear()
         self._killed.clear()
 
+    def call_at(  # type: ignore[override]
+        self,
+        when: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        """Set a timer; those of one instant go off in the order in which they were set."""
+        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        self._num_timers += 1
+        heapq.heappush(self._timers, (when, self._num_timers, timer))
+        return timer
+
     async def sleep_until(self, when: float) -> None:
         """Wait for a time."""
         await asyncio.sleep(when - self._now)
@@ -105,21 +120,16 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def _jump(self) -> None:
         """Make it the time of the next timer, and ready what is due then."""
-        timers = self._scheduled  # type: ignore[attr-defined]
-        while timers and timers[0].cancelled():
-            self._drop_timer()
+        timers, ready = self._timers, self._ready  # type: ignore[attr-defined]
+        while timers and timers[0][2].cancelled():
+            heapq.heappop(timers)
         if not timers:
             raise NothingLeftToDo
-        self._now = max(self._now, timers[0].when())
-        while timers and timers[0].when() <= self._now:
-            handle = self._drop_timer()
+        self._now = max(self._now, timers[0][0])
+        while timers and timers[0][0] <= self._now:
+            handle = heapq.heappop(timers)[2]
             if not handle.cancelled():
-                self._ready.append(handle)  # type: ignore[attr-defined]
-
-    def _drop_timer(self) -> asyncio.TimerHandle:
-        handle: asyncio.TimerHandle = heapq.heappop(self._scheduled)  # type: ignore[attr-defined]
-        handle._scheduled = False  # type: ignore[attr-defined]
-        return handle
+                ready.append(handle)
 
     def remove_signal_handler(self, _sig: int) -> bool:
         """There are no signals here."""

@@ -10,11 +10,20 @@ SCHEDULER_NAME = "stowage"
 SECOND_NAME = "stowage-packing"
 """Of a profile that comes and goes with the configuration."""
 
+NAMESPACE, SECOND_NAMESPACE = "default", "other"
+"""Claims are in the first only."""
 NODE_CPUS = 4
+MAX_NODE_CPUS = 8
 HOSTNAME = "kubernetes.io/hostname"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 DRIVER = "csi.example.com"
 MAX_ATTACHED = 3
+TROUBLE = "trouble"
+"""Key of the taints that come and go."""
+GADGET = "example.com/gadget"
+"""A resource that an extender looks after, and no node."""
+TEAMS = ("red", "blue")
+"""Values of the label of namespaces."""
 LOCAL, FAST, AT_ONCE = "local", "fast", "at-once"
 """Classes: volumes that are there and bound late; made late; made at once, anywhere."""
 
@@ -26,6 +35,20 @@ def make_node(name: str, cpus: int = NODE_CPUS) -> Json:
         "metadata": {"name": name, "labels": {HOSTNAME: name}},
         "spec": {},
         "status": {"allocatable": allocatable, "capacity": allocatable},
+    }
+
+
+def make_namespace(name: str, team: str) -> Json:
+    """A namespace."""
+    return {"metadata": {"name": name, "labels": {"team": team}}}
+
+
+def make_attachment(volume_name: str, node_name: str) -> Json:
+    """A volume attached to a node."""
+    source = {"persistentVolumeName": volume_name}
+    return {
+        "metadata": {"name": f"{volume_name}-at-{node_name}"},
+        "spec": {"attacher": DRIVER, "nodeName": node_name, "source": source},
     }
 
 
@@ -107,22 +130,32 @@ def make_pod(
 
 def draw_pod(rng: random.Random, name: str, claim: str = "") -> Json:
     """Any pod: large or small, important or not, gated, choosy about its neighbours, slow."""
+    drawn = _draw_spec(rng)
+    app = rng.choice("ab")
+    if rng.random() < 0.15:
+        drawn["affinity"] = {"podAntiAffinity": {REQUIRED: [_draw_term(rng, app)]}}
+    elif rng.random() < 0.15:
+        constraint = {"maxSkew": 2, "whenUnsatisfiable": "DoNotSchedule", **_term(app)}
+        drawn["topologySpreadConstraints"] = [constraint]
+    scheduler_name = SECOND_NAME if rng.random() < 0.1 else SCHEDULER_NAME
+    cpu = rng.choice(("500m", "1", "1", "2", "3"))
+    pod = make_pod(name, cpu, scheduler_name=scheduler_name, claim=claim, **drawn)
+    metadata = pod["metadata"]
+    metadata["labels"]["app"] = app
+    if not claim and rng.random() < 0.2:
+        metadata["namespace"] = SECOND_NAMESPACE
+    if rng.random() < 0.15:
+        metadata["labels"]["permit"] = rng.choice(("allow", "reject", "forget"))
+    return pod
+
+
+def _draw_spec(rng: random.Random) -> Json:
     spec: Json = {"priority": rng.choice((0, 0, 0, 10, 100))}
     if rng.random() < 0.1:
         spec["schedulingGates"] = [{"name": "wait"}]
-    app = rng.choice("ab")
-    if rng.random() < 0.15:
-        spec["affinity"] = {"podAntiAffinity": {REQUIRED: [_term(app)]}}
-    elif rng.random() < 0.15:
-        constraint = {"maxSkew": 2, "whenUnsatisfiable": "DoNotSchedule", **_term(app)}
-        spec["topologySpreadConstraints"] = [constraint]
-    scheduler_name = SECOND_NAME if rng.random() < 0.1 else SCHEDULER_NAME
-    cpu = rng.choice(("500m", "1", "1", "2", "3"))
-    pod = make_pod(name, cpu, scheduler_name=scheduler_name, claim=claim, **spec)
-    pod["metadata"]["labels"]["app"] = app
-    if rng.random() < 0.15:
-        pod["metadata"]["labels"]["permit"] = rng.choice(("allow", "reject", "forget"))
-    return pod
+    if rng.random() < 0.2:
+        spec["tolerations"] = [{"key": TROUBLE, "operator": "Exists"}]
+    return spec
 
 
 def make_budget(name: str, app: str, allowed: int) -> Json:
@@ -132,6 +165,13 @@ def make_budget(name: str, app: str, allowed: int) -> Json:
         "spec": {"selector": {"matchLabels": {"app": app}}},
         "status": {"disruptionsAllowed": allowed},
     }
+
+
+def _draw_term(rng: random.Random, app: str) -> Json:
+    """Against an app here, or in all namespaces of a team."""
+    if rng.random() < 0.5:
+        return _term(app)
+    return {**_term(app), "namespaceSelector": {"matchLabels": {"team": rng.choice(TEAMS)}}}
 
 
 def _term(app: str) -> Json:

@@ -6,7 +6,8 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tests.simulation.disturbances import Disturbances
+from tests.simulation.attachments import AttachDetachController
+from tests.simulation.disturbances import Disturbances, Machines
 from tests.simulation.kubelet import Kubelets
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.network import Network
@@ -79,9 +80,13 @@ class Plan:
             for index in range(rng.randint(*NUM_REPLICAS))
         ]
         volumes = VolumeController(loop, server, rng, network.weather)
+        attachments = AttachDetachController(loop, server, rng, network.weather)
         self.users = Users(loop, server, volumes, rng)
         self._disturbances = Disturbances(
-            loop, server, network, volumes, self.users, self.replicas, rng, emphasis.faults
+            Machines(loop, server, network, volumes, attachments, self.replicas),
+            self.users,
+            rng,
+            emphasis.faults,
         )
         self.probes = Probes(loop, server)
         Kubelets(loop, server, rng)
@@ -114,6 +119,7 @@ class Plan:
         self.users.repair()
         await self._until(self._disturbances.lasts_until)
         self._note("calm")
+        self._network.weather.calm_since = self._loop.time()
         self.probes.begin()
         self.probes.send("after the storm")
         await self._until(self._loop.time() + SETTLED_S)

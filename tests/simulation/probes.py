@@ -5,12 +5,36 @@ from __future__ import annotations
 from collections import defaultdict
 
 from tests.simulation.loop import VirtualLoop
-from tests.simulation.objects import FAST, HOSTNAME, make_claim, make_csi_node, make_node, make_pod
-from tests.simulation.server import CLAIMS, CSI_NODES, NODES, PODS, Change, ModelServer
+from tests.simulation.objects import (
+    FAST,
+    HOSTNAME,
+    MAX_ATTACHED,
+    make_attachment,
+    make_claim,
+    make_csi_node,
+    make_node,
+    make_pod,
+    make_volume,
+)
+from tests.simulation.server import (
+    ATTACHMENTS,
+    CLAIMS,
+    CSI_NODES,
+    NODES,
+    PODS,
+    VOLUMES,
+    Change,
+    ModelServer,
+)
+from tests.simulation.weather import RECOVERY_S
 
 NODE = "probe-node"
+FULL_NODE = "probe-full"
+"""As many volumes as can be are attached there, and no pod uses them."""
 TAINT = {"key": "probe", "value": "", "effect": "NoSchedule"}
 CPUS = 32
+KEPT_OUT_S = 10.0
+"""How long a pod waits there for a volume to be detached."""
 
 
 class Probes:
@@ -29,26 +53,23 @@ class Probes:
         self._wave_of: dict[str, str] = {}
 
     def begin(self) -> None:
-        """Make the node."""
-        node = make_node(NODE, CPUS)
-        self._server.create(NODES, {**node, "spec": {"taints": [TAINT]}})
-        self._server.create(CSI_NODES, make_csi_node(NODE))
-        self._server.subscribe(self._take)
+        """Make the nodes, and send a pod to the full one once all is known again."""
+        for name in (NODE, FULL_NODE):
+            self._server.create(NODES, {**make_node(name, CPUS), "spec": {"taints": [TAINT]}})
+            self._server.create(CSI_NODES, make_csi_node(name))
+        attached = [f"probe-volume-{index}" for index in range(MAX_ATTACHED)]
+        for name in attached:
+            self._server.create(VOLUMES, make_volume(name, FAST))
+            self._server.create(ATTACHMENTS, make_attachment(name, FULL_NODE))
+        self._server.subscribe(self._take, PODS)
+        self._loop.call_outside(RECOVERY_S, self._send_to_full_node)
+        self._loop.call_outside(RECOVERY_S + KEPT_OUT_S, self._detach, attached[0])
 
     def send(self, wave: str) -> None:
         """Make a plain pod and one with a volume."""
         self.sent_at[wave] = self._loop.time()
-        number = len(self.sent_at)
-        toleration = {"key": "probe", "operator": "Exists"}
         for kind in ("plain", "with-volume"):
-            name = f"probe-{number}-{kind}"
-            claim = name if kind == "with-volume" else ""
-            if claim:
-                self._server.create(CLAIMS, make_claim(claim, FAST))
-            selector = {HOSTNAME: NODE}
-            pod = make_pod(name, "1", claim=claim, tolerations=[toleration], nodeSelector=selector)
-            self._wave_of[name] = wave
-            self._server.create(PODS, pod)
+            self._make_pod(kind, wave, NODE)
 
     def bound_after(self, wave: str) -> dict[str, float]:
         """How long each pod of a wave has waited; infinite if it still does."""
@@ -58,8 +79,28 @@ class Probes:
             if sent == wave
         }
 
+    def _send_to_full_node(self) -> None:
+        """Its time counts from the moment when there is room."""
+        wave = "after a detachment"
+        self.sent_at[wave] = self._loop.time() + KEPT_OUT_S
+        self._make_pod("with-volume", wave, FULL_NODE)
+
+    def _detach(self, volume_name: str) -> None:
+        name = make_attachment(volume_name, FULL_NODE)["metadata"]["name"]
+        self._server.delete(ATTACHMENTS, ("", name))
+
+    def _make_pod(self, kind: str, wave: str, node_name: str) -> None:
+        name = f"probe-{len(self.sent_at)}-{kind}"
+        claim = name if kind == "with-volume" else ""
+        if claim:
+            self._server.create(CLAIMS, make_claim(claim, FAST))
+        toleration, selector = {"key": "probe", "operator": "Exists"}, {HOSTNAME: node_name}
+        pod = make_pod(name, "1", claim=claim, tolerations=[toleration], nodeSelector=selector)
+        self._wave_of[name] = wave
+        self._server.create(PODS, pod)
+
     def _take(self, change: Change) -> None:
-        if change.path != PODS or change.after is None:
+        if change.after is None:
             return
         name = change.after["metadata"]["name"]
         wave = self._wave_of.get(name)

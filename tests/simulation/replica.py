@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 from contextlib import AsyncExitStack
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from scheduler.api.config import InvalidConfiguration
@@ -19,11 +18,10 @@ from tests.simulation.configurations import CONFIG_MAP_KEY, Composition, text_in
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.network import Network, virtual_connection
 from tests.simulation.plain_watch import ConfigMapFollower, PendingPodsWatch
-from tests.simulation.server import CONFIG_MAPS
+from tests.simulation.server import CONFIG_MAPS, EPOCH, wall_time
 
 RESTART_DELAY_S = 2.0
 PATIENCE = Patience(request_s=10.0, silence_s=90.0, pause_s=5.0)
-_EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Replica:
@@ -139,14 +137,17 @@ class Replica:
     def _clock(self) -> Clock:
         now, rng = self._loop.time, self._rng
 
-        def timestamp() -> str:
-            return (_EPOCH + timedelta(seconds=now() + self.wall_clock_error_s)).isoformat()
+        def wall_clock() -> float:
+            return now() + self.wall_clock_error_s
+
+        def unix_nanoseconds() -> int:
+            return int((EPOCH.timestamp() + wall_clock()) * 1e9) + rng.randrange(1_000_000)
 
         return Clock(
             monotonic=now,
-            timestamp=timestamp,
-            timestamp_micro=timestamp,
-            unix_nanoseconds=lambda: int(now() * 1e9) + rng.randrange(1_000_000),
+            timestamp=lambda: wall_time(wall_clock()),
+            timestamp_micro=lambda: wall_time(wall_clock(), "microseconds"),
+            unix_nanoseconds=unix_nanoseconds,
             jitter=rng.random,
             choose=rng.randrange,
         )

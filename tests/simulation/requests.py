@@ -69,7 +69,7 @@ def _answer_pod(server: ModelServer, method: str, key: Key, sent: Json) -> Answe
         return _PRECONDITION
     if method == "DELETE":
         server.evicted.append(pod)
-        return Answer(200, _terminate(server, key, pod))
+        return Answer(200, server.terminate(key) or pod)
     status: Json = {name: value or "" for name, value in sent["status"].items()}
     if "conditions" in status:
         # A strategic merge patch merges them by type.
@@ -79,17 +79,6 @@ def _answer_pod(server: ModelServer, method: str, key: Key, sent: Json) -> Answe
     if all(pod["status"].get(name) == value for name, value in status.items()):
         return Answer(200, pod)
     return Answer(200, server.update(PODS, key, status=status) or {})
-
-
-def _terminate(server: ModelServer, key: Key, pod: Json) -> Json:
-    """Begin a graceful deletion, which the kubelet ends; a pod without one is gone at once."""
-    if not pod["spec"].get("nodeName"):
-        server.delete(PODS, key)
-        return pod
-    if pod["metadata"].get("deletionTimestamp"):
-        return pod
-    metadata = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
-    return server.update(PODS, key, metadata=metadata) or pod
 
 
 def _answer_event(server: ModelServer, process: str, method: str, sent: Json) -> Answer:

@@ -20,16 +20,16 @@ from tests.simulation.loop import VirtualLoop
 from tests.simulation.network import Network
 from tests.simulation.plan import Emphasis, Plan
 from tests.simulation.server import ModelServer
-from tests.simulation.weather import Weather
-
-RECOVERY_S = 45.0
-"""How soon after the last fault a pod is bound that fits."""
+from tests.simulation.weather import RECOVERY_S, Weather
 
 FAIL_OVER_S = 15.0 + 2.0 + 1.0
 """How soon after the death of the leader: a lease, a retry period, and the binding itself."""
 
 VOLUME_S = 5.0
 """How long a volume may take when nothing goes wrong."""
+
+DETACHED_S = 5.0
+"""How soon after a volume is detached a pod takes its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,9 @@ def simulate(seed: int, emphasis: Emphasis = Emphasis()) -> Outcome:  # noqa: B0
     early: list[str] = []
     loop.set_exception_handler(lambda _loop, context: problems.append(_problem(context)))
     server = ModelServer(loop.time)
-    auditor = Auditor(server, loop.time)
-    network = Network(loop, server, rng, Weather(), auditor.write_sent)
+    weather = Weather()
+    auditor = Auditor(server, weather, loop.time)
+    network = Network(loop, server, rng, weather, auditor.write_sent)
     plan = Plan(loop, server, network, rng, emphasis)
     asyncio.set_event_loop(None)
     with _silence(), _without_collector():
@@ -100,9 +101,15 @@ def _judged(plan: Plan, server: ModelServer) -> Iterator[str]:
 
 
 def _late_probes(plan: Plan) -> Iterator[str]:
-    limits = {"after the storm": RECOVERY_S, "after the leader": FAIL_OVER_S}
+    limits = {
+        "after the storm": RECOVERY_S,
+        "after the leader": FAIL_OVER_S,
+        "after a detachment": DETACHED_S,
+    }
     for wave in plan.probes.sent_at:
         for name, waited_s in plan.probes.bound_after(wave).items():
+            if waited_s < 0:
+                yield f"{name} was bound where there was no room for its volume"
             if waited_s > limits[wave] + VOLUME_S * name.endswith("with-volume"):
                 yield f"{name}, sent {wave}, was bound after {waited_s:.1f} s"
 

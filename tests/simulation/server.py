@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, TypeAlias
 
 Json: TypeAlias = dict[str, Any]
 Key: TypeAlias = tuple[str, str]
+
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+"""What a true wall clock shows at the beginning."""
 
 MAX_PAGE = 20
 """A server may send fewer than asked for, and this one does: lists come in several pages."""
@@ -66,6 +70,7 @@ class ModelServer:
         evicted: Pods that processes had deleted, as they were then.
         events: How often a process has written an Event: by process, UID, reason.
         event_names: Of all Events.
+        wall_clock_error_s: How far its wall clock is off, which dates what it stores.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:
@@ -75,16 +80,27 @@ class ModelServer:
         self.evicted: list[Json] = []
         self.events: Counter[tuple[str, str, str]] = Counter()
         self.event_names: set[str] = set()
+        self.wall_clock_error_s = 0.0
         self._now = now
         self._revision = 0
         self._num_uids = 0
         self._collections: dict[str, dict[Key, Json]] = {}
-        self._observers: list[Callable[[Change], None]] = []
+        self._observers: defaultdict[str, list[Callable[[Change], None]]] = defaultdict(list)
 
-    def subscribe(self, observer: Callable[[Change], None]) -> Callable[[], None]:
-        """Have somebody told of every change; returns what ends it."""
-        self._observers.append(observer)
-        return lambda: self._observers.remove(observer)
+    def subscribe(self, observer: Callable[[Change], None], *paths: str) -> Callable[[], None]:
+        """Have somebody told of every change under list paths; returns what ends it."""
+        for path in paths:
+            self._observers[path].append(observer)
+
+        def end() -> None:
+            for path in paths:
+                self._observers[path].remove(observer)
+
+        return end
+
+    def timestamp(self) -> str:
+        """The present time by the server's clock."""
+        return wall_time(self._now() + self.wall_clock_error_s)
 
     @property
     def revision(self) -> int:
@@ -100,7 +116,8 @@ class ModelServer:
     def create(self, path: str, obj: Json) -> Json:
         """Store a new object."""
         self._num_uids += 1
-        metadata = {"uid": f"uid-{self._num_uids}", **obj["metadata"]}
+        stamps = {"uid": f"uid-{self._num_uids}", "creationTimestamp": self.timestamp()}
+        metadata = {**stamps, **obj["metadata"]}
         return self._store(path, {**obj, "metadata": metadata})
 
     def update(self, path: str, key: Key, **parts: Json) -> Json | None:
@@ -122,6 +139,16 @@ class ModelServer:
             self._revision += 1
             gone = _with_revision(found, self._revision)
             self._record(Change(self._revision, path, self._now(), gone, None))
+
+    def terminate(self, key: Key) -> Json | None:
+        """Begin a pod's graceful deletion, which the kubelet ends; without a node it is gone."""
+        pod = self.collection(PODS).get(key)
+        if pod is None or pod["metadata"].get("deletionTimestamp"):
+            return pod
+        if not pod["spec"].get("nodeName"):
+            self.delete(PODS, key)
+            return pod
+        return self.update(PODS, key, metadata={"deletionTimestamp": self.timestamp()})
 
     def bind(self, process: str, key: Key, node_name: str, uid: str = "") -> Answer:
         """Give a pod a node, once."""
@@ -173,7 +200,7 @@ class ModelServer:
 
     def _record(self, change: Change) -> None:
         self.history.append(change)
-        for observer in list(self._observers):
+        for observer in list(self._observers[change.path]):
             observer(change)
 
 
@@ -186,7 +213,14 @@ CLAIMS = "/api/v1/persistentvolumeclaims"
 VOLUMES = "/api/v1/persistentvolumes"
 CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
 CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
+ATTACHMENTS = "/apis/storage.k8s.io/v1/volumeattachments"
 BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
+
+
+def wall_time(seconds: float, timespec: str = "seconds") -> str:
+    """How a wall clock shows seconds since the beginning."""
+    shown = (EPOCH + timedelta(seconds=seconds)).replace(tzinfo=None)
+    return f"{shown.isoformat(timespec=timespec)}Z"
 
 
 def watch_events(change: Change, matches: Callable[[Json], bool]) -> Iterator[Json]:

@@ -36,7 +36,7 @@ class VolumeController:
         self._server = server
         self._rng = rng
         self._weather = weather
-        server.subscribe(self._take)
+        server.subscribe(self._take, CLAIMS, VOLUMES)
 
     def bind_to_another(self, key: Key) -> None:
         """Give a claim that waits for its pod any free volume of its class."""

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 
+from tests.simulation.attachments import is_used, volume_of
 from tests.simulation.objects import DRIVER, HOSTNAME, MAX_ATTACHED
-from tests.simulation.server import CLAIMS, PODS, VOLUMES, Change, Json, ModelServer
+from tests.simulation.server import (
+    ATTACHMENTS,
+    CLAIMS,
+    CSI_NODES,
+    PODS,
+    VOLUMES,
+    Change,
+    Json,
+    ModelServer,
+)
+from tests.simulation.true_reasons import FINISHED
 from tests.simulation.users import claim_of
+from tests.simulation.weather import RECOVERY_S, Weather
+
+SEEN_S = 10.0
+"""How soon an attachment is known to the scheduler when nothing goes wrong."""
 
 
 class StorageAuditor:
@@ -17,11 +32,15 @@ class StorageAuditor:
         violations: One sentence each.
     """
 
-    def __init__(self, server: ModelServer) -> None:
+    def __init__(self, server: ModelServer, weather: Weather, now: Callable[[], float]) -> None:
         self.violations: list[str] = []
         self._server = server
+        self._weather = weather
+        self._now = now
+        self._attached_at: dict[str, float] = {}
+        self._once_without_limit: set[str] = set()
         self._uids: defaultdict[str, set[str]] = defaultdict(set)
-        server.subscribe(self._take)
+        server.subscribe(self._take, CLAIMS, VOLUMES, CSI_NODES, ATTACHMENTS)
 
     def check_placed(self, pod: Json, node_name: str, foreign: set[str]) -> None:
         """Judge a pod that the scheduler has just put on a node.
@@ -34,7 +53,7 @@ class StorageAuditor:
         name = claim_of(pod)
         if name:
             self.violations.extend(self._wrong_with(pod, name, node_name))
-            self.violations.extend(self._too_many_on(node_name, foreign))
+            self.violations.extend(self._too_many_on(pod, node_name, foreign))
 
     def _take(self, change: Change) -> None:
         if change.path == CLAIMS and change.after is not None:
@@ -43,6 +62,10 @@ class StorageAuditor:
             self._check_named_once(change.after)
         elif change.path == VOLUMES and change.after is not None and change.before is not None:
             self._check_not_taken(change.before, change.after)
+        elif change.path == ATTACHMENTS:
+            self._attached_at[change.current["metadata"]["name"]] = change.at
+        elif change.path == CSI_NODES and change.after is None:
+            self._once_without_limit.add(change.current["metadata"]["name"])
 
     def _check_named_once(self, claim: Json) -> None:
         volume_name = claim["spec"].get("volumeName")
@@ -72,22 +95,43 @@ class StorageAuditor:
         elif not _reaches(volume, node_name):
             yield f"{subject}, out of reach of {volume['metadata']['name']}"
 
-    def _too_many_on(self, node_name: str, foreign: set[str]) -> Iterator[str]:
-        """Volumes of the driver that pods of ours use there."""
-        used: Counter[str] = Counter()
-        for pod in self._server.collection(PODS).values():
-            if pod["metadata"]["uid"] in foreign or pod["spec"].get("nodeName") != node_name:
-                continue
-            if pod["status"].get("phase") in ("Succeeded", "Failed") or not claim_of(pod):
-                continue
-            key = (pod["metadata"]["namespace"], claim_of(pod))
-            claim = self._server.collection(CLAIMS).get(key, {"spec": {}})
-            name = claim["spec"].get("volumeName", "")
-            volume = self._server.collection(VOLUMES).get(("", name), {"spec": {}})
-            if volume["spec"].get("csi", {}).get("driver") == DRIVER:
-                used[name] += 1
+    def _too_many_on(self, pod: Json, node_name: str, foreign: set[str]) -> Iterator[str]:
+        """Volumes of the driver that pods of ours use there, or that are attached for all to see.
+
+        A volume that is there already is no more of a burden; a node that the driver was not on
+        for a while has had no limit.
+        """
+        own = volume_of(self._server, pod)
+        if not own or node_name in self._once_without_limit:
+            return
+        attached = self._attached_long_since(node_name)
+        if own in attached or is_used(self._server, own, node_name, pod["metadata"]["uid"]):
+            return
+        used = {
+            volume_of(self._server, other)
+            for other in self._server.collection(PODS).values()
+            if other["spec"].get("nodeName") == node_name
+            and other["metadata"]["uid"] not in foreign
+            and other["status"].get("phase") not in FINISHED
+        }
+        used = (used | attached) - {""}
         if len(used) > MAX_ATTACHED:
-            yield f"{node_name} has {len(used)} volumes of {DRIVER}, of at most {MAX_ATTACHED}"
+            beside = f", {len(attached)} of them attached" if attached else ""
+            text = f"{len(used)} volumes of {DRIVER}, of at most {MAX_ATTACHED}{beside}"
+            yield f"{node_name} has {text}"
+
+    def _attached_long_since(self, node_name: str) -> set[str]:
+        """Volumes whose attachment a scheduler must have seen, after the storm."""
+        if self._now() < self._weather.calm_since + RECOVERY_S:
+            return set()
+        volumes = self._server.collection(VOLUMES)
+        names = {
+            attachment["spec"]["source"]["persistentVolumeName"]
+            for key, attachment in self._server.collection(ATTACHMENTS).items()
+            if attachment["spec"]["nodeName"] == node_name
+            and self._attached_at[key[1]] + SEEN_S < self._now()
+        }
+        return {name for name in names if ("", name) in volumes}
 
 
 def _reaches(volume: Json, node_name: str) -> bool:

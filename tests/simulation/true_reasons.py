@@ -14,13 +14,16 @@ from scheduler.api.volume import (
     PersistentVolumeClaim,
     StorageClass,
     StorageObject,
+    VolumeAttachment,
 )
 from scheduler.api.volume_claims import is_fully_bound
 from tests.simulation.objects import AT_ONCE
 from tests.simulation.server import (
+    ATTACHMENTS,
     CLAIMS,
     CLASSES,
     CSI_NODES,
+    NAMESPACES,
     NODES,
     PODS,
     VOLUMES,
@@ -39,6 +42,7 @@ _STORAGE: tuple[tuple[type[StorageObject], str], ...] = (
     (PersistentVolume, VOLUMES),
     (StorageClass, CLASSES),
     (CSINode, CSI_NODES),
+    (VolumeAttachment, ATTACHMENTS),
 )
 _VOLUME_FILTERS = (
     volumes.volume_restrictions,
@@ -60,7 +64,12 @@ def is_placed(pod: Pod) -> bool:
 
 def plain_cluster(server: ModelServer) -> PlainCluster:
     """The whole cluster as it is now."""
-    cluster = PlainCluster(namespaces={"default": {}})
+    cluster = PlainCluster(
+        namespaces={
+            name: stored["metadata"]["labels"]
+            for (_, name), stored in server.collection(NAMESPACES).items()
+        }
+    )
     for stored in server.collection(NODES).values():
         node = decoded(Node, stored)
         cluster.nodes[node.metadata.name] = node

@@ -18,11 +18,17 @@ from tests.simulation.objects import (
     AT_ONCE,
     FAST,
     LOCAL,
+    MAX_NODE_CPUS,
+    NAMESPACE,
+    SECOND_NAMESPACE,
+    TEAMS,
+    TROUBLE,
     draw_pod,
     make_budget,
     make_claim,
     make_classes,
     make_csi_node,
+    make_namespace,
     make_node,
     make_pod,
     make_volume,
@@ -48,6 +54,7 @@ Action: TypeAlias = Callable[[], None]
 NUM_NODES = (2, 6)
 NUM_LOCAL_VOLUMES = (2, 6)
 NODES_GONE_S = 10.0
+EVICTED_WITHIN_S = 5.0
 BROKEN_S = (1.0, 8.0)
 """How long a configuration that cannot be used stays."""
 
@@ -92,11 +99,16 @@ class Users:
             (2, self._remove_node),
             (2, self._cordon_or_uncordon),
             (2, self._relabel_node),
+            (2, self._grow_node),
+            (3, self._taint_or_untaint),
+            (2, self._relabel_namespace),
+            (2, self._shrink_pod),
             (2, self._open_gate),
             (3, self._bind_by_another),
             (2, self._place_by_another),
             (2, self._finish_pod),
             (2, self._change_budget),
+            (1, self._replace_budget),
             (2, self._edit_configuration),
             (1, self._break_configuration),
             (1, self._remove_configuration),
@@ -105,7 +117,8 @@ class Users:
     def begin(self) -> None:
         """Make the first objects."""
         server, rng = self._server, self._rng
-        server.create(NAMESPACES, {"metadata": {"name": "default"}})
+        for name in (NAMESPACE, SECOND_NAMESPACE):
+            server.create(NAMESPACES, make_namespace(name, rng.choice(TEAMS)))
         server.create(CONFIG_MAPS, config_map(self.text))
         for storage_class in make_classes():
             server.create(CLASSES, storage_class)
@@ -209,16 +222,73 @@ class Users:
         key = self.any(NODES)
         if key is None:
             return
+        node = self._server.collection(NODES)[key]
         self._server.delete(NODES, key)
+        if self._rng.random() < 0.3:
+            self._server.delete(CSI_NODES, key)
         if self._rng.random() < 0.5:
             for pod_key, pod in list(self._server.collection(PODS).items()):
                 if pod["spec"].get("nodeName") == key[1]:
                     self._server.delete(PODS, pod_key)
-        self._loop.call_outside(self._rng.uniform(0, NODES_GONE_S), self._return_node, key[1])
+        self._loop.call_outside(self._rng.uniform(0, NODES_GONE_S), self._return_node, node)
 
-    def _return_node(self, name: str) -> None:
+    def _return_node(self, node: Json) -> None:
+        """As large as it was, and with no memory of the rest."""
+        name = node["metadata"]["name"]
         if ("", name) not in self._server.collection(NODES):
-            self._server.create(NODES, make_node(name))
+            self._server.create(NODES, {**make_node(name), "status": node["status"]})
+        if ("", name) not in self._server.collection(CSI_NODES):
+            self._loop.call_outside(self._rng.uniform(0, 3), self._return_csi_node, name)
+
+    def _return_csi_node(self, name: str) -> None:
+        if ("", name) not in self._server.collection(CSI_NODES):
+            self._server.create(CSI_NODES, make_csi_node(name))
+
+    def _grow_node(self) -> None:
+        key = self.any(NODES)
+        if key is not None:
+            has = self._server.collection(NODES)[key]["status"]["allocatable"]
+            grown = {**has, "cpu": str(min(MAX_NODE_CPUS, int(has["cpu"]) + 1))}
+            self._server.update(NODES, key, status={"allocatable": grown, "capacity": grown})
+
+    def _taint_or_untaint(self) -> None:
+        """Keep pods off a node, or drive off those that are there, until it is over."""
+        key = self.any(NODES)
+        if key is None:
+            return
+        if self._server.collection(NODES)[key]["spec"].get("taints"):
+            self._server.update(NODES, key, spec={"taints": []})
+            return
+        effect = self._rng.choice(("NoSchedule", "NoExecute", "PreferNoSchedule"))
+        self._server.update(NODES, key, spec={"taints": [{"key": TROUBLE, "effect": effect}]})
+        if effect == "NoExecute":
+            delay_s = self._rng.uniform(0, EVICTED_WITHIN_S)
+            self._loop.call_outside(delay_s, self._drive_off, key[1])
+
+    def _drive_off(self, node_name: str) -> None:
+        """End the pods that do not tolerate the taint, if it is still there."""
+        node = self._server.collection(NODES).get(("", node_name))
+        if node is None or not node["spec"].get("taints"):
+            return
+        for key, pod in list(self._server.collection(PODS).items()):
+            if pod["spec"].get("nodeName") == node_name and not pod["spec"].get("tolerations"):
+                self._server.terminate(key)
+
+    def _relabel_namespace(self) -> None:
+        key = self.any(NAMESPACES)
+        if key is not None:
+            labels = {"team": self._rng.choice(TEAMS)}
+            self._server.update(NAMESPACES, key, metadata={"labels": labels})
+
+    def _shrink_pod(self) -> None:
+        """Have a pod ask for less, where it is."""
+        key = self.any(PODS)
+        if key is None:
+            return
+        (container,) = self._server.collection(PODS)[key]["spec"]["containers"]
+        requests = {**container["resources"]["requests"], "cpu": "250m"}
+        smaller = {**container, "resources": {"requests": requests}}
+        self._server.update(PODS, key, spec={"containers": [smaller]})
 
     def _cordon_or_uncordon(self) -> None:
         key = self.any(NODES)
@@ -272,6 +342,13 @@ class Users:
         if key is not None:
             allowed = {"disruptionsAllowed": self._rng.randint(0, 2)}
             self._server.update(BUDGETS, key, status=allowed)
+
+    def _replace_budget(self) -> None:
+        key = self.any(BUDGETS)
+        if key is not None:
+            app, allowed = self._rng.choice("ab"), self._rng.randint(0, 2)
+            self._server.delete(BUDGETS, key)
+            self._server.create(BUDGETS, make_budget(key[1], app, allowed))
 
     def _edit_configuration(self) -> None:
         self.text = draw_text(self._rng)

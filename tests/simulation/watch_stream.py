@@ -42,14 +42,15 @@ class WatchStream:
         self._has_ended = False
         self._held = b""
         self._sent: deque[bytes] = deque(maxlen=REMEMBERED)
-        self._unsubscribe = network.server.subscribe(self._take)
+        self._unsubscribe = network.server.subscribe(self._send_change, path)
         network.streams[self] = None
 
     def replay(self, since: int) -> None:
         """Send what happened after a revision."""
         # Each change has made one revision.
         for change in self._network.server.history[since:]:
-            self._take(change)
+            if change.path == self._path:
+                self._send_change(change)
 
     def put(self, event: Json) -> None:
         """Send one event, after all that were sent before it unless that goes wrong."""
@@ -105,10 +106,9 @@ class WatchStream:
         if line and not self._has_ended:
             self._send(line, 0.0)
 
-    def _take(self, change: Change) -> None:
-        if change.path == self._path:
-            for event in watch_events(change, self._matches):
-                self.put(event)
+    def _send_change(self, change: Change) -> None:
+        for event in watch_events(change, self._matches):
+            self.put(event)
 
     def _send(self, chunk: bytes | None, late_s: float) -> None:
         loop = self._network.loop

@@ -6,6 +6,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 
+RECOVERY_S = 45.0
+"""How soon after the last fault all is known again, and a pod is bound that fits."""
+
+
 @dataclass(slots=True)
 class Weather:
     """A probability for each kind of fault.
@@ -27,6 +31,7 @@ class Weather:
         stale: A list shows an older state.
         is_down: Nothing gets through at all.
         happened: How often each kind of fault struck.
+        calm_since: When the last fault was over.
     """
 
     refused: float = 0.0
@@ -45,6 +50,7 @@ class Weather:
     stale: float = 0.0
     is_down: bool = False
     happened: Counter[str] = field(default_factory=Counter)
+    calm_since: float = float("inf")
 
     def calm(self) -> None:
         """Nothing goes wrong any more."""
