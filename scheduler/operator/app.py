@@ -7,10 +7,10 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 import uvloop
@@ -22,7 +22,6 @@ from scheduler.operator.binder import Binder
 from scheduler.operator.cache_comparer import CacheComparer
 from scheduler.operator.clock import Clock, timer
 from scheduler.operator.config_map_events import ConfigMapEvents
-from scheduler.operator.config_map_watch import ConfigMapWatch
 from scheduler.operator.configuration_metrics import ConfigurationMetrics
 from scheduler.operator.connection import DEFAULT_PATIENCE, Connection, connect
 from scheduler.operator.delegated_access import AccessOptions, DelegatedAccess
@@ -35,7 +34,6 @@ from scheduler.operator.extender_objects import ExtenderObjects, RawObjects
 from scheduler.operator.gated_client import GatedClient
 from scheduler.operator.health import Check, Checks
 from scheduler.operator.inbox import Inbox
-from scheduler.operator.kopf_watch import PendingPodWatch
 from scheduler.operator.leader_election import (
     ElectionClock,
     LeaderElectionOptions,
@@ -59,6 +57,7 @@ from scheduler.operator.reflector import Reflector
 from scheduler.operator.replica_metrics import ExtenderMetrics, ReflectorMetrics, ReplicaMetrics
 from scheduler.operator.resource_metrics import ResourceMetrics
 from scheduler.operator.serving import Content, Server, ServingOptions
+from scheduler.operator.surroundings import REAL_WORLD, Surroundings
 from scheduler.operator.view import View
 from scheduler.operator.volume_writer import VolumeWriter
 
@@ -142,41 +141,6 @@ async def run(options: RunOptions) -> int:
         return await process.run(cleanup)
 
 
-class ConfigMapFollower(Protocol):
-    """Who watches the ConfigMap with our configuration."""
-
-    async def run(self) -> None:
-        """Watch until cancelled."""
-        ...
-
-
-class PodWatch(Protocol):
-    """Who watches our pending pods."""
-
-    async def run(self) -> None:
-        """Watch until cancelled."""
-        ...
-
-    def select(self, scheduler_names: Collection[str]) -> None:
-        """Watch for the pods of these profiles from now on."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What a process finds outside of itself; a simulation gives it a world of its own.
-
-    Attributes:
-        clock: Time and randomness.
-        watch_pending_pods: Makes the watch on pending pods, as `PendingPodWatch` is made.
-        watch_config_map: Makes the watch on our ConfigMap, as `ConfigMapWatch` is made.
-    """
-
-    clock: Clock = field(default_factory=Clock)
-    watch_pending_pods: Callable[..., PodWatch] = PendingPodWatch
-    watch_config_map: Callable[..., ConfigMapFollower] = ConfigMapWatch
-
-
 class Process:
     """All parts of a running scheduler."""
 
@@ -184,11 +148,11 @@ class Process:
         self,
         options: RunOptions,
         connection: Connection,
-        surroundings: Surroundings = Surroundings(),
+        surroundings: Surroundings = REAL_WORLD,
     ) -> None:
         self._options = options
         self._clock = surroundings.clock
-        self._watch_config_map = surroundings.watch_config_map
+        self._surroundings = surroundings
         self._connection = connection
         self._stop = options.stop or asyncio.Event()
         self._is_settled = False
@@ -306,7 +270,7 @@ class Process:
             asyncio.sleep,
         )
         self._configuration.follow(options, author)
-        watch = self._watch_config_map(
+        watch = self._surroundings.watch_config_map(
             self._connection,
             options.reference,
             self._configuration,
@@ -416,7 +380,12 @@ class Process:
                 events=self._events,
                 configuration_applied=self._configuration.applied,
                 extenders=ExtenderDesk(
-                    self._options.extenders, self._inbox, self._objects, binder, self._may_write
+                    self._options.extenders,
+                    self._inbox,
+                    self._objects,
+                    binder,
+                    self._may_write,
+                    self._surroundings.make_extender_client,
                 ),
             ),
             self._metrics,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 import msgspec
@@ -44,8 +44,10 @@ class Transport(Protocol):
         """What it is called in messages."""
         ...
 
-    async def send(self, verb: str, body: bytes) -> bytes:
-        """POST to a verb.
+    async def send(
+        self, verb: str, body: bytes, may_send: Callable[[], bool] | None = None
+    ) -> bytes:
+        """POST to a verb, if it may be when the bytes are about to go out.
 
         Raises:
             ExtenderError: There is no answer.

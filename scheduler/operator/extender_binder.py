@@ -36,7 +36,8 @@ class ExtenderBinder:
     Args:
         extenders: All configured ones, by their index in the configuration.
         binder: Binds what an ignorable extender did not, and finds out where pods are.
-        may_write: Whether this replica still holds the lease; asked before each request.
+        may_write: Whether this replica still holds the lease; asked before each request, and
+            again when it is about to go out.
     """
 
     def __init__(
@@ -61,7 +62,8 @@ class ExtenderBinder:
     async def _ask(self, instruction: BindByExtender) -> None:
         extender = self._extenders[instruction.extender]
         verb = extender.config.bind_verb
-        body = await extender.send(verb, binding_request(instruction.pod, instruction.node_name))
+        request = binding_request(instruction.pod, instruction.node_name)
+        body = await extender.send(verb, request, self._may_write)
         try:
             error = decode_binding_error(body)
         except InvalidAnswer as invalid:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import ssl
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import aiohttp
@@ -12,6 +13,7 @@ import aiohttp
 from scheduler.api.config import Extender
 from scheduler.api.config_types import ExtenderTLSConfig
 from scheduler.api.extender_validation import without_credentials
+from scheduler.operator.gated_client import GatedBody
 from scheduler.operator.tls_options import trusting_like_go
 
 DEFAULT_TIMEOUT_S = 5.0
@@ -61,18 +63,26 @@ class ExtenderClient:
         """The configured URL, as in ``HTTPExtender.Name``, without a password in it."""
         return without_credentials(self.config.url_prefix)
 
-    async def send(self, verb: str, body: bytes) -> bytes:
+    async def send(
+        self, verb: str, body: bytes, may_send: Callable[[], bool] | None = None
+    ) -> bytes:
         """POST to a verb and return the answer.
 
+        Args:
+            verb: Appended to the configured URL.
+            body: JSON.
+            may_send: Asked when the bytes are about to go out; None always lets them.
+
         Raises:
-            ExtenderError: It cannot be reached, does not answer in time, with another code than
-                200, or at a length nobody can mean.
+            ExtenderError: It may not be sent, it cannot be reached, does not answer in time, with
+                another code than 200, or at a length nobody can mean.
         """
         url = f"{self._url}/{verb}"
         shown = without_credentials(url)
+        data = body if may_send is None else GatedBody(body, may_send)
         try:
             async with self._session.post(
-                url, data=body, headers=_HEADERS, server_hostname=self._server_name
+                url, data=data, headers=_HEADERS, server_hostname=self._server_name
             ) as response:
                 if response.status != 200:
                     text = f"failed {verb} with extender at URL {shown}, code {response.status}"
@@ -123,14 +133,18 @@ class ExtenderClient:
         return self._opened
 
 
-def tls_context(config: Extender) -> ssl.SSLContext:
+def tls_context(config: Extender) -> ssl.SSLContext | bool:
     """The TLS settings towards an extender (``makeTransport`` of v1.36).
 
-    ``enableHTTPS`` without a CA trusts any server. Data goes before files, as in client-go.
+    ``enableHTTPS`` without a CA trusts any server. Data goes before files, as in client-go. Plain
+    HTTP needs none, and to make one takes time; True is then aiohttp's own.
 
     Raises:
         OSError: A certificate, key or CA cannot be read or used.
     """
+    is_plain = not config.url_prefix.lower().startswith("https:")
+    if is_plain and config.tls_config is None and not config.enable_https:
+        return True
     tls = config.tls_config or ExtenderTLSConfig()
     context = ssl.create_default_context(
         cafile=None if tls.ca_data else tls.ca_file or None,

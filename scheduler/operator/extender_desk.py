@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import structlog
 
+from scheduler.api.config import Extender
 from scheduler.api.events import BindFailed, ExtendersAnswered, VictimsReviewed
 from scheduler.api.extenders import Extenders
 from scheduler.api.instructions import BindByExtender, ConsultExtenders, ConsultOnVictims
@@ -33,6 +34,7 @@ class ExtenderDesk:
         objects: Where pods and nodes come from.
         binder: Of the API server.
         may_write: Whether this replica still holds the lease.
+        make_client: Makes the client of each.
 
     Raises:
         OSError: A certificate, key or CA cannot be read or used.
@@ -45,9 +47,10 @@ class ExtenderDesk:
         objects: ExtenderObjects,
         binder: Binder,
         may_write: Callable[[], bool],
+        make_client: Callable[[Extender], ExtenderClient] = ExtenderClient,
     ) -> None:
         self._inbox = inbox
-        self._clients = [ExtenderClient(config) for config in extenders.configured]
+        self._clients = [make_client(config) for config in extenders.configured]
         self._consultant = Consultant(self._clients, objects)
         self._binder = ExtenderBinder(self._clients, binder, may_write)
         self._consultations: Lane[ConsultExtenders] = Lane(

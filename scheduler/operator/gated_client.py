@@ -27,7 +27,7 @@ class LeaseNotHeldError(ApiError):
         super().__init__(0, "LeaseNotHeld", "this replica does not hold the lease any more")
 
 
-class _GatedBody(aiohttp.BytesPayload):
+class GatedBody(aiohttp.BytesPayload):
     """A body that does not go out without the lease, nor do the headers that wait for it.
 
     aiohttp makes a `ClientConnectionError` of the refusal, as if no answer had come.
@@ -40,6 +40,11 @@ class _GatedBody(aiohttp.BytesPayload):
     async def write_with_length(
         self, writer: AbstractStreamWriter, content_length: int | None
     ) -> None:
+        """Write it, if it may be written.
+
+        Raises:
+            LeaseNotHeldError: It may not.
+        """
         if not self._may_write():
             raise LeaseNotHeldError
         await super().write_with_length(writer, content_length)
@@ -79,5 +84,5 @@ class GatedClient(ApiClient):
         if method != "GET" and not self._may_write():
             raise LeaseNotHeldError
         if isinstance(body, bytes):
-            body = _GatedBody(body, self._may_write)
+            body = GatedBody(body, self._may_write)
         return await super()._request_once(method, url, body, timeout, content_type)

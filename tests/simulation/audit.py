@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from scheduler.api import Node, Pod
 from scheduler.api.resources import node_allocatable, pod_requests
+from tests.simulation.extenders import has_say, refused_by, spares
 from tests.simulation.objects import GADGET
 from tests.simulation.server import LEASES, NODES, PODS, Change, Json, ModelServer
 from tests.simulation.storage_audit import StorageAuditor
 from tests.simulation.true_reasons import FINISHED, decoded
-from tests.simulation.weather import Weather
+from tests.simulation.weather import RECOVERY_S, Weather
 
 
 @dataclass(slots=True)
@@ -32,6 +33,7 @@ class Auditor:
     """Follows every change and notes what must not be.
 
     Attributes:
+        extenders: As configured.
         violations: One sentence each.
         num_bound: How many pods were bound by the scheduler.
     """
@@ -39,6 +41,8 @@ class Auditor:
     def __init__(self, server: ModelServer, weather: Weather, now: Callable[[], float]) -> None:
         self.violations: list[str] = []
         self.num_bound = 0
+        self.extenders: Sequence[Json] = ()
+        self._weather = weather
         self._server = server
         self._now = now
         self._storage = StorageAuditor(server, weather, now)
@@ -76,6 +80,11 @@ class Auditor:
             priority = pod["spec"]["priority"]
             if not any(other > priority for other in self._priorities):
                 self.violations.append(f"pod {pod['metadata']['uid']} was evicted for nobody")
+            for each in self._binding_extenders():
+                is_asked = "preemptVerb" in each and "managedResources" not in each
+                if is_asked and spares(each, pod["metadata"]["uid"]):
+                    spared = f"whom {each['urlPrefix']} spares"
+                    self.violations.append(f"pod {pod['metadata']['uid']} was evicted, {spared}")
         self._num_evicted = len(self._server.evicted)
 
     def _take_pod(self, change: Change) -> None:
@@ -99,7 +108,7 @@ class Auditor:
             self._on_node[node_name][uid] = requests_of(pod)
 
     def _placed(self, uid: str, pod: Json, node_name: str) -> None:
-        binders = self._server.binders.get(uid, ())
+        binders = self._server.binders.get(uid, [])
         if len(binders) > 1:
             self.violations.append(f"pod {uid} was bound by {' and by '.join(binders)}")
         if not binders or binders[0] == "foreign":
@@ -114,6 +123,22 @@ class Auditor:
             return
         self._check_room(node, node_name, uid)
         self._storage.check_placed(pod, node_name, self._foreign)
+        self._check_extenders(pod, node_name, binders[0])
+
+    def _binding_extenders(self) -> list[Json]:
+        """Those whose word must be heeded; in the calm nobody is out of order or ignored."""
+        is_calm = self._now() > self._weather.calm_since + RECOVERY_S
+        return [each for each in self.extenders if is_calm or not each["ignorable"]]
+
+    def _check_extenders(self, pod: Json, node_name: str, binder: str) -> None:
+        extenders = self._binding_extenders()
+        subject = f"pod {pod['metadata']['uid']} was bound"
+        for name in refused_by(extenders, pod, node_name):
+            self.violations.append(f"{subject} to {node_name}, which {name} refuses")
+        for each in extenders:
+            name = each["urlPrefix"]
+            if "bindVerb" in each and has_say(each, pod) and binder != name:
+                self.violations.append(f"{subject} by {binder} past {name}")
 
     def _check_room(self, node: Json, node_name: str, uid: str) -> None:
         """Pods that others put there are not the scheduler's to answer for."""

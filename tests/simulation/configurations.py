@@ -16,7 +16,9 @@ from scheduler.api.config import (
     KubeSchedulerConfiguration,
     load_configuration,
 )
+from scheduler.api.extenders import Extenders
 from scheduler.cli.configurator import Configurator
+from scheduler.cli.profiles import make_extenders
 from scheduler.engine import Engine, EngineSettings, make_engine
 from scheduler.framework import Handle, PluginFactory, Registry
 from scheduler.framework.registry import NoArgs
@@ -46,17 +48,21 @@ _BROKEN = (
 )
 
 
-def first_text() -> str:
-    """What the cluster begins with."""
-    return _text([_profile(SCHEDULER_NAME, 1)])
+def first_text(extenders: Sequence[Json] = ()) -> str:
+    """What a cluster with such extenders begins with."""
+    return _text([_profile(SCHEDULER_NAME, 1)], extenders=list(extenders))
 
 
-def draw_text(rng: random.Random) -> str:
-    """A valid configuration: other weights, and a second profile or not."""
+def draw_text(rng: random.Random, extenders: Sequence[Json] = ()) -> str:
+    """A valid configuration: other weights, and a second profile or not.
+
+    The extenders stay: to change them takes a restart.
+    """
     profiles = [_profile(SCHEDULER_NAME, rng.randint(1, 5))]
     if rng.random() < 0.6:
         profiles.append(_profile(SECOND_NAME, rng.randint(1, 5)))
-    return _text(profiles, podMaxBackoffSeconds=rng.choice((5, 10)))
+    backoff_s = rng.choice((5, 10))
+    return _text(profiles, podMaxBackoffSeconds=backoff_s, extenders=list(extenders))
 
 
 def draw_broken_text(rng: random.Random) -> str:
@@ -68,6 +74,11 @@ def config_map(text: str) -> Json:
     """The object that holds a configuration."""
     metadata = {"namespace": REFERENCE.namespace, "name": REFERENCE.name}
     return {"metadata": metadata, "data": {REFERENCE.key: text}}
+
+
+def extenders_in(text: str) -> list[Json]:
+    """The extenders in a configuration's text."""
+    return list(json.loads(text).get("extenders", ()))
 
 
 def text_in(obj: Mapping[str, Any]) -> str:
@@ -87,6 +98,7 @@ class Composition:
     """
 
     def __init__(self, text: str) -> None:
+        self._text = text
         self._handle = Handle()
         self._configurator = Configurator(_registry(self._handle), MAX_IN_UNSCHEDULABLE_S)
         self.start = load_text(text)
@@ -100,19 +112,29 @@ class Composition:
     @property
     def config_map_options(self) -> ConfigMapOptions:
         """How later configurations are read."""
-        return ConfigMapOptions(REFERENCE, describe_text)
+        running = first_text(extenders_in(self._text))
+        return ConfigMapOptions(REFERENCE, lambda text: describe_text(text, running))
+
+    @property
+    def extenders(self) -> Extenders:
+        """Who has a say besides the plugins."""
+        return make_extenders(self.start)
 
     def make_engine(self, parts: EngineParts) -> Engine:
         """The engine of the process."""
         settings: EngineSettings = self._configurator.settings(self.start)
         engine = make_engine(
-            settings.frameworks, parts.choose, queue_settings=settings.queue_settings
+            settings.frameworks,
+            parts.choose,
+            queue_settings=settings.queue_settings,
+            extenders=self.extenders,
         )
         engine.follow_configuration(self.loaded.hash, self._configurator.configure)
         self._handle.connect(parts.post, engine.waiting_pods)
         return engine
 
 
+@lru_cache(maxsize=512)
 def load_text(text: str) -> KubeSchedulerConfiguration:
     """Read a configuration.
 
@@ -127,22 +149,26 @@ def load_text(text: str) -> KubeSchedulerConfiguration:
 
 
 @lru_cache(maxsize=512)
-def _described(text: str) -> LoadedConfiguration | InvalidConfiguration:
+def _described(text: str, running: str) -> LoadedConfiguration | InvalidConfiguration:
     """What a text says to any process; read once, for reading is slow and the same for all."""
     configurator = Configurator(_registry(Handle()), MAX_IN_UNSCHEDULABLE_S)
     try:
-        return configurator.reload(load_text(first_text()), load_text, text)
+        return configurator.reload(load_text(running), load_text, text)
     except InvalidConfiguration as invalid:
         return invalid
 
 
-def describe_text(text: str) -> LoadedConfiguration:
+def describe_text(text: str, running: str = "") -> LoadedConfiguration:
     """What a text says.
+
+    Args:
+        text: Of the configuration.
+        running: What a process that reads it was started with; empty for the same.
 
     Raises:
         InvalidConfiguration: it says nothing that could be used.
     """
-    described = _described(text)
+    described = _described(text, running or text)
     if isinstance(described, InvalidConfiguration):
         raise described
     return described

@@ -13,7 +13,7 @@ from tests.simulation.replica import Replica
 from tests.simulation.server import LEASES, ModelServer
 from tests.simulation.storage import VolumeController
 from tests.simulation.users import Action, Users
-from tests.simulation.weather import FAULTS
+from tests.simulation.weather import EXTENDER_FAULTS, FAULTS
 
 LEASE_S = 15.0
 """How long a lease lasts that nobody renews."""
@@ -120,7 +120,10 @@ class Disturbances:
         weather = self._network.weather
         weather.calm()
         self.begin()
-        for fault in self._rng.sample(FAULTS, self._rng.randint(0, 4)):
+        faults = self._rng.sample(FAULTS, self._rng.randint(0, 4))
+        if self._users.extenders:
+            faults += self._rng.sample(EXTENDER_FAULTS, self._rng.randint(0, 4))
+        for fault in faults:
             setattr(weather, fault, self._rng.choice((0.02, 0.1, 0.3)))
 
     def _be_down(self) -> None:
@@ -180,7 +183,9 @@ class Disturbances:
 
     def _lie_in_wait(self) -> None:
         """Have something happen at the very moment of the next write of a kind."""
-        marks = self._rng.choice(("/binding", "/binding", "/persistentvolume", "/leases/"))
+        marks = self._rng.choice(
+            ("/binding", "/binding", "/persistentvolume", "/leases/", "/extender/")
+        )
         strike: Callable[[], None] = self._rng.choice(
             (
                 self._be_down,

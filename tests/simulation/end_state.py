@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-
-from msgspec.structs import replace
+from collections.abc import Collection, Iterator, Sequence
 
 from scheduler.api import Node, Pod
 from scheduler.api.events import (
@@ -16,20 +14,22 @@ from scheduler.api.events import (
     PendingPodSeen,
     StorageSeen,
 )
-from scheduler.api.instructions import BindPod, BindVolumes, EvictPod
+from scheduler.api.instructions import BindByExtender, BindPod, BindVolumes, EvictPod
 from scheduler.api.namespace import Namespace
 from scheduler.api.policy import PodDisruptionBudget
 from scheduler.engine import Engine
 from scheduler.state.cache import InvariantViolation
-from tests.simulation.server import BUDGETS, NAMESPACES, NODES, PODS, ModelServer
+from tests.simulation.extenders import refused_by
+from tests.simulation.judge import Judge, as_judged, stored_pod
+from tests.simulation.server import BUDGETS, NAMESPACES, NODES, PODS, Json, ModelServer
 from tests.simulation.true_reasons import (
     FINISHED,
     decoded,
     is_placed,
     nodes_for,
     plain_cluster,
+    with_nominated,
 )
-from tests.support.engines import default_engine
 
 MAX_EVENTS_OF_A_KIND = 25
 """Of one reason about one pod by one process, in three minutes."""
@@ -41,12 +41,14 @@ def is_ours(pod: Pod, scheduler_names: Collection[str]) -> bool:
     return is_waiting and pod.spec.scheduler_name in scheduler_names
 
 
-def cluster_violations(server: ModelServer, scheduler_names: Collection[str]) -> Iterator[str]:
+def cluster_violations(
+    server: ModelServer, scheduler_names: Collection[str], extenders: Sequence[Json]
+) -> Iterator[str]:
     """What is wrong with the cluster itself."""
     pods = [decoded(Pod, stored) for stored in server.collection(PODS).values()]
     waiting = [pod for pod in pods if is_ours(pod, scheduler_names)]
-    yield from _without_true_reason(server, waiting)
-    yield from _pending_in_vain(server, pods, waiting)
+    yield from _without_true_reason(server, waiting, extenders)
+    yield from _pending_in_vain(server, pods, waiting, extenders)
     for pod in waiting:
         if not pod.spec.scheduling_gates and not pod.status.conditions:
             yield f"pod {pod.metadata.namespaced_name} is pending without a reason"
@@ -112,6 +114,7 @@ def _unfinished(engine: Engine) -> Iterator[str]:
         "waiting for volumes": sorted(machine.stages.uids()),
         "waiting at Permit": sorted(machine.permit_since),
         "being made room for": sorted(machine.preemptions),
+        "with extenders": sorted(machine.consultations.uids),
         "in flight": sorted(machine.queue.in_flight()),
         "kept for pods in flight": sorted(engine.in_flight_event_counts()),
     }
@@ -123,18 +126,26 @@ def _unfinished(engine: Engine) -> Iterator[str]:
         yield f"{num_assumed} pods are still assumed"
 
 
-def _without_true_reason(server: ModelServer, waiting: list[Pod]) -> Iterator[str]:
+def _without_true_reason(
+    server: ModelServer, waiting: list[Pod], extenders: Sequence[Json]
+) -> Iterator[str]:
     cluster = plain_cluster(server)
+    # A preemption that an extender forbids leaves the pod the place it was to have, as upstream.
+    keeps_places = any("preemptVerb" in each for each in extenders)
     for pod in waiting:
-        names = nodes_for(pod, cluster)
+        stored = stored_pod(server, pod.metadata.namespace, pod.metadata.name)
+        fitting = nodes_for(pod, with_nominated(cluster, pod, waiting) if keeps_places else cluster)
+        names = [name for name in fitting if not refused_by(extenders, stored, name)]
         if names:
             subject = f"pod {pod.metadata.namespaced_name} is pending"
             yield f"{subject}, and nothing speaks against {names}"
 
 
-def _pending_in_vain(server: ModelServer, pods: list[Pod], waiting: list[Pod]) -> Iterator[str]:
+def _pending_in_vain(
+    server: ModelServer, pods: list[Pod], waiting: list[Pod], extenders: Sequence[Json]
+) -> Iterator[str]:
     """Pods that an engine which has just read all objects would bind, or make room for."""
-    engine = default_engine(profile={"schedulerName": "judge"})
+    judge = Judge(server, extenders)
     seen: list[Event] = [
         NodeSeen(decoded(Node, node)) for node in server.collection(NODES).values()
     ]
@@ -148,16 +159,10 @@ def _pending_in_vain(server: ModelServer, pods: list[Pod], waiting: list[Pod]) -
         NamespaceSeen(decoded(Namespace, stored))
         for stored in server.collection(NAMESPACES).values()
     ]
-    seen += [PendingPodSeen(_judged(pod)) for pod in waiting]
-    engine.handle(seen, 0.0)
-    for instruction in engine.schedule(0.0, len(waiting)):
-        if isinstance(instruction, BindPod | BindVolumes):
+    seen += [PendingPodSeen(as_judged(pod)) for pod in waiting]
+    for instruction in judge.instructions(seen, len(waiting)):
+        if isinstance(instruction, BindPod | BindByExtender | BindVolumes):
             yield f"pod {instruction.pod.key} is pending and could be on {instruction.node_name}"
         elif isinstance(instruction, EvictPod):
             victim, preemptor = instruction.victim, instruction.preemptor
             yield f"pod {preemptor.key} is pending and could take the place of {victim.key}"
-
-
-def _judged(pod: Pod) -> Pod:
-    """The same pod for the profile that judges."""
-    return replace(pod, spec=replace(pod.spec, scheduler_name="judge"))

@@ -91,6 +91,10 @@ class Network:
             return self._rng.uniform(1.0, 8.0)
         return self._rng.uniform(*USUAL_DELAY_S)
 
+    def between(self, least: float, most: float) -> float:
+        """A number of seconds."""
+        return self._rng.uniform(least, most)
+
     def stall(self) -> float:
         """How long a watch is silent when it stalls."""
         return self._rng.uniform(0.5, 6.0)
@@ -231,7 +235,7 @@ class _Request:
             raise aiohttp.ClientConnectionError("connection refused")
         # Connecting takes a while; only then does the body leave, and is the lease asked about.
         await asyncio.sleep(self._network.delay())
-        body = await _written(self._options.get("data"))
+        body = await written(self._options.get("data"))
         if self._method != "GET":
             self._network.note_write(self._process, self._url.path)
         arrived: asyncio.Future[_Response] = self._network.loop.create_future()
@@ -288,7 +292,7 @@ class _Request:
         return _Response(Answer(200, {}), self._stream)
 
 
-async def _written(payload: Any) -> bytes | None:
+async def written(payload: Any) -> bytes | None:
     """The body as it leaves, or the refusal to send it, as aiohttp reports it."""
     if payload is None or isinstance(payload, bytes):
         return payload

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 from tests.simulation.attachments import AttachDetachController
 from tests.simulation.disturbances import Disturbances, Machines
+from tests.simulation.extender_network import make_servers
+from tests.simulation.extenders import draw_extenders
 from tests.simulation.kubelet import Kubelets
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.network import Network
@@ -37,10 +39,12 @@ class Emphasis:
     Attributes:
         faults: Kinds of faults with the probability they have as long as things go wrong.
         often: Names of actions, ten times as likely as usual.
+        extenders: Kinds of extenders that are there, and may not be ignored.
     """
 
     faults: Mapping[str, float] = field(default_factory=dict)
     often: frozenset[str] = frozenset()
+    extenders: tuple[str, ...] = ()
 
 
 class Plan:
@@ -75,13 +79,15 @@ class Plan:
         self._loop = loop
         self._network = network
         self._rng = rng
+        extenders = draw_extenders(rng, emphasis.extenders)
+        servers = make_servers(extenders, network)
         self.replicas: Sequence[Replica] = [
-            Replica(f"replica-{index}", loop, network, random.Random(rng.random()))
+            Replica(f"replica-{index}", loop, network, servers, random.Random(rng.random()))
             for index in range(rng.randint(*NUM_REPLICAS))
         ]
         volumes = VolumeController(loop, server, rng, network.weather)
         attachments = AttachDetachController(loop, server, rng, network.weather)
-        self.users = Users(loop, server, volumes, rng)
+        self.users = Users(loop, server, volumes, rng, extenders)
         self._disturbances = Disturbances(
             Machines(loop, server, network, volumes, attachments, self.replicas),
             self.users,

@@ -7,14 +7,18 @@ import random
 from contextlib import AsyncExitStack
 from typing import Any
 
-from scheduler.api.config import InvalidConfiguration
+from scheduler.api.config import Extender, InvalidConfiguration
 from scheduler.engine import Engine
-from scheduler.operator.app import Process, RunOptions, Surroundings
+from scheduler.operator.app import Process, RunOptions
 from scheduler.operator.clock import Clock
 from scheduler.operator.engine_protocol import EngineParts
+from scheduler.operator.extender_client import ExtenderClient
 from scheduler.operator.leader_election import LeaderElectionOptions
 from scheduler.operator.patience import Patience
+from scheduler.operator.surroundings import Surroundings
 from tests.simulation.configurations import CONFIG_MAP_KEY, Composition, text_in
+from tests.simulation.extender_network import VirtualExtenderClient
+from tests.simulation.extender_servers import ExtenderServer
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.network import Network, virtual_connection
 from tests.simulation.plain_watch import ConfigMapFollower, PendingPodsWatch
@@ -31,6 +35,7 @@ class Replica:
         name: Of the replica; its processes are numbered.
         loop: Where it runs.
         network: What it reaches the server by.
+        extenders: The servers there are, by URL.
         rng: Its luck.
 
     Attributes:
@@ -40,7 +45,14 @@ class Replica:
         wall_clock_error_s: How far its wall clock is off.
     """
 
-    def __init__(self, name: str, loop: VirtualLoop, network: Network, rng: random.Random) -> None:
+    def __init__(
+        self,
+        name: str,
+        loop: VirtualLoop,
+        network: Network,
+        extenders: dict[str, ExtenderServer],
+        rng: random.Random,
+    ) -> None:
         self.engine: Engine | None = None
         self.is_running = False
         self.process_name = ""
@@ -48,6 +60,7 @@ class Replica:
         self._name = name
         self._loop = loop
         self._network = network
+        self._extenders = extenders
         self._rng = rng
         self._num_starts = 0
         self._process: Process | None = None
@@ -125,14 +138,20 @@ class Replica:
             leader_election=LeaderElectionOptions(identity=self.process_name),
             configuration=composition.loaded,
             config_map=composition.config_map_options,
+            extenders=composition.extenders,
             patience=PATIENCE,
             stop=self._told_to_end,
             owns_process=False,
         )
-        surroundings = Surroundings(self._clock(), PendingPodsWatch, ConfigMapFollower)
+        surroundings = Surroundings(
+            self._clock(), PendingPodsWatch, ConfigMapFollower, self._extender_client
+        )
         async with AsyncExitStack() as cleanup:
             self._process = Process(options, connection, surroundings)
             await self._process.run(cleanup)
+
+    def _extender_client(self, config: Extender) -> ExtenderClient:
+        return VirtualExtenderClient(config, self.process_name, self._network, self._extenders)
 
     def _clock(self) -> Clock:
         now, rng = self._loop.time, self._rng

@@ -69,6 +69,7 @@ def simulate(seed: int, emphasis: Emphasis = Emphasis()) -> Outcome:  # noqa: B0
     asyncio.set_event_loop(None)
     with _silence(), _without_collector():
         try:
+            auditor.extenders = plan.users.extenders
             plan.begin()
             loop.run_until_complete(plan.go_on(lambda: early.extend(_judged(plan, server))))
             found = [*early, *_judged(plan, server), *_late_probes(plan)]
@@ -89,7 +90,7 @@ def simulate(seed: int, emphasis: Emphasis = Emphasis()) -> Outcome:  # noqa: B0
 def _judged(plan: Plan, server: ModelServer) -> Iterator[str]:
     names = [profile.scheduler_name for profile in load_text(plan.users.text).profiles]
     wanted = describe_text(plan.users.text).hash
-    yield from cluster_violations(server, names)
+    yield from cluster_violations(server, names, plan.users.extenders)
     for replica in plan.replicas:
         if replica.engine is None:
             yield f"{replica.process_name} is not running"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterable
 from typing import TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from scheduler.api import Node, Pod, decode_object
 from scheduler.api.meta import ApiStruct
@@ -82,6 +85,20 @@ def plain_cluster(server: ModelServer) -> PlainCluster:
             found = decoded(kind, stored)
             cluster.storage[kind, found.metadata.namespaced_name] = found
     return cluster
+
+
+def with_nominated(cluster: PlainCluster, pod: Pod, waiting: Iterable[Pod]) -> PlainCluster:
+    """The cluster as a pod finds it, where others as important wait for their places."""
+    placed = {
+        other.metadata.uid: replace(
+            other, spec=replace(other.spec, node_name=other.status.nominated_node_name)
+        )
+        for other in waiting
+        if other.status.nominated_node_name in cluster.nodes
+        and other.metadata.uid != pod.metadata.uid
+        and (other.spec.priority or 0) >= (pod.spec.priority or 0)
+    }
+    return dataclasses.replace(cluster, pods={**cluster.pods, **placed})
 
 
 def nodes_for(pod: Pod, cluster: PlainCluster) -> list[str]:

@@ -17,6 +17,7 @@ from tests.simulation.loop import VirtualLoop
 from tests.simulation.objects import (
     AT_ONCE,
     FAST,
+    GADGET,
     LOCAL,
     MAX_NODE_CPUS,
     NAMESPACE,
@@ -67,8 +68,10 @@ class Users:
         server: Where objects are.
         volumes: What binds volumes.
         rng: Draws what they want.
+        extenders: Of every configuration.
 
     Attributes:
+        extenders: The same.
         actions: What they do, with weights.
         text: The last valid configuration.
     """
@@ -79,8 +82,10 @@ class Users:
         server: ModelServer,
         volumes: VolumeController,
         rng: random.Random,
+        extenders: Sequence[Json] = (),
     ) -> None:
-        self.text = first_text()
+        self.extenders = extenders
+        self.text = first_text(extenders)
         self._loop = loop
         self._server = server
         self._volumes = volumes
@@ -148,7 +153,14 @@ class Users:
 
     def _create_pod(self) -> None:
         self._num_pods += 1
-        self._server.create(PODS, draw_pod(self._rng, f"pod-{self._num_pods}"))
+        self._server.create(PODS, self._draw_pod(f"pod-{self._num_pods}"))
+
+    def _draw_pod(self, name: str, claim: str = "") -> Json:
+        """Any pod; one that wants a gadget only where somebody looks after them."""
+        pod = draw_pod(self._rng, name, claim)
+        if any("managedResources" in each for each in self.extenders) and self._rng.random() < 0.4:
+            pod["spec"]["containers"][0]["resources"]["requests"][GADGET] = "1"
+        return pod
 
     def _create_burst(self) -> None:
         for _ in range(self._rng.randint(4, 12)):
@@ -161,7 +173,7 @@ class Users:
         if self._rng.random() < 0.2:
             claim["spec"]["accessModes"] = ["ReadWriteOncePod"]
         # Either may come first.
-        made = [(CLAIMS, claim), (PODS, draw_pod(self._rng, name, claim["metadata"]["name"]))]
+        made = [(CLAIMS, claim), (PODS, self._draw_pod(name, claim["metadata"]["name"]))]
         self._rng.shuffle(made)
         self._server.create(*made[0])
         if self._rng.random() < 0.5:
@@ -174,7 +186,7 @@ class Users:
         key = self.any(CLAIMS)
         if key is not None:
             self._num_pods += 1
-            self._server.create(PODS, draw_pod(self._rng, f"pod-{self._num_pods}", key[1]))
+            self._server.create(PODS, self._draw_pod(f"pod-{self._num_pods}", key[1]))
 
     def _delete_pod(self) -> None:
         key = self.any(PODS)
@@ -196,7 +208,7 @@ class Users:
         if key is not None:
             claim_name = claim_of(self._server.collection(PODS)[key])
             self._server.delete(PODS, key)
-            self._server.create(PODS, draw_pod(self._rng, key[1], claim_name))
+            self._server.create(PODS, self._draw_pod(key[1], claim_name))
 
     def _recreate_claim(self) -> None:
         """Another claim under the name of one that no pod runs with."""
@@ -351,7 +363,7 @@ class Users:
             self._server.create(BUDGETS, make_budget(key[1], app, allowed))
 
     def _edit_configuration(self) -> None:
-        self.text = draw_text(self._rng)
+        self.text = draw_text(self._rng, self.extenders)
         self.repair()
 
     def _break_configuration(self) -> None:

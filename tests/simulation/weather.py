@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-
 RECOVERY_S = 45.0
 """How soon after the last fault all is known again, and a pod is bound that fits."""
 
@@ -29,6 +28,16 @@ class Weather:
         reordered: A watch event comes after its successor.
         stalled: A watch event, and all after it, comes late by seconds.
         stale: A list shows an older state.
+        extender_refused: A connection to an extender is refused.
+        extender_lost: A question to an extender is lost on its way.
+        extender_hung: An extender acts, and its answer never ends.
+        extender_slow: An answer of an extender takes seconds, perhaps more than its asker waits.
+        extender_torn: An extender acts, and the connection is reset in the middle of its answer.
+        extender_error: An extender answers with another code than 200 without acting.
+        extender_says_no: An extender says that it failed.
+        extender_garbage: An extender acts, and says what nobody can read.
+        extender_lies: An extender speaks of what is not there.
+        extender_late: An extender binds when nobody waits for it any more.
         is_down: Nothing gets through at all.
         happened: How often each kind of fault struck.
         calm_since: When the last fault was over.
@@ -48,13 +57,23 @@ class Weather:
     reordered: float = 0.0
     stalled: float = 0.0
     stale: float = 0.0
+    extender_refused: float = 0.0
+    extender_lost: float = 0.0
+    extender_hung: float = 0.0
+    extender_slow: float = 0.0
+    extender_torn: float = 0.0
+    extender_error: float = 0.0
+    extender_says_no: float = 0.0
+    extender_garbage: float = 0.0
+    extender_lies: float = 0.0
+    extender_late: float = 0.0
     is_down: bool = False
     happened: Counter[str] = field(default_factory=Counter)
     calm_since: float = float("inf")
 
     def calm(self) -> None:
         """Nothing goes wrong any more."""
-        for name in FAULTS:
+        for name in (*FAULTS, *EXTENDER_FAULTS):
             setattr(self, name, 0.0)
         self.is_down = False
 
@@ -74,4 +93,17 @@ FAULTS = (
     "reordered",
     "stalled",
     "stale",
+)
+
+EXTENDER_FAULTS = (
+    "extender_refused",
+    "extender_lost",
+    "extender_hung",
+    "extender_slow",
+    "extender_torn",
+    "extender_error",
+    "extender_says_no",
+    "extender_garbage",
+    "extender_lies",
+    "extender_late",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -32,7 +32,9 @@ class FakeExtender:
         self.num_failures += 1
         return ExtenderError(text, may_have_acted=may_have_acted)
 
-    async def send(self, verb: str, body: bytes) -> bytes:
+    async def send(
+        self, verb: str, body: bytes, _may_send: Callable[[], bool] | None = None
+    ) -> bytes:
         self.questions.append((verb, msgspec.json.decode(body)))
         answer = self._answers[verb]
         if isinstance(answer, Exception):

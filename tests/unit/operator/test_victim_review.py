@@ -31,7 +31,7 @@ class ScriptedExtender:
     def failure(self, text: str) -> ExtenderError:
         return ExtenderError(text)
 
-    async def send(self, verb: str, body: bytes) -> bytes:
+    async def send(self, verb: str, body: bytes, _may_send: object = None) -> bytes:
         assert verb == "preempt"
         self.asked.append(json.loads(body))
         if isinstance(self._answer, Exception):

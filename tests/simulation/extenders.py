@@ -1,0 +1,94 @@
+"""Extenders as they are configured, and what each of them thinks when nothing is wrong with it."""
+
+from __future__ import annotations
+
+import random
+import zlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tests.simulation.objects import GADGET
+from tests.simulation.server import Json
+
+MAX_EXTENDERS = 3
+TIMEOUTS = ("500ms", "1s", "3s")
+PICKY, RATER, GUARD, BINDER = "picky", "rater", "guard", "binder"
+"""Filters and rates nodes; only rates them; has a say about victims; binds."""
+_VERBS: dict[str, Json] = {
+    PICKY: {"filterVerb": "filter", "prioritizeVerb": "prioritize", "weight": 2},
+    RATER: {"prioritizeVerb": "prioritize", "weight": 5},
+    GUARD: {"preemptVerb": "preempt"},
+    BINDER: {"bindVerb": "bind"},
+}
+
+
+def draw_extenders(rng: random.Random, wanted: Iterable[str] = ()) -> list[Json]:
+    """What the configuration says of extenders.
+
+    Args:
+        rng: Draws it.
+        wanted: Kinds that are there in any case, and may not be ignored.
+    """
+    kinds = list(wanted)
+    if not kinds and rng.random() < 0.5:
+        kinds = rng.sample(sorted(_VERBS), rng.randint(1, MAX_EXTENDERS))
+    extenders = [_draw_extender(rng, kind) for kind in kinds]
+    for extender in extenders if wanted else ():
+        extender["ignorable"] = False
+    if extenders and not wanted and rng.random() < 0.5:
+        resource = {"name": GADGET, "ignoredByScheduler": True}
+        rng.choice(extenders)["managedResources"] = [resource]
+    return extenders
+
+
+def has_say(extender: Json, pod: Json) -> bool:
+    """Whether an extender wants to see a pod."""
+    if "managedResources" not in extender:
+        return True
+    return any(GADGET in each["resources"]["requests"] for each in pod["spec"]["containers"])
+
+
+def refused_by(extenders: Sequence[Json], pod: Json, node_name: str) -> list[str]:
+    """Who keeps a pod off a node, by its URL."""
+    return [
+        extender["urlPrefix"]
+        for extender in extenders
+        if "filterVerb" in extender
+        and has_say(extender, pod)
+        and refuses(extender, pod["metadata"]["name"], node_name)
+    ]
+
+
+def refuses(extender: Json, pod_name: str, node_name: str) -> bool:
+    """Whether an extender keeps pods of a name off a node; never those that are probes."""
+    return not pod_name.startswith("probe") and _draw(extender, pod_name, node_name) % 4 == 0
+
+
+def is_lasting(extender: Json, pod_name: str, node_name: str) -> bool:
+    """Whether it says that nobody's eviction would change its mind."""
+    return _draw(extender, pod_name, node_name) % 8 == 0
+
+
+def score(extender: Json, pod_name: str, node_name: str) -> int:
+    """How much it likes a node for such a pod, of 10."""
+    return _draw(extender, pod_name, node_name) % 11
+
+
+def spares(extender: Json, uid: str) -> bool:
+    """Whether it lets nobody evict a pod."""
+    return _draw(extender, uid) % 4 == 0
+
+
+def _draw_extender(rng: random.Random, kind: str) -> Json:
+    return {
+        "urlPrefix": f"http://{kind}",
+        "httpTimeout": rng.choice(TIMEOUTS),
+        "ignorable": rng.random() < 0.4,
+        "nodeCacheCapable": rng.random() < 0.5,
+        **_VERBS[kind],
+    }
+
+
+def _draw(extender: Json, *names: Any) -> int:
+    # The same in every process, unlike `hash`.
+    return zlib.crc32("/".join((extender["urlPrefix"], *names)).encode()) >> 3

@@ -1,0 +1,92 @@
+"""A second opinion: an engine that has just read everything, with extenders that are well."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from msgspec.structs import replace
+
+from scheduler.api import Pod
+from scheduler.api.config import API_VERSION, KIND, load_configuration
+from scheduler.api.events import Event, ExtendersAnswered, VictimsReviewed
+from scheduler.api.extenders import Extenders
+from scheduler.api.instructions import ConsultExtenders, ConsultOnVictims
+from scheduler.cli.profiles import make_extenders, make_frameworks
+from scheduler.engine import make_engine
+from scheduler.framework import Framework
+from tests.simulation.extenders import has_say, refused_by, spares
+from tests.simulation.server import PODS, Json, ModelServer
+
+NAME = "judge"
+
+
+class Judge:
+    """Decides once about all pods.
+
+    Args:
+        server: Where pods are, for extenders to look at.
+        extenders: As configured.
+    """
+
+    def __init__(self, server: ModelServer, extenders: Sequence[Json]) -> None:
+        self._server = server
+        self._extenders = extenders
+        frameworks, configured = _parts(json.dumps(list(extenders)))
+        self._engine = make_engine(frameworks, lambda _num_ties: 0, extenders=configured)
+
+    def instructions(self, seen: Sequence[Event], num_pods: int) -> Iterator[object]:
+        """What it would do now, of what it has seen; questions to extenders are answered."""
+        self._engine.handle(list(seen), 0.0)
+        while True:
+            instructions = list(self._engine.schedule(0.0, num_pods))
+            yield from instructions
+            answers = [answer for each in instructions for answer in self._answers(each)]
+            if not answers:
+                return
+            self._engine.handle(answers, 0.0)
+
+    def _answers(self, instruction: object) -> Iterator[Event]:
+        if isinstance(instruction, ConsultExtenders):
+            pod = stored_pod(self._server, instruction.pod.namespace, instruction.pod.name)
+            names = instruction.node_names
+            passed = [name for name in names if not refused_by(self._extenders, pod, name)]
+            failed = dict.fromkeys(set(names) - set(passed), "refused")
+            uid, number = instruction.pod.uid, instruction.number
+            yield ExtendersAnswered(uid, number, passed=tuple(passed), failed=failed)
+        elif isinstance(instruction, ConsultOnVictims):
+            pod = stored_pod(self._server, instruction.pod.namespace, instruction.pod.name)
+            guards = [
+                each for each in self._extenders if "preemptVerb" in each and has_say(each, pod)
+            ]
+            left = {
+                name: victims
+                for name, victims in instruction.candidates.items()
+                if not any(spares(each, victim.uid) for each in guards for victim in victims.pods)
+            }
+            yield VictimsReviewed(instruction.pod.uid, instruction.number, left)
+
+
+def as_judged(pod: Pod) -> Pod:
+    """The same pod for the profile that judges."""
+    return replace(pod, spec=replace(pod.spec, scheduler_name=NAME))
+
+
+def stored_pod(server: ModelServer, namespace: str, name: str) -> Json:
+    """A pod as it is stored."""
+    return server.collection(PODS)[namespace, name]
+
+
+@lru_cache(maxsize=256)
+def _parts(extenders: str) -> tuple[list[Framework], Extenders]:
+    """Made once: they keep nothing of the pods they see."""
+    configuration = load_configuration(
+        {
+            "apiVersion": API_VERSION,
+            "kind": KIND,
+            "profiles": [{"schedulerName": NAME}],
+            "extenders": json.loads(extenders),
+        }
+    )
+    return make_frameworks(configuration), make_extenders(configuration)
