@@ -21,6 +21,7 @@ from scheduler.engine import Engine
 from scheduler.state.cache import InvariantViolation
 from tests.simulation.extenders import refused_by
 from tests.simulation.judge import Judge, as_judged, stored_pod
+from tests.simulation.known_objects import object_differences
 from tests.simulation.server import BUDGETS, NAMESPACES, NODES, PODS, Json, ModelServer
 from tests.simulation.true_reasons import (
     FINISHED,
@@ -69,6 +70,7 @@ def engine_violations(
     if nodes != set(engine.node_names()):
         yield f"the engine knows nodes {sorted(engine.node_names())}, there are {sorted(nodes)}"
     yield from _pod_differences(server, engine, scheduler_names)
+    yield from object_differences(server, engine)
     yield from _storage_differences(server, engine)
     yield from _unfinished(engine)
 
@@ -130,8 +132,8 @@ def _without_true_reason(
     server: ModelServer, waiting: list[Pod], extenders: Sequence[Json]
 ) -> Iterator[str]:
     cluster = plain_cluster(server)
-    # A preemption that an extender forbids leaves the pod the place it was to have, as upstream.
-    keeps_places = any("preemptVerb" in each for each in extenders)
+    # What an extender forbids later leaves a pod the place that it was to have, as upstream.
+    keeps_places = any("preemptVerb" in each or "filterVerb" in each for each in extenders)
     for pod in waiting:
         stored = stored_pod(server, pod.metadata.namespace, pod.metadata.name)
         fitting = nodes_for(pod, with_nominated(cluster, pod, waiting) if keeps_places else cluster)

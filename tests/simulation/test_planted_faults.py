@@ -3,24 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import aiohttp
 import pytest
+from msgspec.structs import replace
 
+from scheduler.api.events import ActionType, BindFailed, EventResource, QueueingHint
+from scheduler.api.extenders import Extenders
 from scheduler.api.status import SUCCESS, WAIT
+from scheduler.engine import attempts
 from scheduler.framework import ACCEPT_ALL, PreBindProgress
 from scheduler.operator.binder import Binder, _failed
+from scheduler.operator.consultation import Consultant
 from scheduler.operator.event_recorder import EventRecorder
+from scheduler.operator.extender_binder import ExtenderBinder
+from scheduler.operator.extender_client import ExtenderClient, ExtenderError
+from scheduler.operator.extender_desk import ExtenderDesk
 from scheduler.operator.leader_election import LeaderElector
 from scheduler.operator.live_configuration import LiveConfiguration
 from scheduler.operator.patience import Patience
 from scheduler.operator.reflector import Reflector, as_number
+from scheduler.operator.victim_review import VictimReviewer
+from scheduler.plugins.node_resources import hints
 from scheduler.plugins.scheduling_gates import SchedulingGates
+from scheduler.plugins.taint_toleration import TaintToleration
 from scheduler.plugins.volumes.binding import VolumeBinding
 from scheduler.plugins.volumes.limits import NodeVolumeLimits
 from scheduler.plugins.volumes.pre_bind import VolumePlan
 from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.state import storage_keeper
+from scheduler.state.cache import ClusterCache
 from tests.simulation.plan import Emphasis
 from tests.simulation.run import simulate
 
@@ -28,6 +43,12 @@ MAX_SEEDS_TO_A_FAULT = 120
 
 _emit = EventRecorder.emit
 _add_seen = Reflector._add_seen
+_after_pod_change = hints.after_pod_change
+_ask_a_guard = VictimReviewer._ask
+_namespace_seen = ClusterCache.namespace_seen
+_node_seen = ClusterCache.node_seen
+_send = ExtenderClient.send
+_skip = attempts._skip
 _USUAL = Emphasis()
 _LONG = aiohttp.ClientTimeout(total=300.0)
 _VOLUMES = Emphasis(often=frozenset(["create_pod_with_claim"]))
@@ -60,6 +81,83 @@ def _emit_twice(recorder: EventRecorder, instruction: Any) -> None:
 def _overlook_some(reflector: Any, found: Any, events: list[Any]) -> None:
     if reflector.kind != "Pod" or not found.metadata.uid.endswith("7"):
         _add_seen(reflector, found, events)
+
+
+async def _pass_over_a_failing_extender(
+    consultant: Any, extender: Any, opinion: Any, _pod: Any
+) -> None:
+    with suppress(ExtenderError):
+        await consultant._filter(extender, opinion)
+
+
+async def _ask_a_guard_and_hope(
+    reviewer: Any, extender: Any, pod: Any, candidates: Any, known: Any
+) -> Any:
+    try:
+        return await _ask_a_guard(reviewer, extender, pod, candidates, known)
+    except ExtenderError:
+        return candidates
+
+
+async def _take_an_extenders_silence_for_a_failure(
+    _self: Any, instruction: Any, error: Any
+) -> BindFailed:
+    return BindFailed(instruction.pod.uid, instruction.node_name, str(error), by_extender=True)
+
+
+async def _tell_nobody_that_a_consultation_failed(desk: Any, instruction: Any) -> None:
+    answer = await desk._consultant.consult(instruction)
+    if not answer.error:
+        desk._inbox.put(answer)
+
+
+async def _send_at_any_time(client: Any, verb: str, body: bytes, _may_send: Any = None) -> bytes:
+    return await _send(client, verb, body)
+
+
+def _leave_pods_of_the_future(machine: Any, info: Any) -> bool:
+    if (info.creation_timestamp or "") > "2026-01-01T01:00:00Z":
+        machine.queue.done(info.uid)
+        return True
+    return _skip(machine, info)
+
+
+def _believe_the_dates_of_a_lease(elector: Any) -> float:
+    spec = elector._lease.get("spec", {})
+    renewed, now = (
+        datetime.fromisoformat(text).timestamp()
+        for text in (spec.get("renewTime", "2026-01-01T00:00:00Z"), elector._clock.timestamp())
+    )
+    left_s = renewed + spec.get("leaseDurationSeconds", 15) - now
+    return float(elector._clock.monotonic() + left_s)
+
+
+def _overlook_pods_that_shrink(pod: Any, old: Any, new: Any) -> QueueingHint:
+    return QueueingHint.SKIP if old and new else _after_pod_change(pod, old, new)
+
+
+def _read_labels_once(cache: Any, namespace: Any) -> bool:
+    is_known = namespace.metadata.name in cache._state.namespaces
+    return False if is_known else _namespace_seen(cache, namespace)
+
+
+def _read_taints_once(cache: Any, node: Any) -> Any:
+    columns = cache._state.columns
+    row = columns.row_of(node.metadata.name)
+    known = None if row is None else columns.nodes[row]
+    if known is not None:
+        node = replace(node, spec=replace(node.spec, taints=known.spec.taints))
+    return _node_seen(cache, node)
+
+
+def _deaf(plugin: Any, deaf_to: EventResource, action: ActionType) -> Callable[..., Any]:
+    """What a plugin waits for, without some of it."""
+    hears = plugin.events_to_register
+    return lambda self: tuple(
+        each
+        for each in hears(self)
+        if each.event.resource is not deaf_to or not each.event.action & action
+    )
 
 
 def _always(answer: Any) -> Callable[..., Any]:
@@ -180,6 +278,102 @@ PLANTED = {
         Emphasis({"replayed": 0.5}, frozenset(["edit_configuration"])),
         " runs ",
         first_seed=12,
+    ),
+    "an extender that fails is passed over": Planted(
+        Consultant,
+        "_filter_or_ignore",
+        _pass_over_a_failing_extender,
+        Emphasis({"extender_error": 0.4, "extender_lost": 0.3}, extenders=("picky",)),
+        "which http://picky refuses",
+    ),
+    "pods are evicted although nobody could be asked": Planted(
+        VictimReviewer,
+        "_ask",
+        _ask_a_guard_and_hope,
+        Emphasis({"extender_error": 0.4}, frozenset(["create_burst"]), ("guard",)),
+        "whom http://guard spares",
+    ),
+    "the extender that binds is passed by": Planted(
+        Extenders,
+        "binder_of",
+        _always(None),
+        Emphasis(extenders=("binder",)),
+        "past http://binder",
+    ),
+    "an extender's lost answer is taken for a failure": Planted(
+        ExtenderBinder,
+        "_settle",
+        _take_an_extenders_silence_for_a_failure,
+        Emphasis({"extender_torn": 0.4, "stalled": 0.3}, frozenset(["create_burst"]), ("binder",)),
+        "overcommits",
+    ),
+    "nobody is told that a consultation failed": Planted(
+        ExtenderDesk,
+        "_consult",
+        _tell_nobody_that_a_consultation_failed,
+        Emphasis({"extender_says_no": 0.3}, extenders=("picky",)),
+        "still with extenders",
+    ),
+    "an extender is told to bind without the lease": Planted(
+        ExtenderClient,
+        "send",
+        _send_at_any_time,
+        Emphasis(
+            {"slow": 0.3}, frozenset(["stop_leader_past_its_lease", "create_burst"]), ("binder",)
+        ),
+        "let bind out",
+    ),
+    "a volume that is merely attached takes no room": Planted(
+        storage_keeper, "attached_volume", _always(None), _USUAL, "no room for its volume"
+    ),
+    "a volume that is detached helps nobody": Planted(
+        NodeVolumeLimits,
+        "events_to_register",
+        _deaf(NodeVolumeLimits, EventResource.VOLUME_ATTACHMENT, ActionType.DELETE),
+        _USUAL,
+        "sent after a detachment",
+    ),
+    "a candidate believes the dates of a lease": Planted(
+        LeaderElector,
+        "_taken_until",
+        _believe_the_dates_of_a_lease,
+        Emphasis(often=frozenset(["jump_all_clocks"])),
+        " led",
+    ),
+    "a pod waits until the date of its creation": Planted(
+        attempts,
+        "_skip",
+        _leave_pods_of_the_future,
+        Emphasis(often=frozenset(["jump_server_clock"])),
+        "sent after the storm",
+    ),
+    "a taint that is gone helps nobody": Planted(
+        TaintToleration,
+        "events_to_register",
+        _deaf(TaintToleration, EventResource.NODE, ActionType.UPDATE_NODE_TAINT),
+        Emphasis(often=frozenset(["taint_or_untaint"])),
+        "nothing speaks against",
+    ),
+    "a pod that asks for less makes room for nobody": Planted(
+        hints,
+        "after_pod_change",
+        _overlook_pods_that_shrink,
+        Emphasis(often=frozenset(["shrink_pod"])),
+        "nothing speaks against",
+    ),
+    "labels of namespaces are read once": Planted(
+        ClusterCache,
+        "namespace_seen",
+        _read_labels_once,
+        _USUAL,
+        "the engine has labels",
+    ),
+    "a node's taints are read once": Planted(
+        ClusterCache,
+        "node_seen",
+        _read_taints_once,
+        _USUAL,
+        "the engine has node",
     ),
     "everything is said twice": Planted(
         EventRecorder, "emit", _emit_twice, _USUAL, "wrote Scheduled"

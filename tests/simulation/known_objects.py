@@ -1,0 +1,73 @@
+"""In what an engine's knowledge of nodes, pods, namespaces and budgets differs from the server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from scheduler.api import Node, Pod
+from scheduler.api.policy import PodDisruptionBudget
+from scheduler.api.resources import node_allocatable, pod_requests
+from scheduler.engine import Engine
+from scheduler.state.snapshot import Snapshot
+from tests.simulation.server import BUDGETS, NAMESPACES, NODES, PODS, ModelServer
+from tests.simulation.true_reasons import decoded, is_placed
+
+
+def object_differences(server: ModelServer, engine: Engine) -> Iterator[str]:
+    """One sentence for each object that the engine has in another state."""
+    snapshot = engine._machine.cache.snapshot()
+    yield from _nodes(server, snapshot)
+    yield from _namespaces(server, snapshot)
+    yield from _budgets(server, snapshot)
+    yield from _placed_pods(server, engine)
+
+
+def _nodes(server: ModelServer, snapshot: Snapshot) -> Iterator[str]:
+    for (_, name), stored in server.collection(NODES).items():
+        there = decoded(Node, stored)
+        row = snapshot.row_of(name)
+        known = None if row is None else snapshot.node(row)
+        if known is None:
+            yield f"the engine does not know node {name}"
+        elif _of_node(known) != _of_node(there):
+            yield f"the engine has node {name} as {_of_node(known)}, it is {_of_node(there)}"
+
+
+def _of_node(node: Node) -> tuple[object, ...]:
+    spec = node.spec
+    return node.metadata.labels, spec.unschedulable, spec.taints, node_allocatable(node)
+
+
+def _namespaces(server: ModelServer, snapshot: Snapshot) -> Iterator[str]:
+    for (_, name), stored in server.collection(NAMESPACES).items():
+        known, there = dict(snapshot.namespaces.labels(name)), stored["metadata"]["labels"]
+        if known != there:
+            yield f"the engine has labels {known} for namespace {name}, they are {there}"
+
+
+def _budgets(server: ModelServer, snapshot: Snapshot) -> Iterator[str]:
+    known = {
+        (namespace, name): budget.allowed
+        for namespace, budgets in snapshot.budgets._in.items()
+        for name, budget in budgets.items()
+    }
+    there = {
+        key: decoded(PodDisruptionBudget, stored).status.disruptions_allowed
+        for key, stored in server.collection(BUDGETS).items()
+    }
+    if known != there:
+        yield f"the engine has budgets {known}, they are {there}"
+
+
+def _placed_pods(server: ModelServer, engine: Engine) -> Iterator[str]:
+    known = {info.uid: info for info in engine.pods()}
+    for stored in server.collection(PODS).values():
+        pod = decoded(Pod, stored)
+        info = known.get(pod.metadata.uid)
+        if info is None or not is_placed(pod):
+            continue
+        has = info.labels, dict(info.requests), info.priority, info.terminating
+        is_terminating = pod.metadata.deletion_timestamp is not None
+        true = pod.metadata.labels, pod_requests(pod), pod.spec.priority or 0, is_terminating
+        if has != true:
+            yield f"the engine has pod {info.key} as {has}, it is {true}"
