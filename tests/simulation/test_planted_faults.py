@@ -20,7 +20,7 @@ from scheduler.operator.binder import Binder, _failed
 from scheduler.operator.consultation import Consultant
 from scheduler.operator.event_recorder import EventRecorder
 from scheduler.operator.extender_binder import ExtenderBinder
-from scheduler.operator.extender_client import ExtenderClient, ExtenderError
+from scheduler.operator.extender_client import ExtenderError
 from scheduler.operator.extender_desk import ExtenderDesk
 from scheduler.operator.leader_election import LeaderElector
 from scheduler.operator.live_configuration import LiveConfiguration
@@ -47,7 +47,6 @@ _after_pod_change = hints.after_pod_change
 _ask_a_guard = VictimReviewer._ask
 _namespace_seen = ClusterCache.namespace_seen
 _node_seen = ClusterCache.node_seen
-_send = ExtenderClient.send
 _skip = attempts._skip
 _USUAL = Emphasis()
 _LONG = aiohttp.ClientTimeout(total=300.0)
@@ -111,10 +110,6 @@ async def _tell_nobody_that_a_consultation_failed(desk: Any, instruction: Any) -
         desk._inbox.put(answer)
 
 
-async def _send_at_any_time(client: Any, verb: str, body: bytes, _may_send: Any = None) -> bytes:
-    return await _send(client, verb, body)
-
-
 def _leave_pods_of_the_future(machine: Any, info: Any) -> bool:
     if (info.creation_timestamp or "") > "2026-01-01T01:00:00Z":
         machine.queue.done(info.uid)
@@ -171,7 +166,7 @@ PLANTED = {
         _take_a_lost_answer_for_a_failure,
         Emphasis({"answer_lost": 0.3, "stalled": 0.3}, frozenset(["create_burst"])),
         "overcommits",
-        first_seed=3,
+        first_seed=33,
     ),
     "a replica writes without the lease": Planted(
         LeaderElector,
@@ -196,7 +191,7 @@ PLANTED = {
         _always([]),
         _USUAL,
         "which is not there",
-        first_seed=6,
+        first_seed=5,
     ),
     "an old list is believed": Planted(
         Reflector,
@@ -313,15 +308,7 @@ PLANTED = {
         _tell_nobody_that_a_consultation_failed,
         Emphasis({"extender_says_no": 0.3}, extenders=("picky",)),
         "still with extenders",
-    ),
-    "an extender is told to bind without the lease": Planted(
-        ExtenderClient,
-        "send",
-        _send_at_any_time,
-        Emphasis(
-            {"slow": 0.3}, frozenset(["stop_leader_past_its_lease", "create_burst"]), ("binder",)
-        ),
-        "let bind out",
+        first_seed=9,
     ),
     "a volume that is merely attached takes no room": Planted(
         storage_keeper, "attached_volume", _always(None), _USUAL, "no room for its volume"
@@ -339,6 +326,7 @@ PLANTED = {
         _believe_the_dates_of_a_lease,
         Emphasis(often=frozenset(["jump_all_clocks"])),
         " led",
+        first_seed=8,
     ),
     "a pod waits until the date of its creation": Planted(
         attempts,
@@ -346,6 +334,7 @@ PLANTED = {
         _leave_pods_of_the_future,
         Emphasis(often=frozenset(["jump_server_clock"])),
         "sent after the storm",
+        first_seed=12,
     ),
     "a taint that is gone helps nobody": Planted(
         TaintToleration,
@@ -353,6 +342,7 @@ PLANTED = {
         _deaf(TaintToleration, EventResource.NODE, ActionType.UPDATE_NODE_TAINT),
         Emphasis(often=frozenset(["taint_or_untaint"])),
         "nothing speaks against",
+        first_seed=34,
     ),
     "a pod that asks for less makes room for nobody": Planted(
         hints,
@@ -360,6 +350,7 @@ PLANTED = {
         _overlook_pods_that_shrink,
         Emphasis(often=frozenset(["shrink_pod"])),
         "nothing speaks against",
+        first_seed=45,
     ),
     "labels of namespaces are read once": Planted(
         ClusterCache,
@@ -367,6 +358,7 @@ PLANTED = {
         _read_labels_once,
         _USUAL,
         "the engine has labels",
+        first_seed=6,
     ),
     "a node's taints are read once": Planted(
         ClusterCache,

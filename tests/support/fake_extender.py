@@ -33,8 +33,10 @@ class FakeExtender:
         return ExtenderError(text, may_have_acted=may_have_acted)
 
     async def send(
-        self, verb: str, body: bytes, _may_send: Callable[[], bool] | None = None
+        self, verb: str, body: bytes, may_send: Callable[[], bool] | None = None
     ) -> bytes:
+        if may_send is not None and not may_send():
+            raise self.failure("it may not be sent any more")
         self.questions.append((verb, msgspec.json.decode(body)))
         answer = self._answers[verb]
         if isinstance(answer, Exception):

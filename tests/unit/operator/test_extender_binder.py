@@ -91,3 +91,12 @@ async def test_a_pod_we_may_not_read_is_read_until_we_may() -> None:
 
 async def test_nothing_is_bound_without_the_lease() -> None:
     assert isinstance(await _bind({}, FakeApiClient(), may_write=False), BindFailed)
+
+
+async def test_a_request_whose_lease_ran_out_on_its_way_is_not_sent() -> None:
+    extender = FakeExtender(Extender(url_prefix="http://x", bind_verb="bind"), bind={})
+    binder = Binder(FakeApiClient(get=[_pod()]), lambda: True, no_jitter, FakeTime().sleep)
+    held = iter((True, False))
+    outcome = await ExtenderBinder([extender], binder, lambda: next(held)).bind(BIND)
+    assert isinstance(outcome, BindFailed)
+    assert extender.asked("bind") == []

@@ -114,6 +114,15 @@ async def test_a_password_in_the_url_is_used_and_never_shown(verb: str) -> None:
     assert "canary" not in f"{failure.value} {client.name}"
 
 
+async def test_what_may_not_be_sent_any_more_when_the_connection_is_there_is_not_sent() -> None:
+    async with _server() as url:
+        client = ExtenderClient(Extender(url_prefix=url))
+        assert await client.send("echo", b"hello", lambda: True) == b"/scheduler/echo hello"
+        with pytest.raises(ExtenderError, match="LeaseNotHeld"):
+            await client.send("echo", b"hello", lambda: False)
+        await client.close()
+
+
 async def test_failures_are_counted_and_answers_are_not() -> None:
     async with _server() as url:
         client = ExtenderClient(Extender(url_prefix=url))
