@@ -209,6 +209,7 @@ PLANTED = {
         ),
         Emphasis({"reordered": 0.3}),
         "the engine",
+        first_seed=5,
     ),
     "a pod that found no node is dropped": Planted(
         SchedulingQueue,
@@ -240,7 +241,6 @@ PLANTED = {
         _always(None),
         _VOLUMES,
         "assumed for pod",
-        first_seed=1,
     ),
     "a node takes any number of volumes": Planted(
         NodeVolumeLimits,
@@ -248,7 +248,6 @@ PLANTED = {
         _always(ACCEPT_ALL),
         _VOLUMES,
         "of at most",
-        first_seed=5,
     ),
     "some pods on nodes are never shown": Planted(
         Reflector,
@@ -256,7 +255,6 @@ PLANTED = {
         _overlook_some,
         _USUAL,
         "still not confirmed",
-        first_seed=3,
     ),
     "an edit of the configuration is ignored": Planted(
         LiveConfiguration,
@@ -264,7 +262,6 @@ PLANTED = {
         _always(None),
         _USUAL,
         " runs ",
-        first_seed=5,
     ),
     "an edit that comes again is put into force again": Planted(
         LiveConfiguration,
@@ -272,7 +269,7 @@ PLANTED = {
         _always(False),
         Emphasis({"replayed": 0.5}, frozenset(["edit_configuration"])),
         " runs ",
-        first_seed=12,
+        first_seed=7,
     ),
     "an extender that fails is passed over": Planted(
         Consultant,
@@ -379,7 +376,7 @@ PLANTED = {
         property(lambda _self: _LONG),
         _USUAL,
         "sent after the storm",
-        13,
+        first_seed=20,
     ),
 }
 
