@@ -197,9 +197,12 @@ PLANTED = {
         Reflector,
         "_check_age",
         _always(None),
-        Emphasis({"stale": 0.6}, frozenset(["restart_server_without_history", "create_burst"])),
+        Emphasis(
+            {"stale": 0.9, "stalled": 0.3},
+            frozenset(["retire", "restart_server_without_history", "create_burst", "delete_many"]),
+        ),
         "overcommits",
-        first_seed=8,
+        first_seed=45,
     ),
     "an event overtaken by another is dropped": Planted(
         Reflector,
