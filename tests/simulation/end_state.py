@@ -14,7 +14,7 @@ from scheduler.api.events import (
     PendingPodSeen,
     StorageSeen,
 )
-from scheduler.api.instructions import BindByExtender, BindPod, BindVolumes, EvictPod
+from scheduler.api.instructions import BindByExtender, BindPod, BindVolumes, EvictPod, PodReference
 from scheduler.api.namespace import Namespace
 from scheduler.api.policy import PodDisruptionBudget
 from scheduler.engine import Engine
@@ -22,7 +22,7 @@ from scheduler.state.cache import InvariantViolation
 from tests.simulation.extenders import refused_by
 from tests.simulation.judge import Judge, as_judged, stored_pod
 from tests.simulation.known_objects import object_differences
-from tests.simulation.server import BUDGETS, NAMESPACES, NODES, PODS, Json, ModelServer
+from tests.simulation.server import BUDGETS, CLAIMS, NAMESPACES, NODES, PODS, Json, ModelServer
 from tests.simulation.true_reasons import (
     FINISHED,
     decoded,
@@ -31,6 +31,7 @@ from tests.simulation.true_reasons import (
     plain_cluster,
     with_nominated,
 )
+from tests.simulation.users import claim_of
 
 MAX_EVENTS_OF_A_KIND = 25
 """Of one reason about one pod by one process, in three minutes."""
@@ -167,4 +168,16 @@ def _pending_in_vain(
             yield f"pod {instruction.pod.key} is pending and could be on {instruction.node_name}"
         elif isinstance(instruction, EvictPod):
             victim, preemptor = instruction.victim, instruction.preemptor
+            if _may_miss_a_volume(server, preemptor):
+                continue
             yield f"pod {preemptor.key} is pending and could take the place of {victim.key}"
+
+
+def _may_miss_a_volume(server: ModelServer, pod: PodReference) -> bool:
+    """Whether a volume that was freed may have made a preemption possible, unheard of.
+
+    Only plugins that refused the pod where nobody was evicted are told of events, as upstream.
+    """
+    key = (pod.namespace, claim_of(stored_pod(server, pod.namespace, pod.name)))
+    claim = server.collection(CLAIMS).get(key)
+    return claim is not None and not claim["spec"].get("volumeName")
