@@ -23,14 +23,18 @@ class Scorer:
         normalizes: Whether it has a NormalizeScore.
     """
 
-    __slots__ = ("_plugin", "name", "normalizes", "reads", "weight")
+    __slots__ = ("_normalize", "_plugin", "name", "normalizes", "reads", "weight")
 
     def __init__(self, plugin: ScorePlugin, weight: int) -> None:
         self._plugin = plugin
         self.name = plugin.name
         self.weight = weight
         self.reads = plugin.score_reads
-        self.normalizes = isinstance(plugin, NormalizeScorePlugin)
+        # Asking whether a plugin has a method is dear: once is enough.
+        self._normalize = (
+            plugin.normalize_score if isinstance(plugin, NormalizeScorePlugin) else None
+        )
+        self.normalizes = self._normalize is not None
 
     def raw(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
         """What the plugin's Score returns, ``int64[len(nodes)]``.
@@ -59,9 +63,9 @@ class Scorer:
             PluginFailed: The plugin raised, or a score is not in 0..100.
         """
         scores = raw
-        if isinstance(self._plugin, NormalizeScorePlugin):
+        if self._normalize is not None:
             try:
-                scores = self._plugin.normalize_score(state, pod, nodes, raw)
+                scores = self._normalize(state, pod, nodes, raw)
             except Exception as error:
                 raise self._failed(error) from error
         if any_out_of_range(scores):
