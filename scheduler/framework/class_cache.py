@@ -5,11 +5,15 @@ they were brought to last. Whoever asks first brings them up to date: rows in th
 are judged again, or all rows if there are too many, the arrays grew, or another set of plugins
 takes part. The answers are valid for one cluster's live snapshots; what-if snapshots and other
 clusters never meet them.
+
+Two things make a changed row cheaper still. Classes that ask the same of a node (`Demand`) share
+their answers, if no plugin looks further. And nodes that are alike go through the same amounts as
+pods alike come to them: what plugins that go by amounts said of some amounts is remembered.
 """
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping
 from typing import Generic, TypeVar
 
 import msgspec
@@ -18,12 +22,19 @@ from cachetools import LRUCache
 
 from scheduler.framework.verdict import BoolArray, Int64Array
 from scheduler.state.change_log import ChangeLog
+from scheduler.state.node_columns import Amounts
+from scheduler.state.pod_info import PodInfo
 from scheduler.state.snapshot import Snapshot
 
 _NONE: Int64Array = np.empty(0, dtype=np.int64)
 #: Judging this share of the rows one by one costs as much as judging all.
 _TOO_MANY = 4
+#: More rows than these are judged faster all at once than looked up one by one.
+_FEW = 16
+#: How many amounts an answer is remembered for.
+_MAX_AMOUNTS = 512
 
+AnswerT = TypeVar("AnswerT", bound=int)
 AnswersT = TypeVar("AnswersT")
 
 
@@ -67,6 +78,40 @@ class Changes(msgspec.Struct, frozen=True):
     usage: Int64Array
 
 
+class AnswersByAmounts(Generic[AnswerT]):
+    """What plugins said of single nodes, by the amounts they found there."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: dict[Amounts, AnswerT] = {}
+
+    def recall(
+        self, snapshot: Snapshot, rows: Int64Array, use: Callable[[int, AnswerT], None]
+    ) -> Int64Array:
+        """Have the answers that are known used; returns the rows without one."""
+        if len(rows) > _FEW:
+            return rows
+        unknown = []
+        for row in rows.tolist():
+            answer = self._known.get(snapshot.amounts(row))
+            if answer is None:
+                unknown.append(row)
+            else:
+                use(row, answer)
+        if not unknown:
+            return _NONE
+        return rows if len(unknown) == len(rows) else np.array(unknown, dtype=np.int64)
+
+    def learn(self, snapshot: Snapshot, rows: Int64Array, answers: Iterable[AnswerT]) -> None:
+        """Remember the answers about these rows, unless there are many."""
+        if len(rows) > _FEW:
+            return
+        if len(self._known) >= _MAX_AMOUNTS:
+            self._known.clear()
+        self._known.update(zip(map(snapshot.amounts, rows.tolist()), answers, strict=True))
+
+
 class FilterAnswers(msgspec.Struct):
     """Which rows the cached Filter plugins accept.
 
@@ -75,6 +120,7 @@ class FilterAnswers(msgspec.Struct):
         node_accepts: ``bool[rows]``: existing, and accepted by the plugins that read nodes.
         usage_accepts: ``bool[rows]``: accepted by the plugins that also read usage.
         feasible: Both.
+        by_amounts: What the latter said, if they go by amounts.
         rows: The feasible rows, if somebody asked for them since they changed.
     """
 
@@ -83,6 +129,7 @@ class FilterAnswers(msgspec.Struct):
     node_accepts: BoolArray
     usage_accepts: BoolArray
     feasible: BoolArray
+    by_amounts: AnswersByAmounts[bool] = msgspec.field(default_factory=AnswersByAmounts)
     rows: Int64Array | None = None
 
     def feasible_rows(self) -> Int64Array:
@@ -90,6 +137,14 @@ class FilterAnswers(msgspec.Struct):
         if self.rows is None:
             self.rows = np.flatnonzero(self.feasible)
         return self.rows
+
+    def note_usage(self, row: int, accepts: bool) -> None:
+        """The plugins that read usage judged one row again."""
+        self.usage_accepts[row] = accepts
+        feasible = accepts and bool(self.node_accepts[row])
+        if self.feasible[row] != feasible:
+            self.feasible[row] = feasible
+            self.rows = None
 
 
 class RawScores(msgspec.Struct):
@@ -118,6 +173,7 @@ class ScoreAnswers(msgspec.Struct):
         fixed: ``int64[rows]``: weighted sum of the plugins that read nodes and do not normalise.
         total: The same, with the plugins that read usage.
         raw: Per plugin that normalises.
+        by_amounts: The weighted sum of those that read usage, if they go by amounts.
         invalid: Per plugin the rows where it left 0..100; an error if such a row is feasible.
     """
 
@@ -126,6 +182,7 @@ class ScoreAnswers(msgspec.Struct):
     fixed: Int64Array
     total: Int64Array
     raw: dict[str, RawScores] = msgspec.field(default_factory=dict)
+    by_amounts: AnswersByAmounts[int] = msgspec.field(default_factory=AnswersByAmounts)
     invalid: dict[str, BoolArray] = msgspec.field(default_factory=dict)
 
     @classmethod
@@ -134,9 +191,18 @@ class ScoreAnswers(msgspec.Struct):
         fixed = np.zeros(seen.num_rows, dtype=np.int64)
         return cls(active, seen, fixed, np.zeros(seen.num_rows, dtype=np.int64))
 
+    def note_usage(self, row: int, weighted: int) -> None:
+        """The plugins that read usage scored one row again."""
+        self.total[row] = self.fixed[row] + weighted
+
+
+def id_of(pod: PodInfo, *, per_demand: bool) -> int:
+    """What the answers about a pod are kept under: the id of its demand, or of its class."""
+    return pod.pod_class.demand.id if per_demand else pod.pod_class.id
+
 
 class ClassCache(Generic[AnswersT]):
-    """Answers by class id, least recently used classes dropped first.
+    """Answers by the id of a class or demand, least recently used ones dropped first.
 
     Args:
         size: How many classes to keep; 0 keeps none.

@@ -34,6 +34,12 @@ class Reads(Enum):
     that declares anything but CLUSTER may be asked about nodes that are not feasible, or rows
     without a node; its PreFilter and PreScore state may depend on the pod's class only, and its
     `normalize_score` must give equal raw scores equal results.
+
+    Two more declarations, true attributes of a plugin, save more. ``per_demand``: what it reads of
+    the pod is in the class's `Demand`, so not its namespace, labels or owner, nor its terms about
+    other pods; that goes for its PreFilter and PreScore too, as far as they bear on this.
+    ``by_amounts``, for USAGE: what it reads of a node is `allocatable`, `requested`,
+    `nonzero_requested` and `num_pods`, so that its answer holds for whatever node has the same.
     """
 
     #: The node object: labels, taints, spec, images, allocatable.

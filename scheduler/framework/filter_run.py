@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 import numpy as np
 
-from scheduler.framework.class_cache import Changes, ClassCache, FilterAnswers, Seen
+from scheduler.framework.class_cache import Changes, ClassCache, FilterAnswers, Seen, id_of
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.extension_points import FilterPlugin, Reads
 from scheduler.framework.failure import failed
@@ -21,12 +21,27 @@ from scheduler.state.snapshot import NodeView, Snapshot
 _NARROW = 4
 
 
+class KeptFilters(msgspec.Struct, frozen=True, eq=False):
+    """Filter plugins whose answers are kept; for the same plugins it is the same object.
+
+    Attributes:
+        node: Those that read nodes.
+        usage: Those that read usage as well.
+        per_demand: Whether classes of one demand get the same answers.
+        by_amounts: Whether the latter go by amounts only.
+    """
+
+    node: tuple[FilterPlugin, ...]
+    usage: tuple[FilterPlugin, ...]
+    per_demand: bool
+    by_amounts: bool
+
+
 class ActiveFilters(msgspec.Struct, frozen=True, eq=False):
     """The Filter plugins that run for a pod, in order, and by what their answers depend on."""
 
     all: tuple[FilterPlugin, ...]
-    node: tuple[FilterPlugin, ...]
-    usage: tuple[FilterPlugin, ...]
+    kept: KeptFilters
     cluster: tuple[FilterPlugin, ...]
 
 
@@ -43,6 +58,7 @@ class FilterRun:
         self._names = frozenset(plugin.name for plugin in plugins)
         self._cache = cache
         self._by_skip: dict[frozenset[str], ActiveFilters] = {}
+        self._kept: dict[tuple[str, ...], KeptFilters] = {}
 
     def run(
         self,
@@ -63,7 +79,7 @@ class FilterRun:
                 return self._run_on(active, state, pod, snapshot.view(rows))
         elif not self._cache.serves(snapshot):
             return self._run_on(active, state, pod, snapshot.all_nodes)
-        accepted = self._accepted(active, state, pod, snapshot)
+        accepted = self._accepted(active.kept, state, pod, snapshot)
         feasible = accepted.feasible
         asked = snapshot.all_nodes
         if node_names is not None:
@@ -85,12 +101,24 @@ class FilterRun:
             running = tuple(plugin for plugin in self._plugins if plugin.name not in skipped)
             active = ActiveFilters(
                 running,
-                tuple(p for p in running if p.filter_reads is Reads.NODE),
-                tuple(p for p in running if p.filter_reads is Reads.USAGE),
+                self._keep([p for p in running if p.filter_reads in (Reads.NODE, Reads.USAGE)]),
                 tuple(p for p in running if p.filter_reads in (Reads.NODES, Reads.CLUSTER)),
             )
             self._by_skip[skipped] = active
         return active
+
+    def _keep(self, plugins: Sequence[FilterPlugin]) -> KeptFilters:
+        names = tuple(plugin.name for plugin in plugins)
+        kept = self._kept.get(names)
+        if kept is None:
+            usage = tuple(p for p in plugins if p.filter_reads is Reads.USAGE)
+            kept = self._kept[names] = KeptFilters(
+                tuple(p for p in plugins if p.filter_reads is Reads.NODE),
+                usage,
+                per_demand=all(getattr(p, "per_demand", False) for p in plugins),
+                by_amounts=all(getattr(p, "by_amounts", False) for p in usage),
+            )
+        return kept
 
     def judge(
         self, plugins: Iterable[FilterPlugin], state: CycleState, pod: PodInfo, view: NodeView
@@ -110,28 +138,28 @@ class FilterRun:
         return FilterResult(feasible, view, lambda: verdicts)
 
     def _accepted(
-        self, active: ActiveFilters, state: CycleState, pod: PodInfo, snapshot: Snapshot
+        self, kept: KeptFilters, state: CycleState, pod: PodInfo, snapshot: Snapshot
     ) -> FilterAnswers:
         """The class's answers, brought up to date; the cache's own: not to be written."""
-        class_id = pod.pod_class.id
-        answers = self._cache.get(class_id)
-        if answers is not None and answers.active is active:
+        key = id_of(pod, per_demand=kept.per_demand)
+        answers = self._cache.get(key)
+        if answers is not None and answers.active is kept:
             changes = answers.seen.advance(snapshot)
             if changes is not None:
                 try:
-                    _judge_again(answers, active, state, pod, snapshot, changes)
+                    _judge_again(answers, kept, state, pod, snapshot, changes)
                 except Exception:
-                    self._cache.drop(class_id)
+                    self._cache.drop(key)
                     raise
                 return answers
         seen = Seen.now(snapshot)
         view = snapshot.all_nodes
-        node_accepts = view.exists & _accept(active.node, state, pod, view)
-        usage_accepts = _accept(active.usage, state, pod, view)
+        node_accepts = view.exists & _accept(kept.node, state, pod, view)
+        usage_accepts = _accept(kept.usage, state, pod, view)
         answers = FilterAnswers(
-            active, seen, node_accepts, usage_accepts, node_accepts & usage_accepts
+            kept, seen, node_accepts, usage_accepts, node_accepts & usage_accepts
         )
-        self._cache.put(class_id, answers)
+        self._cache.put(key, answers)
         return answers
 
 
@@ -158,7 +186,7 @@ def _narrow(
 
 def _judge_again(
     answers: FilterAnswers,
-    active: ActiveFilters,
+    kept: KeptFilters,
     state: CycleState,
     pod: PodInfo,
     snapshot: Snapshot,
@@ -167,16 +195,19 @@ def _judge_again(
     rows = changes.nodes
     if len(rows):
         view = snapshot.view(rows)
-        answers.node_accepts[rows] = view.exists & _accept(active.node, state, pod, view)
+        answers.node_accepts[rows] = view.exists & _accept(kept.node, state, pod, view)
     rows = changes.usage
+    if kept.by_amounts:
+        rows = answers.by_amounts.recall(snapshot, rows, answers.note_usage)
     if len(rows):
-        view = snapshot.view(rows)
-        accepts = _accept(active.usage, state, pod, view)
+        accepts = _accept(kept.usage, state, pod, snapshot.view(rows))
         answers.usage_accepts[rows] = accepts
         feasible = accepts & answers.node_accepts[rows]
         if (feasible != answers.feasible[rows]).any():
             answers.feasible[rows] = feasible
             answers.rows = None
+        if kept.by_amounts:
+            answers.by_amounts.learn(snapshot, rows, accepts.tolist())
 
 
 def _accept(

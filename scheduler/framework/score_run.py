@@ -8,7 +8,14 @@ import msgspec
 import numpy as np
 
 from scheduler.api.extenders import EXTENDER_PLUGIN
-from scheduler.framework.class_cache import Changes, ClassCache, RawScores, ScoreAnswers, Seen
+from scheduler.framework.class_cache import (
+    Changes,
+    ClassCache,
+    RawScores,
+    ScoreAnswers,
+    Seen,
+    id_of,
+)
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.extension_points import Reads, ScorePlugin
 from scheduler.framework.failure import PluginFailed
@@ -74,38 +81,52 @@ class ScoreResult:
         return ScoreResult(self.rows, self.total + scores, explain)
 
 
-class ActiveScorers(msgspec.Struct, frozen=True, eq=False):
-    """The Score plugins that run for a pod, by how their answers can be kept.
+class KeptScorers(msgspec.Struct, frozen=True, eq=False):
+    """Score plugins whose raw scores are kept; for the same plugins it is the same object.
 
     Attributes:
-        all: In order.
         fixed: Not normalised, the same until a node changes.
         usage: Not normalised, the same until a node or its usage changes.
-        normalizing: Normalised in each cycle, raw scores kept.
-        cluster: Asked in each cycle.
+        normalizing: Normalised in each cycle.
         reads_all_nodes: Whether a change of one node changes the scores of others.
+        per_demand: Whether classes of one demand get the same raw scores.
+        by_amounts: Whether those of `usage` go by amounts only.
     """
 
-    all: tuple[Scorer, ...]
     fixed: tuple[Scorer, ...]
     usage: tuple[Scorer, ...]
     normalizing: tuple[Scorer, ...]
-    cluster: tuple[Scorer, ...]
     reads_all_nodes: bool
+    per_demand: bool
+    by_amounts: bool
 
     @classmethod
-    def of(cls, scorers: tuple[Scorer, ...]) -> ActiveScorers:
+    def of(cls, kept: Sequence[Scorer]) -> KeptScorers:
         """Sort them."""
-        kept = [each for each in scorers if each.reads is not Reads.CLUSTER]
         plain = [each for each in kept if not each.normalizes]
+        usage = tuple(each for each in plain if each.reads is Reads.USAGE)
         return cls(
-            all=scorers,
             fixed=tuple(each for each in plain if each.reads is not Reads.USAGE),
-            usage=tuple(each for each in plain if each.reads is Reads.USAGE),
+            usage=usage,
             normalizing=tuple(each for each in kept if each.normalizes),
-            cluster=tuple(each for each in scorers if each.reads is Reads.CLUSTER),
             reads_all_nodes=any(each.reads is Reads.NODES for each in kept),
+            per_demand=all(each.per_demand for each in kept),
+            by_amounts=all(each.by_amounts for each in usage),
         )
+
+
+class ActiveScorers(msgspec.Struct, frozen=True, eq=False):
+    """The Score plugins that run for a pod.
+
+    Attributes:
+        all: In order.
+        kept: Those whose raw scores are kept.
+        cluster: Those that are asked in each cycle.
+    """
+
+    all: tuple[Scorer, ...]
+    kept: KeptScorers
+    cluster: tuple[Scorer, ...]
 
 
 class ScoreRun:
@@ -127,6 +148,7 @@ class ScoreRun:
         self._names = frozenset(scorer.name for scorer in self._scorers)
         self._cache = cache
         self._by_skip: dict[frozenset[str], ActiveScorers] = {}
+        self._kept: dict[tuple[str, ...], KeptScorers] = {}
 
     def run(
         self, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Int64Array
@@ -148,10 +170,10 @@ class ScoreRun:
             for scores in scored:
                 total += scores.weighted
             return ScoreResult(rows, total, lambda: scored)
-        answers = self._answers(active, state, pod, snapshot)
-        _refuse_invalid(answers, active, rows)
+        answers = self._answers(active.kept, state, pod, snapshot)
+        _refuse_invalid(answers, active.kept, rows)
         total = answers.total.take(rows)
-        for scorer in active.normalizing:
+        for scorer in active.kept.normalizing:
             kept = answers.raw[scorer.name]
             if kept.constant is not None:
                 total += kept.constant
@@ -166,38 +188,48 @@ class ScoreRun:
         skipped = self._names.intersection(state.skip_score)
         active = self._by_skip.get(skipped)
         if active is None:
-            active = ActiveScorers.of(
-                tuple(scorer for scorer in self._scorers if scorer.name not in skipped)
+            running = tuple(each for each in self._scorers if each.name not in skipped)
+            active = ActiveScorers(
+                running,
+                self._keep([each for each in running if each.reads is not Reads.CLUSTER]),
+                tuple(each for each in running if each.reads is Reads.CLUSTER),
             )
             self._by_skip[skipped] = active
         return active
 
+    def _keep(self, scorers: Sequence[Scorer]) -> KeptScorers:
+        names = tuple(each.name for each in scorers)
+        kept = self._kept.get(names)
+        if kept is None:
+            kept = self._kept[names] = KeptScorers.of(scorers)
+        return kept
+
     def _answers(
-        self, active: ActiveScorers, state: CycleState, pod: PodInfo, snapshot: Snapshot
+        self, kept: KeptScorers, state: CycleState, pod: PodInfo, snapshot: Snapshot
     ) -> ScoreAnswers:
         """The class's answers about all rows, brought up to date."""
-        class_id = pod.pod_class.id
-        answers = self._cache.get(class_id)
-        if answers is not None and answers.active is active:
+        key = id_of(pod, per_demand=kept.per_demand)
+        answers = self._cache.get(key)
+        if answers is not None and answers.active is kept:
             changes = answers.seen.advance(snapshot)
             if changes is not None:
                 try:
-                    _score_again(answers, active, state, pod, snapshot, changes)
+                    _score_again(answers, kept, state, pod, snapshot, changes)
                 except PluginFailed:
-                    self._cache.drop(class_id)
+                    self._cache.drop(key)
                     raise
                 return answers
-        answers = ScoreAnswers.empty(active, Seen.now(snapshot))
+        answers = ScoreAnswers.empty(kept, Seen.now(snapshot))
         every_row = snapshot.all_rows
         view = snapshot.all_nodes
-        answers.fixed[:] = _weighted_sum(active.fixed, answers, state, pod, view, every_row)
+        answers.fixed[:] = _weighted_sum(kept.fixed, answers, state, pod, view, every_row)
         answers.total[:] = answers.fixed
-        answers.total += _weighted_sum(active.usage, answers, state, pod, view, every_row)
-        for scorer in active.normalizing:
-            kept = RawScores(scorer.raw(state, pod, view).copy())
-            answers.raw[scorer.name] = kept
-            _note_uniform(kept, scorer, state, pod, snapshot)
-        self._cache.put(class_id, answers)
+        answers.total += _weighted_sum(kept.usage, answers, state, pod, view, every_row)
+        for scorer in kept.normalizing:
+            raw = RawScores(scorer.raw(state, pod, view).copy())
+            answers.raw[scorer.name] = raw
+            _note_uniform(raw, scorer, state, pod, snapshot)
+        self._cache.put(key, answers)
         return answers
 
 
@@ -208,7 +240,7 @@ def _score(scorer: Scorer, state: CycleState, pod: PodInfo, view: NodeView) -> P
 
 def _score_again(
     answers: ScoreAnswers,
-    active: ActiveScorers,
+    kept: KeptScorers,
     state: CycleState,
     pod: PodInfo,
     snapshot: Snapshot,
@@ -216,37 +248,41 @@ def _score_again(
 ) -> None:
     rows = changes.nodes
     any_node_changed = len(rows) > 0
-    if any_node_changed and active.reads_all_nodes:
-        _score_fixed_again(answers, active, state, pod, snapshot)
+    if any_node_changed and kept.reads_all_nodes:
+        _score_fixed_again(answers, kept, state, pod, snapshot)
     elif any_node_changed:
         view = snapshot.view(rows)
-        answers.fixed[rows] = _weighted_sum(active.fixed, answers, state, pod, view, rows)
-    for scorer in active.normalizing:
+        answers.fixed[rows] = _weighted_sum(kept.fixed, answers, state, pod, view, rows)
+    for scorer in kept.normalizing:
         rows = changes.nodes if scorer.reads is Reads.NODE else changes.usage
         if any_node_changed and scorer.reads is Reads.NODES:
             rows = snapshot.all_rows
         if len(rows):
-            kept = answers.raw[scorer.name]
-            kept.scores[rows] = scorer.raw(state, pod, snapshot.view(rows))
-            if not kept.stays_uniform(rows):
-                _note_uniform(kept, scorer, state, pod, snapshot)
+            raw = answers.raw[scorer.name]
+            raw.scores[rows] = scorer.raw(state, pod, snapshot.view(rows))
+            if not raw.stays_uniform(rows):
+                _note_uniform(raw, scorer, state, pod, snapshot)
     rows = changes.usage
+    if kept.by_amounts and not answers.invalid:
+        rows = answers.by_amounts.recall(snapshot, rows, answers.note_usage)
     if len(rows):
         view = snapshot.view(rows)
-        total = _weighted_sum(active.usage, answers, state, pod, view, rows)
+        total = _weighted_sum(kept.usage, answers, state, pod, view, rows)
         answers.total[rows] = total + answers.fixed[rows]
+        if kept.by_amounts and not answers.invalid:
+            answers.by_amounts.learn(snapshot, rows, total.tolist())
 
 
 def _score_fixed_again(
     answers: ScoreAnswers,
-    active: ActiveScorers,
+    kept: KeptScorers,
     state: CycleState,
     pod: PodInfo,
     snapshot: Snapshot,
 ) -> None:
     """A change of one node may change the fixed scores of all; what goes by usage stays."""
     rows, view = snapshot.all_rows, snapshot.all_nodes
-    fixed = _weighted_sum(active.fixed, answers, state, pod, view, rows)
+    fixed = _weighted_sum(kept.fixed, answers, state, pod, view, rows)
     answers.total += fixed - answers.fixed
     answers.fixed[:] = fixed
 
@@ -286,11 +322,11 @@ def _note_uniform(
     kept.constant, kept.uniform = int(normalized[0]) * scorer.weight, uniform
 
 
-def _refuse_invalid(answers: ScoreAnswers, active: ActiveScorers, rows: Int64Array) -> None:
+def _refuse_invalid(answers: ScoreAnswers, kept: KeptScorers, rows: Int64Array) -> None:
     """An infeasible node may have any score, a feasible one may not."""
     if not answers.invalid:
         return
-    for scorer in (*active.fixed, *active.usage):
+    for scorer in (*kept.fixed, *kept.usage):
         invalid = answers.invalid.get(scorer.name)
         if invalid is not None and invalid[rows].any():
             raise scorer.invalid(-1)

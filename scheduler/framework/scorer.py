@@ -20,16 +20,29 @@ class Scorer:
         name: The plugin's name.
         weight: Its weight in the profile.
         reads: What its raw scores depend on.
+        per_demand: Whether classes of one demand get the same raw scores.
+        by_amounts: Whether its raw scores go by the amounts of a node only.
         normalizes: Whether it has a NormalizeScore.
     """
 
-    __slots__ = ("_normalize", "_plugin", "name", "normalizes", "reads", "weight")
+    __slots__ = (
+        "_normalize",
+        "_plugin",
+        "by_amounts",
+        "name",
+        "normalizes",
+        "per_demand",
+        "reads",
+        "weight",
+    )
 
     def __init__(self, plugin: ScorePlugin, weight: int) -> None:
         self._plugin = plugin
         self.name = plugin.name
         self.weight = weight
         self.reads = plugin.score_reads
+        self.per_demand = bool(getattr(plugin, "per_demand", False))
+        self.by_amounts = bool(getattr(plugin, "by_amounts", False))
         # Asking whether a plugin has a method is dear: once is enough.
         self._normalize = (
             plugin.normalize_score if isinstance(plugin, NormalizeScorePlugin) else None

@@ -57,6 +57,7 @@ class DynamicResources:
     pre_enqueue_per_class = True
     refuses_per_class = True
     score_reads = Reads.NODE
+    per_demand = True
 
     def __init__(self, args: DynamicResourcesArgs) -> None:
         del args

@@ -22,6 +22,7 @@ class EqualPriority:
 
     name = "EqualPriority"
     score_reads = Reads.NODE
+    per_demand = True
 
     def __init__(self, args: NoArgs) -> None:
         del args

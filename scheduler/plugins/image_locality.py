@@ -21,6 +21,7 @@ class ImageLocality:
     name = "ImageLocality"
     # How much an image counts depends on how many of all nodes have it.
     score_reads = Reads.NODES
+    per_demand = True
 
     def __init__(self, args: NoArgs) -> None:
         del args

@@ -97,6 +97,7 @@ class NodeAffinity:
     filter_reads = Reads.NODE
     refuses_per_class = True
     score_reads = Reads.NODE
+    per_demand = True
 
     def __init__(self, args: NodeAffinityArgs) -> None:
         added = args.added_affinity or _NO_RULES

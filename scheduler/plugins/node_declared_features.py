@@ -44,6 +44,7 @@ class NodeDeclaredFeatures:
 
     name = "NodeDeclaredFeatures"
     filter_reads = Reads.NODE
+    per_demand = True
     refuses_per_class = True
 
     def __init__(self, args: NoArgs) -> None:

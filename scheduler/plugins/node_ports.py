@@ -30,6 +30,7 @@ class NodePorts:
 
     name = "NodePorts"
     filter_reads = Reads.USAGE
+    per_demand = True
     refuses_per_class = True
     row_local = True
 

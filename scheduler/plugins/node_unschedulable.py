@@ -28,6 +28,7 @@ class NodeUnschedulable:
 
     name = "NodeUnschedulable"
     filter_reads = Reads.NODE
+    per_demand = True
     refuses_per_class = True
 
     def __init__(self, args: NoArgs) -> None:

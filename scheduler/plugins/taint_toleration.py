@@ -40,6 +40,7 @@ class TaintToleration:
     filter_reads = Reads.NODE
     refuses_per_class = True
     score_reads = Reads.NODE
+    per_demand = True
 
     def __init__(self, args: NoArgs) -> None:
         del args

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 import msgspec
 import numpy as np
@@ -33,6 +34,8 @@ from scheduler.state.pod_class import PodClass
 from scheduler.state.resource_index import ResourceIndex
 
 TaintSet = tuple[Taint, ...]
+Amounts: TypeAlias = tuple[int, ...]
+"""What a node has, what its pods take of it, with and without defaults, and how many they are."""
 _NO_LABELS: Mapping[str, str] = {}
 _NO_IMAGES: tuple[ContainerImage, ...] = ()
 _NO_QUANTITIES: Quantities = {}
@@ -101,6 +104,10 @@ class NodeColumns:
         vector = self.resources.request_vector(pod_class)
         self.widen()
         return vector
+
+    def amounts(self, row: int) -> Amounts:
+        """The entries of a row in the columns of amounts, as one value that can be looked up."""
+        return tuple([cells[row] for cells in self._amount_cells])
 
     def ensure_row(self, name: str) -> int:
         """The row of a node; a free one becomes its imaginary row if it has none."""
@@ -279,6 +286,12 @@ class NodeColumns:
         self._requested_cells = [column.data for column in self._requested.T]
         self._nonzero_cells = [column.data for column in self._nonzero_requested.T]
         self._num_pods_cells = self._num_pods.data
+        self._amount_cells = (
+            *(column.data for column in self._allocatable.T),
+            *self._requested_cells,
+            *self._nonzero_cells,
+            self._num_pods_cells,
+        )
 
 
 def _release(sets: Interner[TaintSet] | Interner[frozenset[str]], code: int) -> None:

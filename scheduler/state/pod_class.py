@@ -38,11 +38,28 @@ _RUNNING = "Running"
 _ENCODER = msgspec.msgpack.Encoder()
 
 
+class Demand:
+    """What pods of some classes ask of a node by itself.
+
+    Those classes differ in no more than namespace, labels, owner, affinity to other pods and
+    spreading: whoever reads none of that gives all of them one answer.
+
+    Attributes:
+        id: Never reused, and the id of no class.
+    """
+
+    __slots__ = ("__weakref__", "id")
+
+    def __init__(self, demand_id: int) -> None:
+        self.id = demand_id
+
+
 class PodClass:
     """The scheduling-relevant content of some pods.
 
     Attributes:
         id: Never reused, so whatever is kept per class can be kept per id.
+        demand: What it has in common with classes that ask the same of a node.
         namespace: The namespace of its pods.
         labels: Their labels.
         identity: Namespace and labels as one hashable value.
@@ -64,6 +81,7 @@ class PodClass:
         "__weakref__",
         "controller",
         "controller_uid",
+        "demand",
         "has_affinity_terms",
         "host_ports",
         "id",
@@ -80,9 +98,10 @@ class PodClass:
         "terms",
     )
 
-    def __init__(self, class_id: int, pod: Pod, spec: PodSpec) -> None:
+    def __init__(self, class_id: int, pod: Pod, spec: PodSpec, demand: Demand) -> None:
         metadata = pod.metadata
         self.id = class_id
+        self.demand = demand
         self.namespace = metadata.namespace
         self.labels: dict[str, str] = metadata.labels
         self.identity: PodIdentity = (metadata.namespace, frozenset(metadata.labels.items()))
@@ -138,10 +157,11 @@ class PodClass:
 class PodClasses:
     """All classes that some pod belongs to; one nobody belongs to any more vanishes."""
 
-    __slots__ = ("_classes", "_ids")
+    __slots__ = ("_classes", "_demands", "_ids")
 
     def __init__(self) -> None:
         self._classes: WeakValueDictionary[bytes, PodClass] = WeakValueDictionary()
+        self._demands: WeakValueDictionary[bytes, Demand] = WeakValueDictionary()
         self._ids = count(1)
 
     def __len__(self) -> int:
@@ -157,8 +177,15 @@ class PodClasses:
         key = _class_key(pod, spec)
         known = self._classes.get(key)
         if known is None:
-            known = PodClass(next(self._ids), pod, spec)
+            known = PodClass(next(self._ids), pod, spec, self._demand_of(pod, spec))
             self._classes[key] = known
+        return known
+
+    def _demand_of(self, pod: Pod, spec: PodSpec) -> Demand:
+        key = _demand_key(pod, spec)
+        known = self._demands.get(key)
+        if known is None:
+            known = self._demands[key] = Demand(next(self._ids))
         return known
 
 
@@ -184,10 +211,17 @@ def _class_key(pod: Pod, spec: PodSpec) -> bytes:
         owner = _selecting_controller(metadata)
         if owner:
             parts += (owner.kind, owner.name, owner.uid)
-    status = pod.status
-    if status.conditions or status.container_statuses or status.resources:
-        parts += _resize_parts(pod)
+    parts += _resize_parts(pod)
     return _ENCODER.encode(parts)
+
+
+def _demand_key(pod: Pod, spec: PodSpec) -> bytes:
+    affinity = spec.affinity
+    if affinity is not None:
+        alone = affinity.node_affinity
+        affinity = None if alone is None else Affinity(node_affinity=alone)
+    alike = msgspec.structs.replace(spec, affinity=affinity, topology_spread_constraints=())
+    return _ENCODER.encode([alike, *_resize_parts(pod)])
 
 
 def _selecting_controller(metadata: ObjectMeta) -> OwnerReference | None:
@@ -200,6 +234,8 @@ def _selecting_controller(metadata: ObjectMeta) -> OwnerReference | None:
 def _resize_parts(pod: Pod) -> list[object]:
     """What of the status bears on the requests: nothing unless a resize is under way."""
     spec, status = pod.spec, pod.status
+    if not (status.conditions or status.container_statuses or status.resources):
+        return []
     requests = {each.name: each.resources.requests for each in spec.containers}
     if spec.init_containers:
         requests |= {each.name: each.resources.requests for each in spec.init_containers}

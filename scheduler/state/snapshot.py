@@ -18,7 +18,7 @@ from scheduler.state.disruption_budgets import DisruptionBudgets
 from scheduler.state.image_states import ImageState
 from scheduler.state.label_columns import LabelColumn
 from scheduler.state.namespaces import Namespaces
-from scheduler.state.node_columns import NodeColumns
+from scheduler.state.node_columns import Amounts, NodeColumns
 from scheduler.state.node_view import NodeView
 from scheduler.state.placed_pods import PlacedPods
 from scheduler.state.pod_class import HostPort, PodClass
@@ -176,6 +176,10 @@ class Snapshot:
     def num_pods(self) -> Int64Array:
         """``int64[rows]``."""
         return self._columns.num_pods
+
+    def amounts(self, row: int) -> Amounts:
+        """All of the above that a row has, as one value that can be looked up."""
+        return self._columns.amounts(row)
 
     @property
     def unschedulable(self) -> BoolArray:

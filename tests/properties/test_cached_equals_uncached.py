@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler.api.config import KubeSchedulerProfile
 from scheduler.api.node import Node
-from scheduler.api.pod import Pod
+from scheduler.api.pod import Affinity, Pod, PodAffinity, TopologySpreadConstraint
 from scheduler.cycle import (
     KnownRefusals,
     NodeSearch,
@@ -21,16 +22,24 @@ from scheduler.framework import CycleState, Framework, build_profile
 from scheduler.plugins import in_tree_registry
 from scheduler.state import PodInfo, Snapshot
 from tests.support import placement_strategies as some
-from tests.support.builders import HOSTNAME, make_node, make_pod
+from tests.support.builders import (
+    HOSTNAME,
+    affinity_term,
+    label_selector,
+    make_node,
+    make_pod,
+)
 from tests.support.mirrored_cluster import MirroredCluster, on_node
 from tests.support.volume_builders import claim_volume, make_claim, make_volume
 
-Step = tuple[list[some.Change], int]
+Step = tuple[list[some.Change], int, int]
 
 #: Enough unchanged nodes that changed ones are a small share and the cache updates in place.
 _QUIET_NODES = [make_node(f"quiet{index}", cpu="4", memory="4Gi") for index in range(40)]
 histories = st.lists(
-    st.tuples(st.lists(some.changes, max_size=3), st.integers(0, 2)), min_size=2, max_size=8
+    st.tuples(st.lists(some.changes, max_size=3), st.integers(0, 2), st.integers(0, 3)),
+    min_size=2,
+    max_size=8,
 )
 
 
@@ -49,14 +58,18 @@ def _framework(class_cache_size: int) -> Framework:
 def test_decisions_are_the_same_with_and_without_the_cache(
     first_nodes: list[Node], templates: list[Pod], history: Sequence[Step], size: int
 ) -> None:
-    """Pods of three classes come again and again while nodes and other pods come and go."""
+    """Pods of three demands, each in a few classes, come again and again.
+
+    Meanwhile nodes and other pods come and go.
+    """
     cluster = MirroredCluster([*_QUIET_NODES, *first_nodes])
     cached, uncached = _framework(size), _framework(0)
     refusals = KnownRefusals()
-    for happened, which in history:
+    for happened, which, disguise in history:
         for change in happened:
             change(cluster)
-        pod = cluster.info(templates[which])
+        template = _disguised(templates[which], disguise)
+        pod = cluster.info(template)
         snapshot = cluster.snapshot()
         got = _decide(cached, snapshot, pod, refusals)
         assert got == _decide(uncached, snapshot, pod)
@@ -65,7 +78,31 @@ def test_decisions_are_the_same_with_and_without_the_cache(
         assert cached.evaluations.totals() == uncached.evaluations.totals()
         placed = got.get("node")
         if isinstance(placed, str) and pod.uid not in cluster.plain.pods:
-            cluster.pod_seen(on_node(templates[which], placed))
+            cluster.pod_seen(on_node(template, placed))
+
+
+def _disguised(pod: Pod, disguise: int) -> Pod:
+    """A pod that asks the same of a node, and yet is of another class."""
+    labels = {**pod.metadata.labels, "disguise": str(disguise)}
+    meta = {"labels": labels, "name": f"{pod.metadata.name}-{disguise}"}
+    spec = pod.spec
+    if disguise == 1:
+        meta["namespace"] = "elsewhere"
+    if disguise == 2:
+        apart = PodAffinity((affinity_term(HOSTNAME, label_selector({"disguise": "2"})),))
+        affinity = msgspec.structs.replace(spec.affinity or Affinity(), pod_anti_affinity=apart)
+        spec = msgspec.structs.replace(spec, affinity=affinity)
+    if disguise == 3:
+        spread = TopologySpreadConstraint(
+            max_skew=1,
+            topology_key=HOSTNAME,
+            when_unsatisfiable="ScheduleAnyway",
+            label_selector=label_selector({"disguise": "3"}),
+        )
+        spec = msgspec.structs.replace(spec, topology_spread_constraints=(spread,))
+    uid = f"{pod.metadata.uid}-{disguise}"
+    metadata = msgspec.structs.replace(pod.metadata, uid=uid, **meta)
+    return msgspec.structs.replace(pod, metadata=metadata, spec=spec)
 
 
 def test_the_cache_is_in_use() -> None:
@@ -77,13 +114,25 @@ def test_the_cache_is_in_use() -> None:
     assert len(cached._filters._cache) == 1
     assert len(cached._scorers._cache) == 1
     cluster.bind(make_pod("q", requests={"cpu": "4"}), "quiet7")
-    answers = cached._filters._cache.get(pod.pod_class.id)
+    answers = cached._filters._cache.get(pod.pod_class.demand.id)
     assert answers is not None
     before = answers.seen.usage_generation
     told = _decide(cached, cluster.snapshot(), pod)
     assert told["feasible"] == [f"quiet{index}" for index in range(40) if index != 7]
-    assert cached._filters._cache.get(pod.pod_class.id) is answers
+    assert cached._filters._cache.get(pod.pod_class.demand.id) is answers
     assert answers.seen.usage_generation > before
+
+
+def test_classes_of_one_demand_share_what_is_kept() -> None:
+    """What is kept of filters and scores does not grow with labels."""
+    cluster = MirroredCluster(_QUIET_NODES)
+    cached = _framework(100)
+    template = make_pod("p", requests={"cpu": "1"})
+    pods = [cluster.info(_disguised(template, disguise)) for disguise in range(4)]
+    for pod in pods:
+        _decide(cached, cluster.snapshot(), pod)
+    assert len({pod.pod_class.id for pod in pods}) == 4
+    assert len(cached._filters._cache) == len(cached._scorers._cache) == 1
 
 
 def _decide(

@@ -18,7 +18,6 @@ from scheduler.api.resource_names import (
 from scheduler.api.resources import PodUsage, pod_usage
 from scheduler.framework.verdict import Int64Array
 from scheduler.plugins.node_resources.args import ResourceSpec
-from scheduler.state.arrays import read_only
 from scheduler.state.pod_class import PodClass
 from scheduler.state.resource_index import CPU as CPU_COLUMN
 from scheduler.state.resource_index import MEMORY as MEMORY_COLUMN
@@ -26,8 +25,6 @@ from scheduler.state.resource_index import ResourceIndex
 from scheduler.state.snapshot import NodeView
 
 _CPU_AND_MEMORY = slice(CPU_COLUMN, MEMORY_COLUMN + 1)
-#: How many states of single nodes are remembered for a class of pods.
-_MAX_STATES = 1024
 
 
 class ScoredColumns(msgspec.Struct, frozen=True):
@@ -59,16 +56,12 @@ class ScoredColumns(msgspec.Struct, frozen=True):
 
 
 class _Wanted(msgspec.Struct, frozen=True):
-    """Which columns count for a class of pods, and what a pod of it requests of each.
-
-    `scores` are those of single nodes, by what they have and what is taken of it.
-    """
+    """Which columns count for a class of pods, and what a pod of it requests of each."""
 
     num_known: int
     columns: slice | Int64Array
     requests: Int64Array
     weights: Int64Array
-    scores: dict[tuple[bytes, bytes], Int64Array] = msgspec.field(default_factory=dict)
 
 
 class ScoredResources:
@@ -105,11 +98,7 @@ class ScoredResources:
         return any(self._request_of(pod_class, each.name) for each in self._resources)
 
     def scores(self, nodes: NodeView, pod_class: PodClass) -> Int64Array:
-        """``int64[nodes]`` for a pod of the class, by the formula; not to be written.
-
-        A pod that is placed changes one node, and nodes that are alike go through the same states
-        as pods of one class come to them: a state that was scored before is not scored again.
-        """
+        """``int64[nodes]`` for a pod of the class, by the formula."""
         index = nodes.snapshot.resources
         wanted = self._wanted.get(pod_class)
         if wanted is None or wanted.num_known != len(index):
@@ -117,16 +106,7 @@ class ScoredResources:
             self._wanted[pod_class] = wanted
         allocatable = nodes.allocatable[:, wanted.columns]
         taken = self._taken(nodes, wanted.columns)
-        columns = ScoredColumns(allocatable, taken, wanted.requests, wanted.weights)
-        if len(taken) != 1:
-            return self._formula(columns)
-        state = (allocatable.tobytes(), taken.tobytes())
-        scores = wanted.scores.get(state)
-        if scores is None:
-            if len(wanted.scores) >= _MAX_STATES:
-                wanted.scores.clear()
-            scores = wanted.scores[state] = read_only(self._formula(columns))
-        return scores
+        return self._formula(ScoredColumns(allocatable, taken, wanted.requests, wanted.weights))
 
     def _taken(self, nodes: NodeView, columns: slice | Int64Array) -> Int64Array:
         if not self._with_defaults:

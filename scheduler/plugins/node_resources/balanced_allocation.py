@@ -26,6 +26,8 @@ class BalancedAllocation:
 
     name = "NodeResourcesBalancedAllocation"
     score_reads = Reads.USAGE
+    per_demand = True
+    by_amounts = True
 
     def __init__(self, args: NodeResourcesBalancedAllocationArgs) -> None:
         self._scored = ScoredResources(

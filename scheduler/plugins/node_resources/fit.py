@@ -55,6 +55,8 @@ class NodeResourcesFit:
     refuses_per_class = True
     row_local = True
     score_reads = Reads.USAGE
+    per_demand = True
+    by_amounts = True
 
     def __init__(self, args: NodeResourcesFitArgs) -> None:
         self._ignored = frozenset(args.ignored_resources)

@@ -21,6 +21,7 @@ from scheduler.api.pod import (
     PodAffinity,
     PodStatus,
     ResourceRequirements,
+    TopologySpreadConstraint,
 )
 from scheduler.api.volume import (
     EphemeralVolumeSource,
@@ -103,6 +104,31 @@ def test_what_scheduling_reads_splits_classes(classes: PodClasses, changes: dict
     plain = make_pod(**BASE)
     other = make_pod(**BASE | changes)
     assert class_of(plain, classes) is not class_of(other, classes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "shares"),
+    [
+        ({"labels": {"app": "b"}}, True),
+        ({"namespace": "red"}, True),
+        ({"owner": REPLICA_SET}, True),
+        ({"affinity": Affinity(pod_affinity=PodAffinity((affinity_term(HOSTNAME),)))}, True),
+        ({"topology_spread_constraints": (TopologySpreadConstraint(),)}, True),
+        ({"cpu": "2"}, False),
+        ({"priority": 1}, False),
+        ({"affinity": Affinity(node_affinity=NodeAffinity())}, False),
+        ({"node_selector": {"disk": "ssd"}}, False),
+        ({"host_ports": (80,)}, False),
+    ],
+)
+def test_classes_that_ask_the_same_of_a_node_share_a_demand(
+    classes: PodClasses, changes: dict[str, Any], shares: bool
+) -> None:
+    one = class_of(make_pod(**BASE), classes)
+    other = class_of(make_pod(**{**BASE, **changes}), classes)
+    assert one is not other
+    assert (one.demand is other.demand) == shares
+    assert len({one.id, other.id, one.demand.id}) == 3
 
 
 def test_owners_of_one_name_are_told_apart(classes: PodClasses) -> None:

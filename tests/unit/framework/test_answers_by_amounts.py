@@ -1,0 +1,109 @@
+"""Answers of plugins that go by amounts are looked up, not asked for, where amounts come again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from scheduler.framework import CycleState, FilterVerdict, Framework, PluginFailed, Reads, Rejection
+from scheduler.framework.verdict import Int64Array
+from scheduler.state import NodeView, PodInfo
+from tests.support.builders import make_node, make_pod
+from tests.support.mirrored_cluster import MirroredCluster
+from tests.support.small_plugins import framework_of
+
+NUM_NODES = 64
+
+
+@dataclass
+class ByPods:
+    """Refuses nodes with two pods, scores 50 and one point less for each pod.
+
+    Attributes:
+        wild: The number of pods that is scored out of bounds.
+        asked: How many nodes it was asked about, for each time.
+    """
+
+    by_amounts: bool
+    wild: int = -1
+    name: str = "ByPods"
+    filter_reads: Reads = Reads.USAGE
+    score_reads: Reads = Reads.USAGE
+    asked: list[int] = field(default_factory=list)
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
+        self.asked.append(len(nodes))
+        return FilterVerdict((Rejection("full", nodes.num_pods >= 2),))
+
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
+        scores: Int64Array = np.where(nodes.num_pods == self.wild, 1000, 50 - nodes.num_pods)
+        return scores
+
+
+@pytest.fixture
+def cluster() -> MirroredCluster:
+    nodes = [make_node(f"n{index}") for index in range(NUM_NODES)]
+    # Its class, and with it what is kept for it, lives as long as there is a pod.
+    return MirroredCluster(nodes, [make_pod("lasting", node="elsewhere")])
+
+
+def _ask(framework: Framework, cluster: MirroredCluster) -> tuple[list[int], list[int]]:
+    """Feasible rows and their totals."""
+    pod, snapshot, state = cluster.info(make_pod("p")), cluster.snapshot(), CycleState()
+    rows = framework.run_filter(state, pod, snapshot).rows
+    return rows.tolist(), framework.run_score(state, pod, snapshot, rows).total.tolist()
+
+
+def test_amounts_seen_before_are_not_asked_about_again(cluster: MirroredCluster) -> None:
+    plugin = ByPods(by_amounts=True)
+    framework = framework_of(plugin)
+    _ask(framework, cluster)
+    for index in range(6):
+        cluster.bind(make_pod(f"first{index}"), f"n{index}")
+        _ask(framework, cluster)
+    assert plugin.asked[1:] == [1], "one node with one pod is like another"
+    for index in range(3):
+        cluster.bind(make_pod(f"second{index}"), f"n{index}")
+        _ask(framework, cluster)
+    assert plugin.asked[2:] == [1]
+    cluster.pod_gone("uid-second0")
+    rows, totals = _ask(framework, cluster)
+    assert plugin.asked[3:] == []
+    names = cluster.snapshot().node_names
+    found = {names[row]: total for row, total in zip(rows, totals, strict=True)}
+    assert found["n0"] == 49
+    assert "n1" not in found
+
+
+def test_what_is_looked_up_is_what_would_be_answered(cluster: MirroredCluster) -> None:
+    by_amounts, asked = (framework_of(ByPods(by_amounts=each)) for each in (True, False))
+    for index in range(120):
+        where = index * 7 % 23 if index % 3 else index * 5 % NUM_NODES
+        cluster.bind(make_pod(f"p{index}"), f"n{where}")
+        if index % 4 == 0:
+            assert _ask(by_amounts, cluster) == _ask(asked, cluster)
+
+
+def test_many_changed_nodes_are_asked_about_at_once(cluster: MirroredCluster) -> None:
+    plugin = ByPods(by_amounts=True)
+    framework = framework_of(plugin)
+    for count in (0, 16, 17, 33):
+        for index in range(count):
+            cluster.bind(make_pod(f"p{count}-{index}"), f"n{index}")
+        _ask(framework, cluster)
+    every_row = cluster.snapshot().num_rows
+    assert plugin.asked == [every_row, 16, 17, every_row]
+
+
+def test_a_score_out_of_bounds_is_found_as_often_as_it_comes(cluster: MirroredCluster) -> None:
+    framework = framework_of(ByPods(by_amounts=True, wild=1))
+    _ask(framework, cluster)
+    for index in range(3):
+        cluster.bind(make_pod(f"p{index}"), f"n{index}")
+        with pytest.raises(PluginFailed, match="invalid score"):
+            _ask(framework, cluster)
+    for index in range(3):
+        cluster.pod_gone(f"uid-p{index}")
+    assert _ask(framework, cluster)[1] == [50] * NUM_NODES
