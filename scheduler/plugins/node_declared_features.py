@@ -93,7 +93,8 @@ def required_features(spec: PodSpec) -> frozenset[str]:
     if spec.host_network and spec.host_users is False:
         features.add(USER_NAMESPACES_HOST_NETWORK)
     for container in (*spec.containers, *spec.init_containers):
-        if any(rule.action == "RestartAllContainers" for rule in container.restart_policy_rules):
+        rules = container.restart_policy_rules
+        if rules and any(rule.action == "RestartAllContainers" for rule in rules):
             features.add(RESTART_ALL_CONTAINERS)
     return frozenset(features)
 

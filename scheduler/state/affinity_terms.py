@@ -20,6 +20,9 @@ class TermKind(Enum):
     PREFERRED_AFFINITY = "podAffinity.preferredDuringSchedulingIgnoredDuringExecution"
     PREFERRED_ANTI_AFFINITY = "podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution"
 
+    # Members are looked up by for every pod, and Enum's own hash is a function in Python.
+    __hash__ = object.__hash__
+
 
 class AffinityTerm(msgspec.Struct, frozen=True, gc=False):
     """The pods a term means, and the domain it means them in.

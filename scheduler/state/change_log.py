@@ -72,6 +72,7 @@ class ChangeLog(Log[int]):
         changed = self.tail(generation)
         rows = _NO_ROWS
         if changed:
-            rows = read_only(np.array(sorted(set(changed)), dtype=np.int64))
+            ascending = changed if len(changed) == 1 else sorted(set(changed))
+            rows = read_only(np.array(ascending, dtype=np.int64))
         self._asked = (generation, until, rows)
         return rows

@@ -19,7 +19,7 @@ from scheduler.plugins.inter_pod_affinity.hints import events_to_register
 from scheduler.plugins.inter_pod_affinity.pre_filter import (
     FilterState,
     count_required_terms,
-    has_nothing_to_say,
+    needed_terms,
 )
 from scheduler.plugins.inter_pod_affinity.row_local import required_terms_verdict_alone
 from scheduler.plugins.inter_pod_affinity.score import (
@@ -30,6 +30,9 @@ from scheduler.plugins.inter_pod_affinity.score import (
 )
 from scheduler.state.pod_info import PodInfo
 from scheduler.state.snapshot import NodeView, Snapshot
+
+_SKIPPED = PreFilterResult(SKIP)
+_WANTED = PreFilterResult()
 
 
 class InterPodAffinity:
@@ -50,11 +53,11 @@ class InterPodAffinity:
 
     def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
         """Count the domains that matter; Skip if no required term is involved."""
-        counted = count_required_terms(pod, snapshot)
-        if has_nothing_to_say(pod, counted):
-            return PreFilterResult(SKIP)
+        counted = needed_terms(pod, snapshot)
+        if counted is None:
+            return _SKIPPED
         state.write(counted)
-        return PreFilterResult()
+        return _WANTED
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
         """Refuse nodes by the required terms of the pod and of pods already placed.

@@ -55,10 +55,13 @@ def count_required_terms(pod: PodInfo, snapshot: Snapshot) -> FilterState:
     )
 
 
-def has_nothing_to_say(pod: PodInfo, state: FilterState) -> bool:
-    """Whether Filter is skipped: no required terms here, and none elsewhere that match."""
-    own = pod.pod_class.required_affinity_terms or pod.pod_class.required_anti_affinity_terms
-    return not own and not state.kept_away
+def needed_terms(pod: PodInfo, snapshot: Snapshot) -> FilterState | None:
+    """The same, or None if Filter is skipped: no required terms here, none elsewhere that match."""
+    terms = pod.pod_class
+    if not (terms.required_affinity_terms or terms.required_anti_affinity_terms):
+        kept_away = _kept_away(pod, snapshot)
+        return FilterState(snapshot, {}, {}, kept_away, False) if kept_away else None
+    return count_required_terms(pod, snapshot)
 
 
 def _near(pod: PodInfo, snapshot: Snapshot) -> DomainsByKey:

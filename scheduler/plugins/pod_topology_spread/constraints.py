@@ -80,6 +80,7 @@ class ConstraintsOf:
 
     def __init__(self, args: PodTopologySpreadArgs) -> None:
         self._defaults = tuple(each.as_spread_constraint() for each in args.effective_constraints)
+        self._default_actions = frozenset(each.when_unsatisfiable for each in self._defaults)
         self._own: WeakKeyDictionary[PodClass, dict[str, Constraints]] = WeakKeyDictionary()
         self._deduced: WeakKeyDictionary[PodClass, dict[str, _Deduced]] = WeakKeyDictionary()
 
@@ -119,7 +120,7 @@ class ConstraintsOf:
 
     def has_defaults(self, action: str) -> bool:
         """Whether some default constraint has that ``whenUnsatisfiable``."""
-        return any(each.when_unsatisfiable == action for each in self._defaults)
+        return action in self._default_actions
 
     def topology_keys(self, pod: PodInfo, action: str) -> tuple[str, ...]:
         """The keys of the constraints that the pod has, or would have if workloads select it."""

@@ -31,6 +31,9 @@ from scheduler.plugins.pod_topology_spread.score import (
 from scheduler.state.pod_info import PodInfo
 from scheduler.state.snapshot import NodeView, Snapshot
 
+_SKIPPED = PreFilterResult(SKIP)
+_WANTED = PreFilterResult()
+
 
 class PodTopologySpread:
     """Keeps the pods of a workload spread over the values of node labels."""
@@ -54,9 +57,9 @@ class PodTopologySpread:
         """Find the hard constraints; Skip if there are none."""
         constraints = self._constraints_of.of(pod, DO_NOT_SCHEDULE, snapshot.workloads)
         if not constraints:
-            return PreFilterResult(SKIP)
+            return _SKIPPED
         state.write(FilterState(constraints))
-        return PreFilterResult()
+        return _WANTED
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
         """Refuse nodes whose domain already has too many matching pods."""
