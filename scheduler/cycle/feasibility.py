@@ -24,6 +24,9 @@ from scheduler.state.snapshot import Snapshot
 MIN_FEASIBLE_NODES_TO_FIND = 100
 
 
+# One of each is made for every pod: structs are made far faster than frozen dataclasses.
+
+
 class NodeSearch(msgspec.Struct, frozen=True):
     """How to search.
 

@@ -188,10 +188,10 @@ def _decide(
     choose: Callable[[int], int],
     search: NodeSearch,
 ) -> SchedulingStep:
-    making_room = _MakingRoom(search, choose)
     outcome = framework.run_pre_filter(state, pod, snapshot)
     if outcome.status.is_rejected:
         diagnosis = diagnose_pre_filter(outcome, snapshot.num_nodes)
+        making_room = _MakingRoom(search, choose)
         return _refuse(framework, snapshot, pod, state, diagnosis, making_room)
     if not outcome.status.is_success:
         return Failed(outcome.status)
@@ -205,7 +205,7 @@ def _decide(
         diagnosis = diagnose_filter(
             outcome, found.filtered, snapshot.num_nodes, found.failed_nomination
         )
-        making_room = msgspec.structs.replace(making_room, evaluated_nodes=found.num_evaluated)
+        making_room = _MakingRoom(search, choose, found.num_evaluated)
         return _refuse(framework, snapshot, pod, state, diagnosis, making_room)
     return _choose_node(framework, snapshot, pod, state, choose, found)
 

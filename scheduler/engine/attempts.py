@@ -83,8 +83,7 @@ def _go_on(machine: Machine, attempt: _Attempt, step: SchedulingStep, now: float
     if isinstance(step, ReviewNeeded):
         start_review(machine, queued, info, step, attempt.started, attempt.consultation)
         return
-    result = _attempt_result(queued, step, machine.timer() - attempt.started)
-    machine.emit(replace(result, configuration=machine.configuration))
+    machine.emit(_attempt_result(machine, queued, step, machine.timer() - attempt.started))
     if isinstance(step, Scheduled):
         machine.next_start_row = step.next_start_row
         framework = machine.framework_for(info.scheduler_name, attempt.state)
@@ -159,35 +158,39 @@ def _with_nomination(machine: Machine, info: PodInfo) -> PodInfo:
 
 
 def _attempt_result(
-    queued: QueuedPod, outcome: SchedulingResult, duration_s: float
+    machine: Machine, queued: QueuedPod, outcome: SchedulingResult, duration_s: float
 ) -> AttemptResult:
     """What the shell logs and counts."""
-    base = AttemptResult(
-        pod=queued.info.reference,
+    info = queued.info
+    if isinstance(outcome, Scheduled):
+        return AttemptResult(
+            pod=info.reference,
+            result="scheduled",
+            scheduler_name=info.scheduler_name,
+            attempts=queued.attempts,
+            duration_s=duration_s,
+            node_name=outcome.node_name,
+            evaluated_nodes=outcome.evaluated_nodes,
+            feasible_nodes=outcome.feasible_nodes,
+            configuration=machine.configuration,
+        )
+    error_result = AttemptResult(
+        pod=info.reference,
         result="error",
-        scheduler_name=queued.info.scheduler_name,
+        scheduler_name=info.scheduler_name,
         attempts=queued.attempts,
         duration_s=duration_s,
+        configuration=machine.configuration,
     )
-    match outcome:
-        case Scheduled():
-            return replace(
-                base,
-                result="scheduled",
-                node_name=outcome.node_name,
-                evaluated_nodes=outcome.evaluated_nodes,
-                feasible_nodes=outcome.feasible_nodes,
-            )
-        case Unschedulable():
-            return replace(
-                base,
-                result="unschedulable",
-                message=outcome.message,
-                evaluated_nodes=outcome.evaluated_nodes,
-                unschedulable_plugins=tuple(sorted(outcome.unschedulable_plugins)),
-            )
-        case Failed():
-            return replace(base, message=outcome.status.message)
+    if isinstance(outcome, Failed):
+        return replace(error_result, message=outcome.status.message)
+    return replace(
+        error_result,
+        result="unschedulable",
+        message=outcome.message,
+        evaluated_nodes=outcome.evaluated_nodes,
+        unschedulable_plugins=tuple(sorted(outcome.unschedulable_plugins)),
+    )
 
 
 def _failure(outcome: Unschedulable | Failed) -> Failure:

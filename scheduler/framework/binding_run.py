@@ -41,6 +41,10 @@ class PreBindPlan(msgspec.Struct, frozen=True):
     plugins: tuple[str, ...] = ()
 
 
+_PERMITTED = PermitOutcome()
+_NOTHING_TO_DO = PreBindPlan()
+
+
 def run_reserve_plugins(
     plugins: Sequence[ReservePlugin], state: CycleState, pod: PodInfo, node_name: str
 ) -> Status:
@@ -88,7 +92,7 @@ def run_permit_plugins(
         elif not status.is_success:
             return PermitOutcome(failed(doing, plugin.name, status).status)
     if not timeouts:
-        return PermitOutcome()
+        return _PERMITTED
     text = f'one or more plugins asked to wait and no plugin rejected pod "{pod.name}"'
     return PermitOutcome(Status(Code.WAIT, (text,)), timeouts)
 
@@ -117,7 +121,7 @@ def plan_pre_bind(
                 "unsupported. It is supposed to return Success, Skip, or Error status"
             )
             return PreBindPlan(error(text, plugin=plugin.name))
-    return PreBindPlan(plugins=tuple(working))
+    return PreBindPlan(plugins=tuple(working)) if working else _NOTHING_TO_DO
 
 
 async def run_pre_bind_plugins(

@@ -58,14 +58,20 @@ class Seen(msgspec.Struct):
         """The rows changed since the last time, or None if all must be judged anew."""
         if self.num_rows != snapshot.num_rows:
             return None
-        nodes = _since(snapshot.node_changes, self.node_generation)
-        usage = _since(snapshot.usage_changes, self.usage_generation)
+        node_log, usage_log = snapshot.node_changes, snapshot.usage_changes
+        node_generation, usage_generation = node_log.generation, usage_log.generation
+        nodes: Int64Array | None = _NONE
+        if node_generation != self.node_generation:
+            nodes = node_log.since(self.node_generation)
+        usage: Int64Array | None = _NONE
+        if usage_generation != self.usage_generation:
+            usage = usage_log.since(self.usage_generation)
         if nodes is None or usage is None:
             return None
         if (len(nodes) + len(usage)) * _TOO_MANY > self.num_rows:
             return None
-        self.node_generation = snapshot.node_changes.generation
-        self.usage_generation = snapshot.usage_changes.generation
+        self.node_generation = node_generation
+        self.usage_generation = usage_generation
         if len(nodes):
             usage = snapshot.either(nodes, usage) if len(usage) else nodes
         return Changes(nodes, usage)
@@ -210,6 +216,8 @@ class ClassCache(Generic[AnswersT]):
 
     def __init__(self, size: int) -> None:
         self._answers: MutableMapping[int, AnswersT] = LRUCache(max(size, 1))
+        # Whoever was asked for last need not be moved to the end of the line.
+        self._last: tuple[int, AnswersT | None] = (-1, None)
         self._enabled = size > 0
         self._log: ChangeLog | None = None
 
@@ -219,24 +227,25 @@ class ClassCache(Generic[AnswersT]):
             return False
         if snapshot.node_changes is not self._log:
             self._answers.clear()
+            self._last = (-1, None)
             self._log = snapshot.node_changes
         return True
 
     def get(self, class_id: int) -> AnswersT | None:
         """The answers of a class, not yet brought up to date."""
-        return self._answers.get(class_id)
+        if self._last[0] != class_id:
+            self._last = (class_id, self._answers.get(class_id))
+        return self._last[1]
 
     def put(self, class_id: int, answers: AnswersT) -> None:
         """Keep the answers of a class."""
         self._answers[class_id] = answers
+        self._last = (class_id, answers)
 
     def drop(self, class_id: int) -> None:
         """Forget a class: an update of its answers failed half-way."""
         self._answers.pop(class_id, None)
+        self._last = (-1, None)
 
     def __len__(self) -> int:
         return len(self._answers)
-
-
-def _since(log: ChangeLog, generation: int) -> Int64Array | None:
-    return _NONE if log.generation == generation else log.since(generation)

@@ -29,7 +29,7 @@ class PreFilterOutcome(msgspec.Struct, frozen=True):
 
 
 PASSED = PreFilterOutcome()
-_ORDERLY = REJECTIONS | {Code.SUCCESS, Code.SKIP}
+_SUCCESS, _SKIP = Code.SUCCESS, Code.SKIP
 
 
 def run_pre_filter_plugins(
@@ -47,13 +47,13 @@ def run_pre_filter_plugins(
     for plugin in plugins:
         result = _run_one(plugin, state, pod, snapshot)
         code = result.status.code
-        if code is Code.SKIP:
+        if code is _SKIP:
             state.skip_filter.add(plugin.name)
             continue
         if code is Code.UNSCHEDULABLE:
             rejection = result.status.by(plugin.name)
             continue
-        if code is not Code.SUCCESS:
+        if code is not _SUCCESS:
             return PreFilterOutcome(result.status.by(plugin.name))
         if result.node_names is None:
             continue
@@ -77,7 +77,8 @@ def _run_one(
     except Exception as error:
         doing = f'running PreFilter plugin "{plugin.name}"'
         return PreFilterResult(failed(doing, plugin.name, error).status)
-    if result.status.code in _ORDERLY:
+    code = result.status.code
+    if code is _SKIP or code is _SUCCESS or code in REJECTIONS:
         return result
     doing = f'running PreFilter plugin "{plugin.name}"'
     return PreFilterResult(failed(doing, plugin.name, result.status).status)

@@ -285,9 +285,9 @@ class Framework:
             except Exception as problem:
                 doing = f'running PreScore plugin "{plugin.name}"'
                 return failed(doing, plugin.name, problem).status
-            if status.is_skip:
+            if status.code is Code.SKIP:
                 state.skip_score.add(plugin.name)
-            elif not status.is_success:
+            elif status.code is not Code.SUCCESS:
                 doing = f'running PreScore plugin "{plugin.name}"'
                 return failed(doing, plugin.name, status).status
         self.evaluations.add(PRE_SCORE, state.skip_score)
