@@ -221,7 +221,7 @@ def _choose_node(
     scores = None
     row = int(found.rows[0])
     if len(found.rows) > 1:
-        status = framework.run_pre_score(state, pod, snapshot.view(found.rows))
+        status = framework.run_pre_score(state, pod, snapshot.ascending_view(found.rows))
         if not status.is_success:
             return Failed(status)
         scores = framework.run_score(state, pod, snapshot, found.rows)

@@ -153,13 +153,13 @@ class ScoreRun:
     def run(
         self, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Int64Array
     ) -> ScoreResult:
-        """Score the nodes in `rows`.
+        """Score the nodes in `rows`, which are ascending.
 
         Raises:
             PluginFailed: A plugin raised, or left 0..100 after normalising.
         """
         active = self._active(state)
-        view = snapshot.view(rows)
+        view = snapshot.ascending_view(rows)
 
         def explain() -> tuple[PluginScores, ...]:
             return tuple(_score(scorer, state, pod, view) for scorer in active.all)
@@ -172,13 +172,13 @@ class ScoreRun:
             return ScoreResult(rows, total, lambda: scored)
         answers = self._answers(active.kept, state, pod, snapshot)
         _refuse_invalid(answers, active.kept, rows)
-        total = answers.total.take(rows)
+        total = view.copied(answers.total)
         for scorer in active.kept.normalizing:
             kept = answers.raw[scorer.name]
             if kept.constant is not None:
                 total += kept.constant
             else:
-                raw = kept.scores.take(rows)
+                raw = view.take(kept.scores)
                 total += scorer.normalized(state, pod, view, raw) * scorer.weight
         for scorer in active.cluster:
             total += _score(scorer, state, pod, view).weighted

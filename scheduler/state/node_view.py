@@ -20,8 +20,8 @@ ArrayT = TypeVar("ArrayT", bound=NDArray[Any])
 class NodeView:
     """The columns of a snapshot limited to some rows; entry i of each array is node i of the view.
 
-    A view over a slice shares the snapshot's memory, one over row numbers copies what is asked
-    for. Rows without a node may be among them: see `exists`.
+    A view over a slice, or over consecutive rows, shares the snapshot's memory, any other copies
+    what is asked for. Rows without a node may be among them: see `exists`.
 
     Attributes:
         snapshot: What the nodes are part of.
@@ -30,15 +30,24 @@ class NodeView:
             if it alone changed; None where the nodes are as the snapshot has them.
     """
 
-    __slots__ = ("_allocatable", "_requested", "changes", "index", "snapshot")
+    __slots__ = ("_allocatable", "_requested", "_where", "changes", "index", "snapshot")
 
     def __init__(self, snapshot: Snapshot, index: slice | Int64Array) -> None:
         self.snapshot = snapshot
         self.index = index
+        self._where = index
         self.changes: RowChanges | None = None
         # Gathering rows costs as much as the arithmetic on them, and several plugins ask.
         self._allocatable: Int64Array | None = None
         self._requested: Int64Array | None = None
+
+    @classmethod
+    def of_ascending(cls, snapshot: Snapshot, rows: Int64Array) -> NodeView:
+        """A view over ascending rows: where they are consecutive nothing has to be gathered."""
+        view = cls(snapshot, rows)
+        if len(rows) and int(rows[-1]) - int(rows[0]) + 1 == len(rows):
+            view._where = slice(int(rows[0]), int(rows[-1]) + 1)
+        return view
 
     def __len__(self) -> int:
         if isinstance(self.index, slice):
@@ -63,13 +72,13 @@ class NodeView:
     @property
     def exists(self) -> BoolArray:
         """``bool[nodes]``: whether there is a node object."""
-        return self.snapshot.exists[self.index]
+        return self.snapshot.exists[self._where]
 
     @property
     def allocatable(self) -> Int64Array:
         """``int64[nodes, resources]``."""
         if self._allocatable is None:
-            self._allocatable = self.snapshot.allocatable[self.index]
+            self._allocatable = self.snapshot.allocatable[self._where]
             self._allocatable.flags.writeable = False
         return self._allocatable
 
@@ -77,43 +86,48 @@ class NodeView:
     def requested(self) -> Int64Array:
         """``int64[nodes, resources]``: what the pods on each node request."""
         if self._requested is None:
-            self._requested = self.snapshot.requested[self.index]
+            self._requested = self.snapshot.requested[self._where]
             self._requested.flags.writeable = False
         return self._requested
 
     @property
     def nonzero_requested(self) -> Int64Array:
         """``int64[nodes, 2]``: cpu milli and memory bytes, with defaults for what is not named."""
-        return self.snapshot.nonzero_requested[self.index]
+        return self.snapshot.nonzero_requested[self._where]
 
     @property
     def num_pods(self) -> Int64Array:
         """``int64[nodes]``."""
-        return self.snapshot.num_pods[self.index]
+        return self.snapshot.num_pods[self._where]
 
     @property
     def unschedulable(self) -> BoolArray:
         """``bool[nodes]``: ``spec.unschedulable``."""
-        return self.snapshot.unschedulable[self.index]
+        return self.snapshot.unschedulable[self._where]
 
     @property
     def taint_set(self) -> Int32Array:
         """``int32[nodes]``: codes in ``snapshot.taint_sets``."""
-        return self.snapshot.taint_set[self.index]
+        return self.snapshot.taint_set[self._where]
 
     @property
     def feature_set(self) -> Int32Array:
         """``int32[nodes]``: codes in ``snapshot.feature_sets``."""
-        return self.snapshot.feature_set[self.index]
+        return self.snapshot.feature_set[self._where]
 
     def label_codes(self, key: str) -> Int32Array:
         """``int32[nodes]``: codes in ``snapshot.label_column(key)``, -1 without the label."""
-        return self.snapshot.label_codes(key)[self.index]
+        return self.snapshot.label_codes(key)[self._where]
 
     def ports_in_conflict(self, ports: Iterable[HostPort]) -> BoolArray:
         """``bool[nodes]``: where one of these host ports collides with one in use."""
-        return self.snapshot.ports_in_conflict(ports, self.index)
+        return self.snapshot.ports_in_conflict(ports, self._where)
 
     def take(self, array: ArrayT) -> ArrayT:
-        """The entries of an array over all rows that belong to these nodes."""
-        return array[self.index]  # type: ignore[return-value]
+        """The entries of an array over all rows that belong to these nodes; not to be written."""
+        return array[self._where]  # type: ignore[return-value]
+
+    def copied(self, array: ArrayT) -> ArrayT:
+        """The same, to be written."""
+        entries = array[self._where]
+        return entries.copy() if entries.base is not None else entries  # type: ignore[return-value]

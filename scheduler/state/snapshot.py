@@ -231,7 +231,16 @@ class Snapshot:
         last = self._state.last_view
         if last is not None and last.index is rows and last.snapshot is self:
             return last
-        view = NodeView(self, rows)
+        return self._remembered(NodeView(self, rows))
+
+    def ascending_view(self, rows: Int64Array) -> NodeView:
+        """The same of rows in ascending order; see `NodeView.of_ascending`."""
+        last = self._state.last_view
+        if last is not None and last.index is rows and last.snapshot is self:
+            return last
+        return self._remembered(NodeView.of_ascending(self, rows))
+
+    def _remembered(self, view: NodeView) -> NodeView:
         if not self.is_what_if:
             self._state.last_view = view
         return view

@@ -41,12 +41,15 @@ def sum_preferred_terms(
         return None
     weights: dict[str, Int64Array] = {}
     for key, weight, pods in _weighted_counts(args, pod, snapshot):
-        if not pods.any():
+        # Counts are not negative, and the place of the highest is found in a third of the time.
+        if not len(pods) or not pods[pods.argmax()]:
             continue
         total = weights.get(key)
         if total is None:
             total = weights[key] = np.zeros(len(pods) + 1, dtype=np.int64)
-        total[:-1] += pods * weight
+            np.multiply(pods, weight, out=total[:-1])
+        else:
+            total[:-1] += pods * weight
     return ScoreState(weights) if weights else None
 
 
@@ -72,12 +75,20 @@ def normalized_between_extremes(scores: Int64Array) -> Int64Array:
     """
     if not len(scores):
         return scores
-    lowest = scores.min()
-    span = scores.max() - lowest
+    lowest = int(scores[scores.argmin()])
+    span = int(scores[scores.argmax()]) - lowest
     if span == 0:
         return np.zeros_like(scores)
-    normalized: Int64Array = (MAX_NODE_SCORE * ((scores - lowest) / span)).astype(np.int64)
-    return normalized
+    above = scores - lowest
+    if span >= len(scores):
+        return _share_of(span, above)
+    # Few distinct scores: each is worked out once.
+    return _share_of(span, np.arange(span + 1)).take(above)
+
+
+def _share_of(span: int, above: Int64Array) -> Int64Array:
+    shares: Int64Array = (MAX_NODE_SCORE * (above / span)).astype(np.int64)
+    return shares
 
 
 def _weighted_counts(

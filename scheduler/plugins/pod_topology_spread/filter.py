@@ -59,16 +59,23 @@ def spread_verdict(
         return _verdict_alone(state, eligible, pod, nodes)
     snapshot = nodes.snapshot
     all_domains = eligible.of(pod, state.constraints, snapshot, all_keys=True)
-    unlabelled: BoolArray = np.zeros(len(nodes), dtype=np.bool_)
-    skewed: BoolArray = np.zeros(len(nodes), dtype=np.bool_)
+    unlabelled: BoolArray | None = None
+    skewed: BoolArray | None = None
     for constraint, domains in zip(state.constraints, all_domains, strict=True):
         codes = nodes.label_codes(constraint.topology_key)
         counts = domains.count(matching_pods(constraint, pod, snapshot))
-        decided = unlabelled | skewed
-        unlabelled |= (codes < 0) & ~decided
+        missing = codes < 0
         full = _full_domains(constraint, domains, counts)
-        if full.any():
-            skewed |= full.take(codes, mode="wrap") & ~decided
+        if not (full.any() or missing.any()):
+            continue
+        if unlabelled is None or skewed is None:
+            unlabelled, skewed = missing, full.take(codes, mode="wrap")
+            continue
+        decided = unlabelled | skewed
+        unlabelled |= missing & ~decided
+        skewed |= full.take(codes, mode="wrap") & ~decided
+    if unlabelled is None or skewed is None:
+        return ACCEPT_ALL
     return _verdict(unlabelled, skewed)
 
 

@@ -49,6 +49,25 @@ def test_the_view_of_all_nodes_shares_the_memory(cache: ClusterCache) -> None:
     assert len(snapshot.view(slice(1, 3))) == 2
 
 
+@pytest.mark.parametrize("which", [(0,), (1, 2), (0, 1, 2, 3), (0, 2, 3), ()])
+def test_an_ascending_view_shows_what_any_other_shows(
+    cache: ClusterCache, which: tuple[int, ...]
+) -> None:
+    snapshot, picked = cache.snapshot(), np.array(which, dtype=np.int64)
+    ascending, other = snapshot.ascending_view(picked), snapshot.view(picked.copy())
+    for view in (ascending, other):
+        assert (len(view), view.rows.tolist()) == (len(which), list(which))
+    for column in ("exists", "allocatable", "requested", "nonzero_requested", "num_pods"):
+        assert getattr(ascending, column).tolist() == getattr(other, column).tolist()
+    assert ascending.names == other.names
+    assert ascending.label_codes(ZONE).tolist() == other.label_codes(ZONE).tolist()
+    ports = [("0.0.0.0", "TCP", 80)]
+    assert ascending.ports_in_conflict(ports).tolist() == other.ports_in_conflict(ports).tolist()
+    numbers = np.arange(snapshot.num_rows)
+    ascending.copied(numbers)[:] = -1
+    assert numbers.tolist() == list(range(snapshot.num_rows)), "a copy is the caller's own"
+
+
 def test_nothing_can_be_written_through_a_snapshot(cache: ClusterCache) -> None:
     snapshot = cache.snapshot()
     counts = snapshot.pods.count_matching(
