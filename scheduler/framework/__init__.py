@@ -8,7 +8,9 @@ How it is fast: a Filter or Score plugin answers for many nodes in one call, and
 answer depends on (`Reads`). Answers about nodes and their usage are kept per pod class
 (`class_cache`) and only rows that changed since are asked again; feasible rows and the sum of the
 scores that need no normalising are kept merged, so that the second pod of a class costs a few
-array operations. Reasons for rejections are not kept but worked out when somebody asks, which is
+array operations. Plugins that read of the pod its demand only have one set of answers for all
+classes of it; what those that go by a node's amounts said of some amounts is looked up, not asked
+for again. Reasons for rejections are not kept but worked out when somebody asks, which is
 only after no node was found.
 
 How room is made: PostFilter plugins get a `DryRun`, which filters many nodes at once, each as it
