@@ -1,0 +1,123 @@
+"""The engine says the same, to the last instruction, whether or not answers are kept and shared."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from scheduler.api.config import KubeSchedulerProfile
+from scheduler.api.events import (
+    AssignedPodGone,
+    AssignedPodSeen,
+    BindFailed,
+    BindSucceeded,
+    Event,
+    NodeGone,
+    NodeSeen,
+    PendingPodGone,
+    PendingPodSeen,
+)
+from scheduler.api.instructions import BindPod, Instruction
+from scheduler.api.pod import Affinity, Pod, PodAffinity
+from scheduler.engine import Engine, make_engine
+from scheduler.framework import Framework, build_profile
+from scheduler.plugins import in_tree_registry
+from tests.support.builders import (
+    HOSTNAME,
+    ZONE,
+    affinity_term,
+    label_selector,
+    make_node,
+    make_pod,
+)
+
+_NUM_NODES = 40
+#: What pods of a sort have; some ask the same of a node, and all are of several classes.
+_APART = affinity_term(HOSTNAME, label_selector({"color": "red"}))
+_SORTS: tuple[dict[str, Any], ...] = (
+    {"cpu": "500m"},
+    {"cpu": "500m", "labels": {"app": "b"}},
+    {"cpu": "500m", "labels": {"color": "red"}, "apart": True},
+    {"cpu": "1", "node_selector": {ZONE: "x"}},
+    {"cpu": "1", "host_ports": [80]},
+    {"cpu": "3", "priority": 5},
+)
+#: (what happens, to which sort or number), one after the other.
+_happenings = st.tuples(
+    st.sampled_from(["pods", "schedule", "bound", "failed", "gone", "node", "node gone"]),
+    st.integers(0, 60),
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(_happenings, min_size=5, max_size=40), st.integers(0, 2**16))
+def test_the_engine_answers_alike_with_and_without_the_cache(
+    story: Sequence[tuple[str, int]], seed: int
+) -> None:
+    """Pods come in runs and in turns; nodes and other pods change in between."""
+    kept, asked = _engine(1024, seed), _engine(0, seed)
+    bindings: list[BindPod] = []
+    pods: dict[str, Pod] = {}
+    for now, (happening, number) in enumerate([("pods", 0), *story, ("schedule", 60)]):
+        if happening == "schedule":
+            answers = [each.schedule(float(now), number) for each in (kept, asked)]
+        else:
+            events = _events(happening, number, now, pods, bindings)
+            answers = [each.handle(events, float(now)) for each in (kept, asked)]
+        assert answers[0] == answers[1]
+        bindings += _bound_by(answers[0])
+    kept.validate()
+
+
+def _engine(class_cache_size: int, seed: int) -> Engine:
+    config = KubeSchedulerProfile(scheduler_name="default-scheduler")
+    framework = Framework(
+        build_profile(config, in_tree_registry()), class_cache_size=class_cache_size
+    )
+    engine = make_engine([framework], random.Random(seed).randrange)
+    nodes = [make_node(f"n{index}", cpu="2", zone="xyz"[index % 3]) for index in range(_NUM_NODES)]
+    engine.handle([NodeSeen(node) for node in nodes], 0.0)
+    return engine
+
+
+def _bound_by(answer: Sequence[Instruction]) -> Sequence[BindPod]:
+    return [each for each in answer if isinstance(each, BindPod)]
+
+
+def _events(
+    happening: str, number: int, now: int, pods: dict[str, Pod], bindings: list[BindPod]
+) -> list[Event]:
+    """What is to be told; `pods` and `bindings` are those that are known and under way."""
+    if happening == "pods":
+        new = [_pod(f"p{now}-{index}", (number + index // 4) % 6) for index in range(12)]
+        pods.update((pod.metadata.uid, pod) for pod in new)
+        return [PendingPodSeen(pod) for pod in new]
+    if happening == "node":
+        return [NodeSeen(make_node(f"n{number}", cpu=str(2 + now % 3), zone="xyz"[now % 3]))]
+    if happening == "node gone":
+        return [NodeGone(f"n{number}")]
+    if not bindings:
+        return []
+    binding = bindings.pop(number % len(bindings))
+    uid = binding.pod.uid
+    if happening == "failed":
+        return [BindFailed(uid, binding.node_name, "no")]
+    gone = PendingPodGone(binding.pod.namespace, binding.pod.name, uid)
+    placed = replace(pods[uid], spec=replace(pods[uid].spec, node_name=binding.node_name))
+    bound: list[Event] = [BindSucceeded(uid, binding.node_name), gone, AssignedPodSeen(placed)]
+    if happening == "gone":
+        bound.append(AssignedPodGone(binding.pod.namespace, binding.pod.name, uid))
+    return bound
+
+
+def _pod(name: str, sort: int) -> Pod:
+    fields = dict(_SORTS[sort])
+    if fields.pop("apart", False):
+        rules = PodAffinity((_APART,))
+        fields["affinity"] = Affinity(pod_anti_affinity=rules)
+    return make_pod(name, **fields)
