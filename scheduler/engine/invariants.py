@@ -63,5 +63,5 @@ def _check_nominations(machine: Machine) -> None:
 
 def _check_assumed_storage(machine: Machine) -> None:
     for what, uid in machine.cache.assumed_storage().items():
-        if uid not in machine.bindings:
+        if uid and uid not in machine.bindings:
             raise InvariantViolation(f"{what} assumed", "for a pod being bound", f"for pod {uid}")

@@ -173,17 +173,17 @@ class StagedPreBind:
             raise failed(self._doing, self._plugin.name, problem) from problem
 
     def written(self, outcome: VolumesWritten) -> None:
-        """All of it has been written.
+        """All of it has been written, or a part before something went wrong.
 
         Raises:
-            PluginFailed: It has not, or the plugin raised.
+            PluginFailed: Not all of it has, or the plugin raised.
         """
-        if outcome.error:
-            raise failed(self._doing, self._plugin.name, error(outcome.error))
         try:
             self._plugin.pre_bind_written(self._state, outcome)
         except Exception as problem:
             raise failed(self._doing, self._plugin.name, problem) from problem
+        if outcome.error:
+            raise failed(self._doing, self._plugin.name, error(outcome.error))
 
     def progress(self, snapshot: Snapshot) -> PreBindProgress:
         """How far it has come; a failure is attributed to the plugin."""

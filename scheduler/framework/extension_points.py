@@ -285,7 +285,7 @@ class StagedPreBindPlugin(Plugin, Protocol):
         ...
 
     def pre_bind_written(self, state: CycleState, outcome: VolumesWritten) -> None:
-        """All of it has been written."""
+        """It has been written, or a part of it before the error that `outcome` tells."""
         ...
 
     def pre_bind_progress(

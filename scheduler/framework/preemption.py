@@ -37,11 +37,13 @@ class Preemption(msgspec.Struct, frozen=True):
         chosen: Where room is to be made; None if nowhere.
         find_candidates: Gives all candidates, by node name; as long as the snapshot is current.
         tied: The nodes that were equally good, in the order of their names.
+        awaited: UID of a terminating victim that has to be gone first; empty for none.
     """
 
     chosen: Candidate | None = None
     find_candidates: Callable[[], Mapping[str, Candidate]] = dict
     tied: tuple[str, ...] = ()
+    awaited: str = ""
 
 
 class ReviewedVictims(msgspec.Struct, frozen=True):

@@ -28,7 +28,7 @@ T = TypeVar("T", bound=ApiObject)
 
 
 class Assumption(msgspec.Struct, Generic[T], frozen=True):
-    """What an object is taken for, and by which pod (its UID)."""
+    """What an object is taken for, and by which pod (its UID); by none if it has been written."""
 
     object: T
     pod_uid: str
@@ -114,6 +114,12 @@ class AssumeCache(Generic[T]):
         if assumption is not None and assumption.pod_uid == pod_uid:
             del self._assumed[key]
             self._on_change(assumption.object, self._seen[key])
+
+    def keep(self, key: str, pod_uid: str) -> None:
+        """What a pod assumed, if anything, has been written: nobody can take it back any more."""
+        assumption = self._assumed.get(key)
+        if assumption is not None and assumption.pod_uid == pod_uid:
+            self._assumed[key] = Assumption(assumption.object, "")
 
     def _latest(self, key: str, seen: T) -> T:
         assumption = self._assumed.get(key)

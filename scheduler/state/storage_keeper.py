@@ -56,7 +56,7 @@ class StorageKeeper:
         return old
 
     def assumed(self) -> dict[str, str]:
-        """What is assumed -> UID of the pod it is assumed for."""
+        """What is assumed -> UID of the pod it is assumed for; empty if it has been written."""
         storage = self._state.storage
         found = {f"claim {key}": each.pod_uid for key, each in storage.claims.assumptions()}
         volumes = storage.volumes.assumptions()

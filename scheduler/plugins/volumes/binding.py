@@ -179,7 +179,7 @@ class VolumeBinding:
         return SUCCESS
 
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
-        """Give back what was taken and not written, or written and not shown yet."""
+        """Give back what was taken and not written."""
         del node_name
         claims = state.get(_PodClaims)
         if claims is not None and claims.plan is not None:
