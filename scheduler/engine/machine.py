@@ -49,6 +49,8 @@ class Machine:
         last_victims: Who waits for the end of a victim, preemptors by its UID, in order.
         released: UIDs of preemptors that need not wait any more, some of which are gated still,
             in order.
+        awaiting: Who made no more room because a victim of before is terminating, pods by its UID,
+            in order.
         refusals: What pods that fit nowhere were told about the cluster as it is.
         outbox: Instructions gathered by the call in progress.
     """
@@ -75,6 +77,7 @@ class Machine:
     preemptions: dict[str, PreemptionUnderWay] = field(default_factory=dict)
     last_victims: dict[str, dict[str, None]] = field(default_factory=dict)
     released: dict[str, None] = field(default_factory=dict)
+    awaiting: dict[str, dict[str, None]] = field(default_factory=dict)
     refusals: KnownRefusals = field(default_factory=KnownRefusals)
     outbox: list[Instruction] = field(default_factory=list)
 

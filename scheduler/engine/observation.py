@@ -34,6 +34,7 @@ from scheduler.engine.commitments import ASSIGNED_POD_DELETE, pending_pod_gone, 
 from scheduler.engine.extenders import drop_consultation
 from scheduler.engine.failure import SCHEDULER_ERROR
 from scheduler.engine.machine import Machine
+from scheduler.engine.preemptions import try_again_without
 from scheduler.queue.queue_events import (
     UNSCHEDULED_POD_ADD,
     UNSCHEDULED_POD_DELETE,
@@ -134,6 +135,7 @@ def assigned_pod_gone(machine: Machine, event: AssignedPodGone, now: float) -> H
     if info is not None:
         machine.note_leaving(event.uid)
         machine.queue.move_on_event(ASSIGNED_POD_DELETE, info, None, now)
+        try_again_without(machine, event.uid, now)
     return (ASSIGNED_POD_DELETE,)
 
 

@@ -34,7 +34,7 @@ from scheduler.api.instructions import (
     PreemptionAttempted,
     PreemptionFinished,
 )
-from scheduler.engine.commitments import cancel_unbound
+from scheduler.engine.commitments import ASSIGNED_POD_DELETE, cancel_unbound
 from scheduler.engine.machine import Machine
 from scheduler.framework import Candidate, Framework, Preemption
 from scheduler.queue.queued_pod import Place
@@ -108,12 +108,25 @@ def make_room(machine: Machine, info: PodInfo, preemption: Preemption, now: floa
     chosen = preemption.chosen
     if chosen is None:
         machine.emit(PreemptionAttempted(info.reference))
+        if preemption.awaited:
+            machine.awaiting.setdefault(preemption.awaited, {})[info.uid] = None
         return
     victims = [victim for victim in chosen.victims if not victim.terminating]
     num_victims = len(chosen.victims) if victims else 0
     machine.emit(PreemptionAttempted(info.reference, chosen.node_name, num_victims))
     if victims:
         _start(machine, info, chosen, victims, now)
+
+
+def try_again_without(machine: Machine, victim_uid: str, now: float) -> None:
+    """A pod is gone: try those again that made no more room for as long as it was there.
+
+    Unlike kube-scheduler, which asks the plugins that rejected them whether its end helps, and
+    leaves them waiting for the five-minute flush if their rules do not speak of it.
+    """
+    waiting = machine.awaiting.pop(victim_uid, None)
+    if waiting is not None:
+        machine.queue.try_again(waiting, ASSIGNED_POD_DELETE, now)
 
 
 def eviction_finished(machine: Machine, event: EvictionFinished, now: float) -> None:

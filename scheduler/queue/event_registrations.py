@@ -61,6 +61,11 @@ class Happened(msgspec.Struct, frozen=True):
     old: Any = None
     new: Any = None
 
+    @property
+    def pod_uid(self) -> str:
+        """The UID of the pod it is about; empty if it is about none that is left."""
+        return self.new.uid if isinstance(self.new, PodInfo) else ""
+
 
 class Question(NamedTuple):
     """Something to ask about a pod, and what becomes of the pod if the answer is Queue.

@@ -30,7 +30,6 @@ from typing import Any
 from scheduler.api.events import ClusterEvent
 from scheduler.api.status import Status
 from scheduler.queue.active_queue import InFlightPod, InFlightPods
-from scheduler.queue.backoff_queue import BackoffQueue
 from scheduler.queue.event_registrations import (
     NO_QUESTIONS,
     EventRegistrations,
@@ -38,7 +37,6 @@ from scheduler.queue.event_registrations import (
     Registrations,
     Requeue,
 )
-from scheduler.queue.gate import Gate
 from scheduler.queue.heap import SortKey
 from scheduler.queue.hint_durations import HintDurations
 from scheduler.queue.nominator import Nominator
@@ -54,10 +52,9 @@ from scheduler.queue.queue_events import (
     pod_update_events,
 )
 from scheduler.queue.queued_pod import Place, QueuedPod
-from scheduler.queue.rejections import RejectionCounts
 from scheduler.queue.rules import QueueRules
 from scheduler.queue.sub_queues import SubQueues
-from scheduler.queue.unschedulable_pods import UnschedulablePods, WaitingGroup
+from scheduler.queue.unschedulable_pods import WaitingGroup
 from scheduler.state.pod_info import PodInfo
 
 
@@ -331,6 +328,13 @@ class SchedulingQueue:
             pods = [queued for queued in pods if pre_check(queued.info)]
         return sum(self._consider(queued, happened, now) for queued in pods)
 
+    def try_again(self, uids: Iterable[str], event: ClusterEvent, now: float) -> None:
+        """Try these pods again after their backoff, if they are unschedulable, whatever for."""
+        for uid in uids:
+            queued = self._waiting.unschedulable.get(uid)
+            if queued is not None and not queued.is_gated:
+                self._waiting.requeue(queued, Requeue.AFTER_BACKOFF, event_label(event), now)
+
     def activate(self, uids: Iterable[str], now: float) -> None:
         """Make these pods active at once, whatever they wait for; gates still hold.
 
@@ -389,15 +393,7 @@ class SchedulingQueue:
     def _follow(self, rules: QueueRules) -> tuple[EventRegistrations, SubQueues]:
         """Empty sub-queues that go by these rules."""
         registrations = EventRegistrations(rules.registrations, self.problems, self.hint_durations)
-        rejections = RejectionCounts()
-        waiting = SubQueues(
-            rules.sort_key,
-            Gate(rules, registrations, self.problems, rejections),
-            BackoffQueue(rules.initial_backoff_s, rules.max_backoff_s),
-            UnschedulablePods(rules.max_in_unschedulable_s),
-            rejections,
-        )
-        return registrations, waiting
+        return registrations, SubQueues.following(rules, registrations, self.problems)
 
     # How it is decided
 
@@ -451,7 +447,7 @@ class SchedulingQueue:
         if not groups:
             return 0
         event, registrations = happened.event, self._registrations
-        label, about = event_label(event), _pod_of(happened)
+        label, about = event_label(event), happened.pod_uid
         rejectors, questions, moved = None, NO_QUESTIONS, 0
         gates = self._waiting.gates_at(event)
         for group in groups:
@@ -489,11 +485,6 @@ class SchedulingQueue:
             place = self._waiting.place_of(flight.queued.uid)
             if place is not None:
                 yield f"in-flight pod {flight.queued.info.key} also waits as {place.value}"
-
-
-def _pod_of(happened: Happened) -> str:
-    """The uid of the pod it is about; empty if it is about none that is left."""
-    return happened.new.uid if isinstance(happened.new, PodInfo) else ""
 
 
 def _is_same_version(old: PodInfo, new: PodInfo) -> bool:

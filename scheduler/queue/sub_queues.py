@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from scheduler.api.events import ClusterEvent
 from scheduler.queue.active_queue import ActiveQueue
 from scheduler.queue.backoff_queue import BackoffQueue
-from scheduler.queue.event_registrations import Requeue
+from scheduler.queue.event_registrations import EventRegistrations, Requeue
 from scheduler.queue.gate import Gate, GatesAtEvent
 from scheduler.queue.heap import SortKey
 from scheduler.queue.queue_events import POP_FROM_BACKOFF_QUEUE, SCHEDULE_ATTEMPT_FAILURE
 from scheduler.queue.queued_pod import Place, QueuedPod
 from scheduler.queue.rejections import RejectionCounts
+from scheduler.queue.rules import QueueRules
 from scheduler.queue.unschedulable_pods import UnschedulablePods, WaitingGroup
 from scheduler.state.pod_info import PodInfo
 
@@ -49,6 +50,20 @@ class SubQueues:
         self.incoming_counts: Counter[tuple[str, str]] = Counter()
         self._sort_key = sort_key
         self._gate = gate
+
+    @classmethod
+    def following(
+        cls, rules: QueueRules, registrations: EventRegistrations, problems: list[str]
+    ) -> SubQueues:
+        """Empty ones that go by these rules, and add to these problems."""
+        rejections = RejectionCounts()
+        return cls(
+            rules.sort_key,
+            Gate(rules, registrations, problems, rejections),
+            BackoffQueue(rules.initial_backoff_s, rules.max_backoff_s),
+            UnschedulablePods(rules.max_in_unschedulable_s),
+            rejections,
+        )
 
     def __len__(self) -> int:
         return len(self.active) + len(self.backoff) + len(self.unschedulable)

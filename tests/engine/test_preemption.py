@@ -33,7 +33,7 @@ from scheduler.api.instructions import (
     StopPreBind,
 )
 from scheduler.api.meta import Condition, LabelSelector, ObjectMeta
-from scheduler.api.pod import Pod
+from scheduler.api.pod import Affinity, Pod, PodAffinity
 from scheduler.api.policy import (
     PodDisruptionBudget,
     PodDisruptionBudgetSpec,
@@ -43,7 +43,7 @@ from scheduler.api.status import SUCCESS, Code, Status
 from scheduler.engine import Journal, replay
 from scheduler.framework import PluginFactory
 from scheduler.plugins import in_tree_registry
-from tests.support.builders import make_node, make_pod
+from tests.support.builders import HOSTNAME, affinity_term, label_selector, make_node, make_pod
 from tests.support.engines import default_engine, of_type
 
 LOW, HIGH, HIGHER = 0, 100, 1000
@@ -259,6 +259,20 @@ def test_while_victims_take_their_time_nobody_else_is_evicted(world: World) -> N
     world.gone(last.victim.name)
     (bind,) = of_type(BindPod, world.schedule(after_s=20))
     assert bind.node_name == node
+
+
+def test_a_preemptor_is_tried_again_once_the_victim_it_waited_for_is_gone(world: World) -> None:
+    world.nodes("n0", cpu="4")
+    web = affinity_term(HOSTNAME, label_selector({"app": "web"}))
+    alone = Affinity(pod_anti_affinity=PodAffinity((web,)))
+    world.running("guard", "n0", priority=HIGHER, affinity=alone)
+    world.running("v", "n0")
+    world.terminating("v")
+    world.pending("p", labels={"app": "web"}, nominated_node="n0")
+    (patch,) = of_type(PatchPodStatus, world.schedule())
+    assert patch.message.endswith("a terminating pod on the nominated node.")
+    world.gone("v")
+    assert of_type(PreemptionAttempted, world.schedule(after_s=20))
 
 
 def test_two_preemptors_take_different_nodes(world: World) -> None:

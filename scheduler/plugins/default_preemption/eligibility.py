@@ -11,18 +11,21 @@ NEVER = "not eligible due to preemptionPolicy=Never."
 VICTIM_TERMINATING = "not eligible due to a terminating pod on the nominated node."
 
 
-def why_not_eligible(pod: PodInfo, snapshot: Snapshot, diagnosis: Diagnosis) -> str:
-    """Why the pod may not preempt; empty if it may (``PodEligibleToPreemptOthers`` of v1.36).
+def is_never_eligible(pod: PodInfo) -> bool:
+    """Whether the pod does not preempt at all (``PodEligibleToPreemptOthers`` of v1.36)."""
+    return pod.pod_class.preemption_policy == "Never"
+
+
+def awaited_victim(pod: PodInfo, snapshot: Snapshot, diagnosis: Diagnosis) -> PodInfo | None:
+    """The victim whose end the pod has to wait for (``PodEligibleToPreemptOthers`` of v1.36).
 
     A pod that waits for victims on its nominated node does not take more, unless that node has
     become impossible for it.
     """
-    if pod.pod_class.preemption_policy == "Never":
-        return NEVER
     row = snapshot.row_of(pod.nominated_node_name) if pod.nominated_node_name else None
     if row is None or diagnosis.status(row).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
-        return ""
+        return None
     for other in snapshot.pods_on(pod.nominated_node_name):
         if other.is_leaving_for_preemption and other.priority < pod.priority:
-            return VICTIM_TERMINATING
-    return ""
+            return other
+    return None

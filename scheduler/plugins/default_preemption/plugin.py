@@ -27,7 +27,12 @@ from scheduler.plugins.default_preemption.candidates import (
     find_candidates,
     reviewed_candidates,
 )
-from scheduler.plugins.default_preemption.eligibility import why_not_eligible
+from scheduler.plugins.default_preemption.eligibility import (
+    NEVER,
+    VICTIM_TERMINATING,
+    awaited_victim,
+    is_never_eligible,
+)
 from scheduler.state.pod_info import PodInfo
 from scheduler.state.snapshot import Snapshot
 
@@ -72,9 +77,12 @@ class DefaultPreemption:
         review = state.get(VictimReview)
         if review is not None:
             return self._take_review(state, snapshot, review)
-        why_not = why_not_eligible(pod, snapshot, diagnosis)
-        if why_not:
-            return _rejected(why_not), None
+        if is_never_eligible(pod):
+            return _rejected(NEVER), None
+        awaited = awaited_victim(pod, snapshot, diagnosis)
+        if awaited is not None:
+            state.write(Preemption(awaited=awaited.uid))
+            return _rejected(VICTIM_TERMINATING), None
         rows = np.flatnonzero(diagnosis.resolvable(snapshot))
         if not len(rows):
             return _not_helpful(snapshot, 0, Counter())
