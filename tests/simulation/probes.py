@@ -59,7 +59,9 @@ class Probes:
             self._server.create(CSI_NODES, make_csi_node(name))
         attached = [f"probe-volume-{index}" for index in range(MAX_ATTACHED)]
         for name in attached:
-            self._server.create(VOLUMES, make_volume(name, FAST))
+            # Somebody's, so that no pod is given one that is there already.
+            claim = self._server.create(CLAIMS, make_claim(name, FAST))
+            self._server.create(VOLUMES, make_volume(name, FAST, claim=claim))
             self._server.create(ATTACHMENTS, make_attachment(name, FULL_NODE))
         self._server.subscribe(self._take, PODS)
         self._loop.call_outside(RECOVERY_S, self._send_to_full_node)
