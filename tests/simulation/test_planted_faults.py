@@ -350,7 +350,7 @@ PLANTED = {
         _overlook_pods_that_shrink,
         Emphasis(often=frozenset(["shrink_pod"])),
         "nothing speaks against",
-        first_seed=45,
+        first_seed=250,
     ),
     "labels of namespaces are read once": Planted(
         ClusterCache,
