@@ -170,7 +170,21 @@ def _pending_in_vain(
             victim, preemptor = instruction.victim, instruction.preemptor
             if _may_miss_a_volume(server, preemptor):
                 continue
+            if _is_kept_off(server, extenders, preemptor, victim):
+                continue
             yield f"pod {preemptor.key} is pending and could take the place of {victim.key}"
+
+
+def _is_kept_off(
+    server: ModelServer, extenders: Sequence[Json], preemptor: PodReference, victim: PodReference
+) -> bool:
+    """Whether a Filter of an extender would refuse the node, so that less important pods take it.
+
+    It is asked about nodes with room only: the preemptor learns of it once it has made some.
+    """
+    pod = stored_pod(server, preemptor.namespace, preemptor.name)
+    node_name = stored_pod(server, victim.namespace, victim.name)["spec"]["nodeName"]
+    return bool(refused_by(extenders, pod, node_name))
 
 
 def _may_miss_a_volume(server: ModelServer, pod: PodReference) -> bool:
