@@ -19,7 +19,7 @@ from scheduler.api.namespace import Namespace
 from scheduler.api.policy import PodDisruptionBudget
 from scheduler.engine import Engine
 from scheduler.state.cache import InvariantViolation
-from tests.simulation.extenders import refused_by
+from tests.simulation.extenders import has_say, refused_by
 from tests.simulation.judge import Judge, as_judged, stored_pod
 from tests.simulation.known_objects import object_differences
 from tests.simulation.server import BUDGETS, CLAIMS, NAMESPACES, NODES, PODS, Json, ModelServer
@@ -170,21 +170,24 @@ def _pending_in_vain(
             victim, preemptor = instruction.victim, instruction.preemptor
             if _may_miss_a_volume(server, preemptor):
                 continue
-            if _is_kept_off(server, extenders, preemptor, victim):
+            if _may_fail_by_extenders(server, extenders, preemptor, victim):
                 continue
             yield f"pod {preemptor.key} is pending and could take the place of {victim.key}"
 
 
-def _is_kept_off(
+def _may_fail_by_extenders(
     server: ModelServer, extenders: Sequence[Json], preemptor: PodReference, victim: PodReference
 ) -> bool:
-    """Whether a Filter of an extender would refuse the node, so that less important pods take it.
+    """Whether extenders may be why the preemptor waits.
 
-    It is asked about nodes with room only: the preemptor learns of it once it has made some.
+    A Filter is asked about nodes with room only: the preemptor learns that it is refused once it
+    has made some, and less important pods take that. And of victims that are equally unimportant
+    others may have been proposed to whoever spares some.
     """
     pod = stored_pod(server, preemptor.namespace, preemptor.name)
     node_name = stored_pod(server, victim.namespace, victim.name)["spec"]["nodeName"]
-    return bool(refused_by(extenders, pod, node_name))
+    is_reviewed = any("preemptVerb" in each and has_say(each, pod) for each in extenders)
+    return is_reviewed or bool(refused_by(extenders, pod, node_name))
 
 
 def _may_miss_a_volume(server: ModelServer, pod: PodReference) -> bool:

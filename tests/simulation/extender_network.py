@@ -95,7 +95,12 @@ class _Request:
         ambush = network.take_ambush("POST", f"/extender/{self._verb}")
         if ambush is not None and ambush.is_before:
             ambush.strike()
-        said = self._session.server.answer(self._verb, body, self._session.timeout_s)
+        said = self._session.server.answer(
+            self._verb,
+            body,
+            self._session.timeout_s,
+            is_awaited=network.loop.time() <= self._deadline,
+        )
         if ambush is not None and not ambush.is_before:
             ambush.strike()
         if said is None:

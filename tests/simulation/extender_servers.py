@@ -51,8 +51,11 @@ class ExtenderServer:
         self._config = config
         self._network = network
 
-    def answer(self, verb: str, body: bytes, timeout_s: float) -> Said | None:
-        """What it says to a question; None if it thinks for longer than anybody waits."""
+    def answer(self, verb: str, body: bytes, timeout_s: float, *, is_awaited: bool) -> Said | None:
+        """What it says to a question; None if it thinks for longer than anybody waits.
+
+        What it binds when nobody waits for it any more, it has to answer for itself.
+        """
         network, question = self._network, msgspec.json.decode(body)
         if network.strikes("extender_error"):
             return Said(network.any_of(_ERRORS), b"out of order")
@@ -64,14 +67,14 @@ class ExtenderServer:
             late_s = timeout_s + network.between(*LATE_S)
             network.loop.call_outside(late_s, self._bind, question, LATE)
             return None
-        said = self._honest(verb, question)
+        said = self._honest(verb, question, self.name if is_awaited else LATE)
         if network.strikes("extender_garbage"):
             return Said(200, network.any_of(_GARBAGE))
         return said
 
-    def _honest(self, verb: str, question: Json) -> Said:
+    def _honest(self, verb: str, question: Json, binder: str) -> Said:
         if verb == "bind":
-            return _said(self._bind(question, self.name))
+            return _said(self._bind(question, binder))
         if verb == "preempt":
             return _said(self._review(question))
         names = _node_names(question)
