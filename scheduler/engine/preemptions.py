@@ -154,6 +154,11 @@ def preemption_problems(machine: Machine) -> Iterator[str]:
             yield f"nobody knows that preemptor {under_way.preemptor.key} waits for its last victim"
         if uid in machine.bindings and not under_way.is_at_last:
             yield f"preemptor {under_way.preemptor.key} is being bound before its last victim goes"
+    for victim_uid, waiting in machine.last_victims.items():
+        for uid in waiting:
+            known = machine.preemptions.get(uid)
+            if known is None or known.last.uid != victim_uid:
+                yield f"preemptor {uid} waits for {victim_uid}, which is not its last victim"
     yield from _left_at_the_gate(machine)
 
 
@@ -173,6 +178,10 @@ def _start(
     under_way = PreemptionUnderWay(
         info.reference, info.scheduler_name, chosen.node_name, now, victims[-1]
     )
+    before = machine.preemptions.get(info.uid)
+    if before is not None:
+        # Tried before the watch showed its last victim leave: it waits for this one from now on.
+        _forget_last_victim(machine, before)
     machine.preemptions[info.uid] = under_way
     _clear_lesser_nominations(machine, info, chosen.node_name)
     for victim in victims[:-1]:
