@@ -275,6 +275,20 @@ def test_a_preemptor_is_tried_again_once_the_victim_it_waited_for_is_gone(world:
     assert of_type(PreemptionAttempted, world.schedule(after_s=20))
 
 
+def test_who_kept_away_from_a_nominated_pod_is_tried_again_when_that_is_gone(world: World) -> None:
+    world.nodes("n0")
+    world.running("v", "n0", cpu="2")
+    world.terminating("v")
+    world.pending("q", labels={"app": "web"}, cpu="2", priority=HIGHER, nominated_node="n0")
+    web = affinity_term(HOSTNAME, label_selector({"app": "web"}))
+    alone = Affinity(pod_anti_affinity=PodAffinity((web,)))
+    world.pending("p", cpu="0", affinity=alone)
+    assert of_type(BindPod, [*world.schedule(), *world.schedule()]) == []
+    world.see(PendingPodGone("default", "q", "uid-q"))
+    (bind,) = of_type(BindPod, world.schedule(after_s=20))
+    assert bind.pod.name == "p"
+
+
 def test_two_preemptors_take_different_nodes(world: World) -> None:
     world.nodes("n0", "n1")
     for name, node in (("a", "n0"), ("b", "n1")):
