@@ -25,6 +25,9 @@ ONCE_BROKEN = {
     "an event overtaken by another was dropped": (8, Emphasis({"reordered": 0.3})),
     "a lease that had run out came back with a late answer; no pod was tried": (29, Emphasis()),
     "a node's event overtaken by another was dropped": (10, Emphasis({"reordered": 0.3})),
+    "a preemptor that preempted again left its first victim waiting for it": (2271, Emphasis()),
+    "the end of a victim was lost on a preemptor that had preempted again": (2509, Emphasis()),
+    "a nomination that ended woke nobody who kept away from the pod": (2373, Emphasis()),
 }
 
 
