@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 from msgspec.structs import replace
 
-from scheduler.api.events import ActionType, BindFailed, EventResource, QueueingHint
+from scheduler.api.events import ActionType, BindFailed, EventResource
 from scheduler.api.extenders import Extenders
 from scheduler.api.status import SUCCESS, WAIT
 from scheduler.engine import attempts
@@ -125,10 +125,6 @@ def _believe_the_dates_of_a_lease(elector: Any) -> float:
     )
     left_s = renewed + spec.get("leaseDurationSeconds", 15) - now
     return float(elector._clock.monotonic() + left_s)
-
-
-def _overlook_pods_that_shrink(pod: Any, old: Any, new: Any) -> QueueingHint:
-    return QueueingHint.SKIP if old and new else _after_pod_change(pod, old, new)
 
 
 def _read_labels_once(cache: Any, namespace: Any) -> bool:
@@ -343,14 +339,6 @@ PLANTED = {
         Emphasis(often=frozenset(["taint_or_untaint"])),
         "nothing speaks against",
         first_seed=34,
-    ),
-    "a pod that asks for less makes room for nobody": Planted(
-        hints,
-        "after_pod_change",
-        _overlook_pods_that_shrink,
-        Emphasis(often=frozenset(["shrink_pod"])),
-        "nothing speaks against",
-        first_seed=250,
     ),
     "labels of namespaces are read once": Planted(
         ClusterCache,
