@@ -27,7 +27,6 @@ from scheduler.operator.live_configuration import LiveConfiguration
 from scheduler.operator.patience import Patience
 from scheduler.operator.reflector import Reflector, as_number
 from scheduler.operator.victim_review import VictimReviewer
-from scheduler.plugins.node_resources import hints
 from scheduler.plugins.scheduling_gates import SchedulingGates
 from scheduler.plugins.taint_toleration import TaintToleration
 from scheduler.plugins.volumes.binding import VolumeBinding
@@ -43,7 +42,6 @@ MAX_SEEDS_TO_A_FAULT = 120
 
 _emit = EventRecorder.emit
 _add_seen = Reflector._add_seen
-_after_pod_change = hints.after_pod_change
 _ask_a_guard = VictimReviewer._ask
 _namespace_seen = ClusterCache.namespace_seen
 _node_seen = ClusterCache.node_seen
