@@ -120,13 +120,18 @@ class PodStatusWriter:
     @staticmethod
     def _judge(instruction: PatchPodStatus, error: Exception) -> Exception | None:
         """The error if it is worth another try."""
-        if is_worth_retrying(error):
+        if is_worth_retrying(error) or _is_overtaken(error):
             log.info("pod status not written yet", pod=instruction.pod.key, error=repr(error))
             return error
         # 404, and 409 or 422 for another uid: the pod this is about is gone.
         if not isinstance(error, ApiError) or error.status not in (404, 409, 422):
             log.warning("pod status not written", pod=instruction.pod.key, error=str(error))
         return None
+
+
+def _is_overtaken(error: Exception) -> bool:
+    """Whether other writers were faster too often for the server; the pod itself is there."""
+    return isinstance(error, ApiError) and error.status == 409 and "UID" not in str(error)
 
 
 def status_patch(instruction: PatchPodStatus, transition_time: str | None) -> bytes:

@@ -150,6 +150,22 @@ async def test_a_server_in_trouble_is_asked_again() -> None:
     assert len(client.requests) == 3
 
 
+async def test_a_patch_that_other_writers_overtook_is_sent_again() -> None:
+    overtaken = ApiError(409, "Conflict", "the object has been modified")
+    client = FakeApiClient(patch=[overtaken, {}])
+    _writer(client).patch(REFUSED)
+    await _settle()
+    assert len(client.requests) == 2
+
+
+async def test_a_patch_for_a_pod_that_was_made_again_is_dropped() -> None:
+    text = "Precondition failed: UID in precondition: u1, UID in object meta: u2"
+    client = FakeApiClient(patch=[ApiError(409, "Conflict", text)])
+    _writer(client).patch(REFUSED)
+    await _settle()
+    assert len(client.requests) == 1
+
+
 async def test_nothing_is_written_for_a_forgotten_pod_or_without_the_lease() -> None:
     client = FakeApiClient()
     writer = _writer(client)
