@@ -21,7 +21,7 @@ from scheduler.api.instructions import (
     VictimsOnNode,
 )
 from scheduler.engine import replay
-from tests.engine.test_preemption import HIGHER, World
+from tests.engine.test_preemption import HIGHER, LOW, World
 from tests.support.engines import default_engine, of_type
 
 REVIEWER = Extender(url_prefix="http://reviewer", preempt_verb="preempt")
@@ -97,6 +97,23 @@ def test_when_they_leave_nothing_nobody_is_evicted(world: World) -> None:
     assert of_type(PatchPodStatus, answer)[0].message.endswith(
         "preemption: no candidate node for preemption"
     )
+
+
+def test_two_that_were_nominated_to_one_node_do_not_wait_for_each_other_for_ever() -> None:
+    # An earlier leader nominated both, and there is room for one.
+    world = World(extenders=Extenders((REVIEWER,)))
+    world.nodes("n0")
+    world.running("a", "n0", priority=LOW)
+    world.pending("p", nominated_node="n0")
+    world.pending("q", nominated_node="n0")
+    question = _asked(world)
+    world.see(VictimsReviewed(question.pod.uid, question.number))
+    answer = world.schedule() + world.schedule(after_s=60.0)
+    cleared = of_type(PatchPodStatus, answer)[0]
+    assert (cleared.pod.name, cleared.nominated_node_name) == ("p", "")
+    (bind,) = of_type(BindPod, answer)
+    assert (bind.pod.name, bind.node_name) == ("q", "n0")
+    world.engine.validate()
 
 
 def test_a_failure_of_theirs_is_in_the_message(world: World) -> None:

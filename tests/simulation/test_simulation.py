@@ -28,6 +28,7 @@ ONCE_BROKEN = {
     "a preemptor that preempted again left its first victim waiting for it": (2271, Emphasis()),
     "the end of a victim was lost on a preemptor that had preempted again": (2509, Emphasis()),
     "a nomination that ended woke nobody who kept away from the pod": (2373, Emphasis()),
+    "two pods nominated to one node kept each other away from it": (2931, Emphasis()),
 }
 
 

@@ -98,6 +98,11 @@ class DefaultPreemption:
         return _nominate(state, preemption)
 
     def _take_review(self, state: CycleState, snapshot: Snapshot, review: VictimReview) -> Outcome:
+        """Go on with what the extenders left; if that is nothing, no nomination lasts.
+
+        kube-scheduler leaves it then: two pods of one priority that are nominated to one node keep
+        each other away from it for as long as the extenders let neither preempt.
+        """
         if review.error:
             return error(f"preemption: {review.error}"), None
         try:
@@ -105,7 +110,7 @@ class DefaultPreemption:
         except ReviewInvalid as invalid:
             return error(f"preemption: {invalid}"), None
         if not candidates:
-            return _rejected(NO_CANDIDATE), None
+            return _rejected(NO_CANDIDATE), ""
         return _nominate(state, choose_reviewed(candidates, state.read(DryRun)))
 
 
