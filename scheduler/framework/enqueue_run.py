@@ -10,26 +10,27 @@ from scheduler.api.status import SUCCESS, Status
 from scheduler.framework.extension_points import (
     EnqueueExtensions,
     EventRegistration,
-    FilterPlugin,
-    PermitPlugin,
     Plugin,
     PreEnqueuePlugin,
-    PreFilterPlugin,
-    ReservePlugin,
 )
 from scheduler.framework.failure import failed
+from scheduler.framework.profile import ExtensionPoint, takes_part
 from scheduler.state.pod_info import PodInfo
 
 _WILDCARD = EventRegistration(ClusterEvent(EventResource.WILDCARD, ActionType.ALL))
 _NODE_TAINT = EventRegistration(ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_TAINT))
+_REJECTING = (
+    ExtensionPoint.PRE_ENQUEUE,
+    ExtensionPoint.PRE_FILTER,
+    ExtensionPoint.FILTER,
+    ExtensionPoint.RESERVE,
+    ExtensionPoint.PERMIT,
+)
 
 
 def can_reject(plugin: Plugin) -> bool:
     """Whether the plugin takes part where pods are rejected."""
-    return isinstance(
-        plugin,
-        PreEnqueuePlugin | PreFilterPlugin | FilterPlugin | ReservePlugin | PermitPlugin,
-    )
+    return any(takes_part(plugin, point) for point in _REJECTING)
 
 
 def registered_events(plugins: Iterable[Plugin]) -> dict[str, tuple[EventRegistration, ...]]:

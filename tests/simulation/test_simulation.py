@@ -29,6 +29,7 @@ ONCE_BROKEN = {
     "the end of a victim was lost on a preemptor that had preempted again": (2509, Emphasis()),
     "a nomination that ended woke nobody who kept away from the pod": (2373, Emphasis()),
     "two pods nominated to one node kept each other away from it": (2931, Emphasis()),
+    "a new node was no help to a pod with a resource that an extender keeps": (3989, Emphasis()),
 }
 
 

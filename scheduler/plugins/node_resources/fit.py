@@ -105,7 +105,7 @@ class NodeResourcesFit:
 
     def events_to_register(self) -> Sequence[EventRegistration]:
         """Pods that go or shrink, nodes that come or grow, device classes."""
-        return FitHints().events_to_register()
+        return FitHints(self._ignores).events_to_register()
 
     def _ignores(self, resource: str) -> bool:
         if not self._ignored and not self._ignored_groups:

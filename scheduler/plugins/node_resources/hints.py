@@ -1,12 +1,13 @@
 """Which events may make a pod schedulable that NodeResourcesFit rejected.
 
 Follows ``noderesources/fit.go`` of kube-scheduler v1.36. As there, a node is looked at as if it
-were empty, and resources that the plugin is told to ignore are not ignored here.
+were empty. Unlike there, resources that the plugin is told to ignore are ignored here too: a node
+never has one that an extender keeps, so no node that comes would be taken to help.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from scheduler.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from scheduler.api.node import Node
@@ -21,9 +22,13 @@ class FitHints:
 
     One event is judged for many pods in a row, and reading quantities costs more than comparing
     them.
+
+    Args:
+        ignores: Whether the plugin leaves a resource to others.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, ignores: Callable[[str], bool]) -> None:
+        self._ignores = ignores
         self._read: tuple[tuple[Node, Mapping[str, int]], ...] = ()
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
@@ -54,9 +59,20 @@ class FitHints:
         if new is None:
             return QueueingHint.SKIP
         after = self._allocatable(new)
-        if not _fits_empty(pod, after):
+        if not self._fits_empty(pod, after):
             return QueueingHint.SKIP
         return QueueingHint.when(old is None or _has_more_for(pod, self._allocatable(old), after))
+
+    def _fits_empty(self, pod: PodInfo, allocatable: Mapping[str, int]) -> bool:
+        """Whether the pod would fit if it were the only one (``isFit``)."""
+        if allocatable.get(PODS, 0) < 1:
+            return False
+        # A loop, for a generator would cost more than what it compares: this is asked of every
+        # class of pods that wait.
+        for name, amount in pod.pod_class.requests.items():
+            if amount > allocatable.get(name, 0) and amount > 0 and not self._ignores(name):
+                return False
+        return True
 
     def _allocatable(self, node: Node) -> Mapping[str, int]:
         for known, amounts in self._read:
@@ -87,18 +103,6 @@ def after_pod_change(pod: PodInfo, old: PodInfo | None, new: PodInfo | None) -> 
             for name, amount in pod.requests.items()
         )
     )
-
-
-def _fits_empty(pod: PodInfo, allocatable: Mapping[str, int]) -> bool:
-    """Whether the pod would fit if it were the only one (``isFit``)."""
-    if allocatable.get(PODS, 0) < 1:
-        return False
-    # A loop, for a generator would cost more than what it compares: this is asked of every class
-    # of pods that wait.
-    for name, amount in pod.pod_class.requests.items():
-        if amount > allocatable.get(name, 0) and amount > 0:
-            return False
-    return True
 
 
 def _has_more_for(pod: PodInfo, before: Mapping[str, int], after: Mapping[str, int]) -> bool:

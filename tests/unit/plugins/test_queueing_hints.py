@@ -38,6 +38,8 @@ Registered: TypeAlias = dict[EventResource, ActionType]
 CLASSES = PodClasses()
 A = ActionType
 R = EventResource
+GROUP = "example.com"
+GPU = f"{GROUP}/gpu"
 FIT = NodeResourcesFit(NodeResourcesFitArgs())
 AFFINITY = NodeAffinity(NodeAffinityArgs())
 DEDICATED = Taint("dedicated", "db", "NoSchedule")
@@ -401,6 +403,19 @@ def test_a_node_that_comes_helps_if_the_pod_fits_it_while_empty(
 ) -> None:
     said = ask(FIT, A.ADD, info(**pod), None, make_node(**node))
     assert said is QueueingHint.when(helps)
+
+
+@pytest.mark.parametrize(
+    "args", [{"ignored_resources": (GPU,)}, {"ignored_resource_groups": (GROUP,)}]
+)
+def test_a_node_need_not_have_what_others_look_after(args: dict[str, Any]) -> None:
+    fit = NodeResourcesFit(NodeResourcesFitArgs(**args))
+    pod = info("p", cpu="4", requests={GPU: "1"})
+    small, large = make_node("n", cpu="2"), make_node("n", cpu="4")
+    assert ask(fit, A.ADD, pod, None, large) is QueueingHint.QUEUE
+    assert ask(fit, A.UPDATE_NODE_ALLOCATABLE, pod, small, large) is QueueingHint.QUEUE
+    assert ask(fit, A.ADD, pod, None, small) is QueueingHint.SKIP
+    assert ask(FIT, A.ADD, pod, None, large) is QueueingHint.SKIP
 
 
 @pytest.mark.parametrize(
