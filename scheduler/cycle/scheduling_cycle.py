@@ -86,8 +86,18 @@ class Unschedulable(msgspec.Struct, frozen=True):
 
     @property
     def unschedulable_plugins(self) -> frozenset[str]:
-        """Whose events may help."""
+        """Who rejected it."""
         return self.diagnosis.unschedulable_plugins
+
+    @property
+    def plugins_to_hear(self) -> frozenset[str]:
+        """Whose events may help: who rejected it, and who would have where room was made.
+
+        kube-scheduler listens to the former only.
+        """
+        if self.preemption is None:
+            return self.unschedulable_plugins
+        return self.unschedulable_plugins | self.preemption.refused_by
 
     @property
     def pending_plugins(self) -> frozenset[str]:

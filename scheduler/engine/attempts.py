@@ -198,7 +198,7 @@ def _failure(outcome: Unschedulable | Failed) -> Failure:
         return Failure(outcome.status.message, is_error=True)
     return Failure(
         outcome.message,
-        rejected_by=outcome.unschedulable_plugins,
+        rejected_by=outcome.plugins_to_hear,
         pending=outcome.pending_plugins,
         nominated_node_name=outcome.nominated_node_name,
     )

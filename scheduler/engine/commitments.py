@@ -218,6 +218,17 @@ def cancel_unbound(machine: Machine, uid: str, now: float) -> bool:
     return True
 
 
+def try_again_without(machine: Machine, victim_uid: str, now: float) -> None:
+    """A pod is gone: try those again for which it had to go.
+
+    Its preemptor, and who made no more room for as long as it was there. Unlike kube-scheduler, which asks the plugins that rejected them whether its end helps, and
+    leaves them waiting for the five-minute flush if their rules do not speak of it.
+    """
+    waiting = machine.awaiting.pop(victim_uid, None)
+    if waiting is not None:
+        machine.queue.try_again(waiting, ASSIGNED_POD_DELETE, now)
+
+
 def read_back_unconfirmed(machine: Machine, now: float) -> None:
     """Ask for the pods that were bound a while ago and that the watch has not shown.
 
@@ -306,9 +317,11 @@ def _end_unbound(machine: Machine, cycle: BindingCycle, status: Status, now: flo
         machine.queue.move_on_event(
             ASSIGNED_POD_DELETE, assumed, None, now, lambda pod: pod.uid != uid
         )
+        try_again_without(machine, uid, now)
     else:
         machine.note_leaving(uid)
         machine.queue.move_on_event(ASSIGNED_POD_DELETE, assumed, None, now)
+        try_again_without(machine, uid, now)
         _requeue(machine, cycle, status, now)
 
 

@@ -49,7 +49,7 @@ class Machine:
         last_victims: Who waits for the end of a victim, preemptors by its UID, in order.
         released: UIDs of preemptors that need not wait any more, some of which are gated still,
             in order.
-        awaiting: Who made no more room because a victim of before is terminating, pods by its UID,
+        awaiting: Whom the end of a victim is to bring back, pods by its UID,
             in order.
         refusals: What pods that fit nowhere were told about the cluster as it is.
         outbox: Instructions gathered by the call in progress.

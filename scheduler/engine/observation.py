@@ -29,12 +29,18 @@ from scheduler.api.events import (
     WorkloadSeen,
 )
 from scheduler.api.instructions import EmitEvent, PodReference
+from scheduler.api.meta import ObjectMeta
+from scheduler.api.namespace import Namespace
 from scheduler.api.pod import Pod
-from scheduler.engine.commitments import ASSIGNED_POD_DELETE, pending_pod_gone, storage_changed
+from scheduler.engine.commitments import (
+    ASSIGNED_POD_DELETE,
+    pending_pod_gone,
+    storage_changed,
+    try_again_without,
+)
 from scheduler.engine.extenders import drop_consultation
 from scheduler.engine.failure import SCHEDULER_ERROR
 from scheduler.engine.machine import Machine
-from scheduler.engine.preemptions import try_again_without
 from scheduler.queue.queue_events import (
     UNSCHEDULED_POD_ADD,
     UNSCHEDULED_POD_DELETE,
@@ -46,6 +52,7 @@ from scheduler.state.pod_info import PodInfo, make_pod_info
 Happened: TypeAlias = Sequence[ClusterEvent]
 
 NODE_ADD = ClusterEvent(EventResource.NODE, ActionType.ADD)
+NAMESPACE_UPDATE = ClusterEvent(EventResource.NAMESPACE, ActionType.UPDATE_OTHER)
 NODE_DELETE = ClusterEvent(EventResource.NODE, ActionType.DELETE)
 ASSIGNED_POD_ADD = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD)
 
@@ -166,14 +173,28 @@ def node_gone(machine: Machine, event: NodeGone, now: float) -> Happened:
     return (NODE_DELETE,)
 
 
-def namespace_seen(machine: Machine, event: NamespaceSeen, _now: float) -> None:
-    """Namespace labels decide which pods a namespaceSelector means."""
-    machine.cache.namespace_seen(event.namespace)
+def namespace_seen(machine: Machine, event: NamespaceSeen, now: float) -> None:
+    """Namespace labels decide which pods a namespaceSelector means.
+
+    Unlike kube-scheduler, which tells no pod that waits of them.
+    """
+    before = _known_namespace(machine, event.namespace.metadata.name)
+    if machine.cache.namespace_seen(event.namespace):
+        machine.queue.move_on_event(NAMESPACE_UPDATE, before, event.namespace, now)
 
 
-def namespace_gone(machine: Machine, event: NamespaceGone, _now: float) -> None:
+def namespace_gone(machine: Machine, event: NamespaceGone, now: float) -> None:
     """A namespace without an object has no labels."""
-    machine.cache.namespace_gone(event.name)
+    before = _known_namespace(machine, event.name)
+    if machine.cache.namespace_gone(event.name):
+        nothing = Namespace(ObjectMeta(name=event.name))
+        machine.queue.move_on_event(NAMESPACE_UPDATE, before, nothing, now)
+
+
+def _known_namespace(machine: Machine, name: str) -> Namespace:
+    """What is known of a namespace, seen or not."""
+    labels = machine.cache.snapshot().namespaces.labels(name)
+    return Namespace(ObjectMeta(name=name, labels=dict(labels)))
 
 
 def workload_seen(machine: Machine, event: WorkloadSeen, _now: float) -> None:

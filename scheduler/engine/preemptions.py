@@ -34,7 +34,7 @@ from scheduler.api.instructions import (
     PreemptionAttempted,
     PreemptionFinished,
 )
-from scheduler.engine.commitments import ASSIGNED_POD_DELETE, cancel_unbound
+from scheduler.engine.commitments import cancel_unbound
 from scheduler.engine.machine import Machine
 from scheduler.framework import Candidate, Framework, Preemption
 from scheduler.queue.queued_pod import Place
@@ -118,17 +118,6 @@ def make_room(machine: Machine, info: PodInfo, preemption: Preemption, now: floa
         _start(machine, info, chosen, victims, now)
 
 
-def try_again_without(machine: Machine, victim_uid: str, now: float) -> None:
-    """A pod is gone: try those again that made no more room for as long as it was there.
-
-    Unlike kube-scheduler, which asks the plugins that rejected them whether its end helps, and
-    leaves them waiting for the five-minute flush if their rules do not speak of it.
-    """
-    waiting = machine.awaiting.pop(victim_uid, None)
-    if waiting is not None:
-        machine.queue.try_again(waiting, ASSIGNED_POD_DELETE, now)
-
-
 def eviction_finished(machine: Machine, event: EvictionFinished, now: float) -> None:
     """A victim is on its way out, or is not: go on, or give up."""
     under_way = machine.preemptions.get(event.preemptor_uid)
@@ -183,6 +172,7 @@ def _start(
         # Tried before the watch showed its last victim leave: it waits for this one from now on.
         _forget_last_victim(machine, before)
     machine.preemptions[info.uid] = under_way
+    machine.awaiting.setdefault(under_way.last.uid, {})[info.uid] = None
     _clear_lesser_nominations(machine, info, chosen.node_name)
     for victim in victims[:-1]:
         _evict(machine, under_way, victim, now)

@@ -38,12 +38,15 @@ class Preemption(msgspec.Struct, frozen=True):
         find_candidates: Gives all candidates, by node name; as long as the snapshot is current.
         tied: The nodes that were equally good, in the order of their names.
         awaited: UID of a terminating victim that has to be gone first; empty for none.
+        refused_by: The plugins that refused the pod even where all less important pods were gone;
+            what helps it there may help it as well.
     """
 
     chosen: Candidate | None = None
     find_candidates: Callable[[], Mapping[str, Candidate]] = dict
     tied: tuple[str, ...] = ()
     awaited: str = ""
+    refused_by: frozenset[str] = frozenset()
 
 
 class ReviewedVictims(msgspec.Struct, frozen=True):
@@ -151,11 +154,13 @@ class Judgement(msgspec.Struct, frozen=True):
     places: Int64Array = msgspec.field(default_factory=lambda: _NO_PLACES)
     refused: BoolArray = msgspec.field(default_factory=lambda: np.empty(0, dtype=np.bool_))
 
-    def count_reasons(self) -> Counter[str]:
-        """Why the others do not, with the number of nodes."""
+    def count_reasons(self) -> tuple[Counter[str], set[str]]:
+        """Why the others do not, with the number of nodes, and the plugins that say so."""
         alone = ~self.fits
         alone[self.places[self.refused]] = False
-        counts, _ = self.verdicts.count_reasons(alone)
+        counts, plugins = self.verdicts.count_reasons(alone)
         if self.with_others is not None:
-            counts += self.with_others.count_reasons(self.refused)[0]
-        return counts
+            more_counts, more_plugins = self.with_others.count_reasons(self.refused)
+            counts += more_counts
+            plugins |= more_plugins
+        return counts, plugins

@@ -329,10 +329,13 @@ class SchedulingQueue:
         return sum(self._consider(queued, happened, now) for queued in pods)
 
     def try_again(self, uids: Iterable[str], event: ClusterEvent, now: float) -> None:
-        """Try these pods again after their backoff, if they are unschedulable, whatever for."""
+        """Try these pods again after their backoff, whatever they wait for; gates still hold."""
         for uid in uids:
+            flight = self._in_flight.get(uid)
+            if flight is not None:
+                self._in_flight.record(Happened(FORCE_ACTIVATE, None, flight.queued.info))
             queued = self._waiting.unschedulable.get(uid)
-            if queued is not None and not queued.is_gated:
+            if queued is not None:
                 self._waiting.requeue(queued, Requeue.AFTER_BACKOFF, event_label(event), now)
 
     def activate(self, uids: Iterable[str], now: float) -> None:

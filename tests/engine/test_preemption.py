@@ -275,6 +275,26 @@ def test_a_preemptor_is_tried_again_once_the_victim_it_waited_for_is_gone(world:
     assert of_type(PreemptionAttempted, world.schedule(after_s=20))
 
 
+def test_the_end_of_the_last_victim_brings_the_preemptor_back_whatever_refused_it(
+    world: World,
+) -> None:
+    world.nodes("n0")
+    world.running("with the port", "n0", cpu="1", host_ports=[80], priority=LOW + 1)
+    world.running("large", "n0", cpu="1")
+    world.pending("p", cpu="2", host_ports=[80])
+    answer = world.schedule()
+    assert "free ports" in of_type(PatchPodStatus, answer)[0].message
+    (first,) = of_type(EvictPod, answer)
+    world.gone(first.victim.name)
+    (last,) = of_type(EvictPod, world.evicted(first))
+    assert last.victim.name == "large"
+    world.terminating("large")
+    world.evicted(last)
+    world.gone("large")
+    (bind,) = of_type(BindPod, world.schedule(after_s=20))
+    assert bind.pod.name == "p"
+
+
 def test_who_kept_away_from_a_nominated_pod_is_tried_again_when_that_is_gone(world: World) -> None:
     world.nodes("n0")
     world.running("v", "n0", cpu="2")

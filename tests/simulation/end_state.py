@@ -31,7 +31,6 @@ from tests.simulation.true_reasons import (
     plain_cluster,
     with_nominated,
 )
-from tests.simulation.users import claim_of
 
 MAX_EVENTS_OF_A_KIND = 25
 """Of one reason about one pod by one process, in three minutes."""
@@ -168,8 +167,6 @@ def _pending_in_vain(
             yield f"pod {instruction.pod.key} is pending and could be on {instruction.node_name}"
         elif isinstance(instruction, EvictPod):
             victim, preemptor = instruction.victim, instruction.preemptor
-            if _may_miss_a_volume(server, preemptor):
-                continue
             if _may_fail_by_extenders(server, extenders, preemptor, victim):
                 continue
             yield f"pod {preemptor.key} is pending and could take the place of {victim.key}"
@@ -188,13 +185,3 @@ def _may_fail_by_extenders(
     node_name = stored_pod(server, victim.namespace, victim.name)["spec"]["nodeName"]
     is_reviewed = any("preemptVerb" in each and has_say(each, pod) for each in extenders)
     return is_reviewed or bool(refused_by(extenders, pod, node_name))
-
-
-def _may_miss_a_volume(server: ModelServer, pod: PodReference) -> bool:
-    """Whether a volume that was freed may have made a preemption possible, unheard of.
-
-    Only plugins that refused the pod where nobody was evicted are told of events, as upstream.
-    """
-    key = (pod.namespace, claim_of(stored_pod(server, pod.namespace, pod.name)))
-    claim = server.collection(CLAIMS).get(key)
-    return claim is not None and not claim["spec"].get("volumeName")

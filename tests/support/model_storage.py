@@ -28,6 +28,7 @@ class ModelStorage:
         watch: What the scheduler has not been shown yet.
         answers: Outcomes of writes that it has not been told yet.
         refusals: How many of the coming writes are refused.
+        failure_rate: How often a volume cannot be made where it was asked for.
     """
 
     rng: Random
@@ -36,6 +37,7 @@ class ModelStorage:
     watch: list[Event] = field(default_factory=list)
     answers: list[Event] = field(default_factory=list)
     refusals: int = 0
+    failure_rate: float = 0.3
     revision: int = 0
 
     def store(self, obj: StorageObject) -> str:
@@ -79,7 +81,7 @@ class ModelStorage:
             raise GivenTwice(f"claim {meta.name} has {[each.metadata.name for each in given]}")
         if given:
             self._bind(claim, given[0].metadata.name)
-        elif node_name and self.rng.random() < 0.3:
+        elif node_name and self.rng.random() < self.failure_rate:
             self.store(replace(claim, metadata=replace(meta, annotations={})))
         elif node_name:
             made = make_volume(f"made-{meta.uid}", given_to=meta.name, given_uid=meta.uid)

@@ -39,9 +39,18 @@ class Search(msgspec.Struct):
     looked_at: list[Stripped] = msgspec.field(default_factory=list)
     needless: list[str] = msgspec.field(default_factory=list)
 
-    def count_reasons(self) -> Counter[str]:
-        """Why rows are no candidates though they were looked at, with the number of rows."""
-        return sum((each.count_reasons() for each in self.looked_at), Counter[str]())
+    def count_reasons(self) -> tuple[Counter[str], set[str]]:
+        """Why rows are no candidates though they were looked at, with the number of rows.
+
+        And the plugins that say so.
+        """
+        counts: Counter[str] = Counter()
+        plugins: set[str] = set()
+        for each in self.looked_at:
+            more_counts, more_plugins = each.count_reasons()
+            counts += more_counts
+            plugins |= more_plugins
+        return counts, plugins
 
 
 def find_candidates(dry_run: DryRun, snapshot: Snapshot, rows: Int64Array, wanted: int) -> Search:

@@ -93,7 +93,9 @@ class DefaultPreemption:
         if not search.num_found:
             if search.needless:
                 return error(f"preemption: {_needless(search.needless)}"), None
-            return _not_helpful(snapshot, len(rows), search.count_reasons())
+            reasons, refused_by = search.count_reasons()
+            state.write(Preemption(refused_by=frozenset(refused_by)))
+            return _not_helpful(snapshot, len(rows), reasons)
         preemption = choose_candidate(search, dry_run)
         return _nominate(state, preemption)
 

@@ -30,13 +30,13 @@ class Stripped(msgspec.Struct, frozen=True):
     positions: Int64Array
     judgement: Judgement
 
-    def count_reasons(self) -> Counter[str]:
-        """Why it fits on no other row, with the number of rows."""
-        reasons = self.judgement.count_reasons()
+    def count_reasons(self) -> tuple[Counter[str], set[str]]:
+        """Why it fits on no other row, with the number of rows, and the plugins that say so."""
+        reasons, plugins = self.judgement.count_reasons()
         without = len(self.potential) - len(self.judgement.fits)
         if without:
             reasons[NO_VICTIMS] += without
-        return reasons
+        return reasons, plugins
 
 
 class VictimsByNode(msgspec.Struct, frozen=True):

@@ -8,6 +8,7 @@ until the five-minute flush:
 - a pod without terms, which only others' anti-affinity can have kept away, and a node came or
   changed labels;
 - the last pod to be near is gone, and the pod is one to be near itself: it may be the first;
+- labels of namespaces changed, which namespace selectors go by;
 - a term has a namespace selector (no labels of namespaces are at hand here, so it counts as
   matching).
 """
@@ -17,19 +18,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scheduler.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
+from scheduler.api.namespace import Namespace
 from scheduler.api.node import Node
 from scheduler.framework.extension_points import EventRegistration
 from scheduler.state.pod_info import AffinityTerm, PodInfo
 
 
 def events_to_register() -> tuple[EventRegistration, ...]:
-    """The events of v1.36: pods come, go and change labels; nodes come and change labels."""
+    """Those of v1.36, pods and nodes that come, go or change labels, and those of namespaces."""
     pods = ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.DELETE
     nodes = ActionType.ADD | ActionType.UPDATE_NODE_LABEL
     return (
         EventRegistration(ClusterEvent(EventResource.POD, pods), after_pod_change, per_class=True),
         EventRegistration(
             ClusterEvent(EventResource.NODE, nodes), after_node_change, per_class=True
+        ),
+        EventRegistration(
+            ClusterEvent(EventResource.NAMESPACE, ActionType.UPDATE),
+            after_namespace_change,
+            per_class=True,
         ),
     )
 
@@ -66,6 +73,20 @@ def after_node_change(pod: PodInfo, old: Node | None, new: Node | None) -> Queue
     gained = any(key in labels and before.get(key) != labels[key] for key in wanted)
     lost = any(key in before and labels.get(key) != before[key] for key in avoided)
     return QueueingHint.when(gained or lost)
+
+
+def after_namespace_change(pod: PodInfo, old: Namespace, new: Namespace) -> QueueingHint:
+    """A term of the pod selects other namespaces now, or others' may select the pod's own."""
+    if new.metadata.name == pod.namespace:
+        return QueueingHint.QUEUE
+    terms = (*pod.pod_class.required_affinity_terms, *pod.pod_class.required_anti_affinity_terms)
+    before, after = old.metadata.labels, new.metadata.labels
+    return QueueingHint.when(
+        any(
+            term.namespace_selector.matches(before) != term.namespace_selector.matches(after)
+            for term in terms
+        )
+    )
 
 
 def _may_be_the_first_again(

@@ -42,6 +42,12 @@ def in_team(name: str) -> Affinity:
     return near(pods_with("a", "node", namespace_selector=selector))
 
 
+def apart_from_team(name: str) -> Affinity:
+    """Keeps away from pods with label a of a team's namespaces."""
+    selector = label_selector({"team": name})
+    return apart(pods_with("a", "node", namespace_selector=selector))
+
+
 def near_in_group(key: str, topology_key: str, group: str) -> Affinity:
     """Wants to be with pods with this label, on nodes of a group."""
     return replace(
@@ -72,6 +78,18 @@ ANTI_AFFINITY_STORIES = (
         objects=[node(labels=ON_N), placed("r", "n", A), placed("s", "n", B)],
         pending=[pod("p", A, affinity=apart_from("a")), pod("q", B, affinity=apart_from("b"))],
         trigger=[Delete(placed("r", "n", A))],
+        requeued=only("p"),
+    ),
+    EnqueueStory(
+        "the namespace that a placed pod keeps away from loses its label",
+        PODS,
+        objects=[
+            node(labels=ON_N),
+            make_namespace("default", labels={"team": "red"}),
+            placed("r", "n", affinity=apart_from_team("red"), namespace="elsewhere"),
+        ],
+        pending=[pod("p", A)],
+        trigger=[Put(make_namespace("default"))],
         requeued=only("p"),
     ),
     EnqueueStory(
@@ -217,6 +235,22 @@ AFFINITY_STORIES = (
         pending=[pod("p", affinity=in_team("red"))],
         trigger=[Put(placed("r", "n", A, namespace="red"))],
         requeued=only("p"),
+    ),
+    EnqueueStory(
+        "the namespace of a matching pod gets the wanted label",
+        PODS,
+        objects=[node(labels=ON_N), make_namespace("red"), placed("r", "n", A, namespace="red")],
+        pending=[pod("p", affinity=in_team("red")), pod("q", affinity=in_team("blue"))],
+        trigger=[Put(make_namespace("red", labels={"team": "red"}))],
+        requeued=only("p"),
+    ),
+    EnqueueStory(
+        "a namespace changes in nothing that a pod asks for",
+        PODS,
+        objects=[node(labels=ON_N), make_namespace("red", labels={"team": "red"})],
+        pending=[pod("p", affinity=in_team("red"))],
+        trigger=[Put(make_namespace("red", labels={"team": "red", "tier": "1"}))],
+        requeued=NOBODY,
     ),
     EnqueueStory(
         "a matching pod without a node is created",

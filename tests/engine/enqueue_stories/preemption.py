@@ -8,10 +8,12 @@ from tests.engine.enqueue_stories.story import (
     Delete,
     EnqueueStory,
     Put,
+    near,
     node,
     only,
     placed,
     pod,
+    pods_with,
 )
 
 PREEMPTION = ("NodeResourcesFit", "DefaultPreemption")
@@ -63,5 +65,13 @@ PREEMPTION_STORIES = (
         pending=[LARGE],
         trigger=[Delete(placed("w", "m", cpu="1"))],
         requeued=NOBODY,
+    ),
+    EnqueueStory(
+        "who refused the pod where room would be made refuses it no more",
+        ("NodeResourcesFit", "InterPodAffinity", "DefaultPreemption"),
+        objects=[node(labels={"node": "n"}), victim("v", "4")],
+        pending=[pod("p", cpu="4", priority=10, affinity=near(pods_with("a", "node")))],
+        trigger=[Put(placed("r", "n", {"a": "1"}))],
+        requeued=only("p"),
     ),
 )

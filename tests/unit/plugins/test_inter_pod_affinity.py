@@ -333,13 +333,14 @@ def test_arguments(sentence: str) -> None:
     assert [str(error) for error in errors] == want
 
 
-def test_it_registers_for_the_events_of_pods_and_nodes_that_upstream_names() -> None:
+def test_it_registers_for_the_events_that_upstream_names_and_for_namespaces() -> None:
     events = [registered.event for registered in InterPodAffinity().events_to_register()]
     pods = ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.DELETE
     nodes = ActionType.ADD | ActionType.UPDATE_NODE_LABEL
     assert events == [
         ClusterEvent(EventResource.POD, pods),
         ClusterEvent(EventResource.NODE, nodes),
+        ClusterEvent(EventResource.NAMESPACE, ActionType.UPDATE),
     ]
 
 

@@ -102,6 +102,16 @@ def test_activation_makes_every_waiting_pod_active_at_once(bring: Bring, place: 
 
 
 @in_each_place
+def test_one_to_be_tried_again_backs_off_whatever_it_waits_for(bring: Bring, place: Place) -> None:
+    queue = make_queue()
+    bring(queue, pending("p"))
+    queue.try_again(["uid-p", "uid-of-nobody"], NODE_ADD, 0.5)
+    queue.validate()
+    expected = Place.BACKOFF if place is Place.UNSCHEDULABLE else place
+    assert queue.place_of("uid-p") is expected
+
+
+@in_each_place
 def test_a_resync_of_the_same_version_changes_nothing(bring: Bring, place: Place) -> None:
     queue = make_queue({"NodeResourcesFit": [(NODE_ADD, None), (POD_LABEL, None)]})
     bring(queue, pending("p", resource_version="7"))

@@ -181,6 +181,14 @@ def test_a_pod_activated_in_flight_does_not_wait_when_it_comes_back() -> None:
     assert queue.add_unschedulable(other, 0.2, ["NodeResourcesFit"]) is Place.UNSCHEDULABLE
 
 
+def test_a_pod_to_be_tried_again_in_flight_does_not_wait_when_it_comes_back() -> None:
+    queue = make_queue()
+    queue.add(pending("p"), 0.0)
+    queued = pop(queue)
+    queue.try_again([queued.uid], NODE_ADD, 0.1)
+    assert queue.add_unschedulable(queued, 0.2, ["NodeResourcesFit"]) is Place.BACKOFF
+
+
 def test_an_update_in_flight_is_replayed_like_an_event() -> None:
     hint = Hints()
     queue = make_queue({"NodeResourcesFit": [(POD_LABEL, hint)]})
