@@ -221,8 +221,9 @@ def cancel_unbound(machine: Machine, uid: str, now: float) -> bool:
 def try_again_without(machine: Machine, victim_uid: str, now: float) -> None:
     """A pod is gone: try those again for which it had to go.
 
-    Its preemptor, and who made no more room for as long as it was there. Unlike kube-scheduler, which asks the plugins that rejected them whether its end helps, and
-    leaves them waiting for the five-minute flush if their rules do not speak of it.
+    Its preemptor, and who made no more room for as long as it was there. Unlike kube-scheduler,
+    which asks the plugins that rejected them whether its end helps, and leaves them waiting for the
+    five-minute flush if their rules do not speak of it.
     """
     waiting = machine.awaiting.pop(victim_uid, None)
     if waiting is not None:

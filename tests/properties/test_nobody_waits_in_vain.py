@@ -27,6 +27,7 @@ from scheduler.api.events import (
 )
 from scheduler.api.instructions import BindPod, BindVolumes, EvictPod, Instruction
 from scheduler.api.pod import Pod, ResourceRequirements, Toleration
+from scheduler.api.volume import StorageObject
 from tests.properties.drawn_objects import (
     NAMESPACES,
     NODES,
@@ -36,16 +37,18 @@ from tests.properties.drawn_objects import (
     draw_node,
     draw_pod,
 )
-from tests.support.builders import HOSTNAME, make_namespace
+from tests.support.builders import HOSTNAME, label_selector, make_namespace
 from tests.support.engines import default_engine
 from tests.support.model_cluster import ModelCluster
 from tests.support.model_storage import ModelStorage
 from tests.support.volume_builders import (
     claim_volume,
     make_attachment,
+    make_capacity,
     make_claim,
     make_class,
     make_csi_node,
+    make_driver,
     make_volume,
 )
 
@@ -99,6 +102,8 @@ class Story:
             self.delete_claim,
             self.put_csi_node,
             self.put_attachment,
+            self.change_driver,
+            self.put_capacity,
             self.begin_to_delete,
             self.fail,
         ]
@@ -146,22 +151,37 @@ class Story:
             for volume in pod.spec.volumes
             if volume.persistent_volume_claim is not None and pod.spec.node_name
         }
-        self.storage.delete_claim(self.rng.choice([*(self.storage.claims.keys() - used), "nobody"]))
+        self.storage.delete_claim(
+            self.rng.choice([*sorted(self.storage.claims.keys() - used), "nobody"])
+        )
 
     def put_csi_node(self) -> None:
         """A driver says how many volumes a node may have."""
         name, limit = self.rng.choice(NODES), self.rng.randint(1, 2)
-        node = make_csi_node(name, csi_example_com=limit)
-        self.tell(f"driver on {name}", StorageSeen(node))
+        self.put_or_remove(make_csi_node(name, csi_example_com=limit))
 
     def put_attachment(self) -> None:
         """A volume of nobody's hangs on a node, or is let go."""
-        if self.others.pop("attachment", None) is not None:
-            gone = StorageGone("VolumeAttachment", "", "strange")
-            self.cluster.tell(self.engine, [gone], self.now)
+        self.put_or_remove(make_attachment("strange", self.rng.choice(NODES), "strange-volume"))
+
+    def change_driver(self) -> None:
+        """It says whether it knows what it has left."""
+        self.tell("driver", StorageSeen(make_driver(capacity=self.rng.random() < 0.5)))
+
+    def put_capacity(self) -> None:
+        """What is left of a class for a node, or nothing is known of it any more."""
+        name, left = self.rng.choice(NODES), self.rng.choice(("100Mi", "5Gi"))
+        self.put_or_remove(make_capacity(f"of-{name}", left, label_selector({HOSTNAME: name})))
+
+    def put_or_remove(self, obj: StorageObject) -> None:
+        """Let it be there, or be gone."""
+        kind, meta = type(obj).__name__, obj.metadata
+        what = f"{kind} {meta.name}"
+        if self.others.pop(what, None) is None:
+            self.tell(what, StorageSeen(obj))
         else:
-            attached = make_attachment("strange", self.rng.choice(NODES), "strange-volume")
-            self.tell("attachment", StorageSeen(attached))
+            gone = StorageGone(kind, meta.namespace, meta.name)
+            self.cluster.tell(self.engine, [gone], self.now)
 
     def begin_to_delete(self) -> None:
         """A placed pod is told to end, and takes its time."""

@@ -22,7 +22,7 @@ from scheduler.state.cache import InvariantViolation
 from tests.simulation.extenders import has_say, refused_by
 from tests.simulation.judge import Judge, as_judged, stored_pod
 from tests.simulation.known_objects import object_differences
-from tests.simulation.server import BUDGETS, CLAIMS, NAMESPACES, NODES, PODS, Json, ModelServer
+from tests.simulation.server import BUDGETS, NAMESPACES, NODES, PODS, Json, ModelServer
 from tests.simulation.true_reasons import (
     FINISHED,
     decoded,

@@ -209,11 +209,13 @@ class VolumeBinding:
     def events_to_register(self) -> Sequence[EventRegistration]:
         """Whatever may bring volumes in reach."""
         both = ActionType.ADD | ActionType.UPDATE
+        no_more = ActionType.UPDATE | ActionType.DELETE
         node_action = ActionType.ADD | ActionType.UPDATE_NODE_LABEL
         # The others ask about the pod's volumes, which are not part of its class.
         per_class = (
             hints.after_class_changed,
             hints.after_csi_node_changed,
+            hints.after_csi_driver_changed,
             hints.after_capacity_changed,
         )
         registered = (
@@ -222,7 +224,7 @@ class VolumeBinding:
             (EventResource.PERSISTENT_VOLUME, both, None),
             (EventResource.NODE, node_action, None),
             (EventResource.CSI_NODE, both, hints.after_csi_node_changed),
-            (EventResource.CSI_DRIVER, ActionType.UPDATE, hints.after_csi_driver_updated),
+            (EventResource.CSI_DRIVER, no_more, hints.after_csi_driver_changed),
             (EventResource.CSI_STORAGE_CAPACITY, both, hints.after_capacity_changed),
         )
         return tuple(

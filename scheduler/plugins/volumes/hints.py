@@ -36,12 +36,13 @@ def after_csi_node_changed(_pod: PodInfo, old: CSINode | None, new: CSINode) -> 
     return _queue_if(before != new.metadata.annotations.get(MIGRATED_PLUGINS, ""))
 
 
-def after_csi_driver_updated(pod: PodInfo, old: CSIDriver, new: CSIDriver) -> QueueingHint:
-    """A driver of one of the pod's inline volumes that is not asked about capacity any more."""
-    is_used = any(
-        volume.csi is not None and volume.csi.driver == new.metadata.name for volume in pod.volumes
-    )
-    return _queue_if(is_used and bool(old.spec.storage_capacity) > bool(new.spec.storage_capacity))
+def after_csi_driver_changed(_pod: PodInfo, old: CSIDriver, new: CSIDriver | None) -> QueueingHint:
+    """A driver that is not asked about capacity any more.
+
+    kube-scheduler tells pods that have an inline volume of it only, for which nobody asks about
+    capacity, and none when the driver is deleted.
+    """
+    return _queue_if(_is_asked(old) and not _is_asked(new))
 
 
 def after_capacity_changed(
@@ -52,6 +53,10 @@ def after_capacity_changed(
         return QueueingHint.QUEUE
     before, after = volume_limit(old), volume_limit(new)
     return _queue_if(after is not None and (before is None or after > before))
+
+
+def _is_asked(driver: CSIDriver | None) -> bool:
+    return driver is not None and bool(driver.spec.storage_capacity)
 
 
 def _queue_if(helps: bool) -> QueueingHint:

@@ -463,10 +463,11 @@ def test_classes_capacity_and_drivers_help_where_they_allow_more() -> None:
     assert _hint(hints.after_capacity_changed, (), None, little) is QUEUE
     assert _hint(hints.after_capacity_changed, (), little, much) is QUEUE
     assert _hint(hints.after_capacity_changed, (), much, little) is SKIP
-    inline = (Volume("c", csi=CSIVolumeSource("csi.example.com")),)
     asked, unasked = make_driver(capacity=True), make_driver(capacity=False)
-    assert _hint(hints.after_csi_driver_updated, inline, asked, unasked) is QUEUE
-    assert _hint(hints.after_csi_driver_updated, (DATA,), asked, unasked) is SKIP
+    assert _hint(hints.after_csi_driver_changed, (DATA,), asked, unasked) is QUEUE
+    assert _hint(hints.after_csi_driver_changed, (DATA,), asked, None) is QUEUE
+    assert _hint(hints.after_csi_driver_changed, (DATA,), unasked, asked) is SKIP
+    assert _hint(hints.after_csi_driver_changed, (DATA,), unasked, None) is SKIP
     there, moved = make_volume("d", labels={ZONE: "a"}), make_volume("d", labels={ZONE: "b"})
     assert _hint(zone.after_volume_changed, (), None, there) is QUEUE
     assert _hint(zone.after_volume_changed, (), there, moved) is QUEUE
