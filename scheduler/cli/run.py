@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -78,7 +78,13 @@ def run(
         "resource_name": leader_elect_resource_name,
         "resource_namespace": leader_elect_resource_namespace,
     }
-    with _failures_reported(composition.CANNOT_START):
+
+    def log_failure(event: str, errors: list[str]) -> None:
+        composition.set_up_logging(verbosity, logging_format)
+        composition.log.error(event, errors=errors)
+
+    as_json = logging_format is run_flags.LoggingFormat.JSON
+    with _failures_reported(composition.CANNOT_START, log_failure if as_json else None):
         live = None
         if configmap is None:
             configuration = composition.naming_all_mistakes(
@@ -115,15 +121,25 @@ def run(
 
 
 @contextmanager
-def _failures_reported(cannot_start: tuple[type[Exception], ...]) -> Iterator[None]:
+def _failures_reported(
+    cannot_start: tuple[type[Exception], ...],
+    log_failure: Callable[[str, list[str]], None] | None,
+) -> Iterator[None]:
+    """End with a line of the log where machines read it, or with something for people."""
     console = Console(stderr=True, highlight=False)
     try:
         yield
     except InvalidConfiguration as invalid:
-        print_mistakes(console, invalid)
+        if log_failure is not None:
+            log_failure("configuration refused", [str(each) for each in invalid.errors])
+        else:
+            print_mistakes(console, invalid)
         raise typer.Exit(1) from invalid
     except cannot_start as error:
-        console.print(f"[red]cannot run:[/red] {escape(str(error))}")
+        if log_failure is not None:
+            log_failure("cannot run", [str(error) or repr(error)])
+        else:
+            console.print(f"[red]cannot run:[/red] {escape(str(error))}")
         raise typer.Exit(1) from error
 
 

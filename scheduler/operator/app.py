@@ -54,7 +54,12 @@ from scheduler.operator.pre_binder import PreBinder
 from scheduler.operator.rate_limit import TokenBucket
 from scheduler.operator.reflected import ALL_REFLECTED, ASSIGNED_PODS, NODES, Reflected
 from scheduler.operator.reflector import Reflector
-from scheduler.operator.replica_metrics import ExtenderMetrics, ReflectorMetrics, ReplicaMetrics
+from scheduler.operator.replica_metrics import (
+    CertificateMetrics,
+    ExtenderMetrics,
+    ReflectorMetrics,
+    ReplicaMetrics,
+)
 from scheduler.operator.resource_metrics import ResourceMetrics
 from scheduler.operator.serving import Content, Server, ServingOptions
 from scheduler.operator.surroundings import REAL_WORLD, Surroundings
@@ -207,6 +212,7 @@ class Process:
             access = await self._make_access(self._options.serving.access, cleanup)
             server = Server(self._options.serving, self._content(), access)
             await server.start()
+            self._metrics.registry.register(CertificateMetrics(server.certificate))
             cleanup.push_async_callback(server.stop)
         background = self._start_background()
         cleanup.push_async_callback(_cancel, background)

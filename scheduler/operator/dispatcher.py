@@ -108,7 +108,7 @@ class Dispatcher:
             PreemptionFinished: self._note_preemption_finished,
             AttemptResult: self._note_attempt,
             PodBound: self._note_bound,
-            ReportProblem: _log_problem,
+            ReportProblem: self._note_problem,
             ConfigurationApplied: writers.configuration_applied,
         }
 
@@ -164,6 +164,10 @@ class Dispatcher:
             node=finished.node_name,
         )
 
+    def _note_problem(self, problem: ReportProblem) -> None:
+        self._metrics.observe_problem()
+        log.warning("problem", subject=problem.subject, text=problem.text)
+
     def _note_bound(self, bound: PodBound) -> None:
         self._writers.pod_status.forget(bound.pod.uid)
         self._metrics.observe_bound(bound)
@@ -214,10 +218,6 @@ class Dispatcher:
         news = await self._writers.pod_reader.read(pod)
         if news is not None:
             self._inbox.put(news)
-
-
-def _log_problem(problem: ReportProblem) -> None:
-    log.warning("problem", subject=problem.subject, text=problem.text)
 
 
 def _log_attempt(attempt: AttemptResult) -> None:

@@ -235,6 +235,16 @@ EXTENDER_FAILURES = Definition(
     "cannot be understood, by its URL; ignorable extenders included.",
     ("extender",),
 )
+CERTIFICATE_EXPIRY = Definition(
+    Kind.GAUGE,
+    "stowage_serving_certificate_expiry_timestamp_seconds",
+    "When the certificate of the HTTPS endpoints runs out, in seconds since 1970.",
+)
+PROBLEMS = Definition(
+    Kind.COUNTER,
+    "stowage_problems_total",
+    "Number of problems reported in the log that stop nothing else, such as impossible objects.",
+)
 EVENTS_DROPPED = Definition(
     Kind.COUNTER,
     "stowage_events_dropped_total",

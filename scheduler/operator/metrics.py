@@ -57,6 +57,7 @@ class Metrics(Collector):
         self._preemption_seconds = HistogramVec(definitions.PREEMPTION_GOROUTINES_DURATION)
         self._requests = CounterVec(definitions.REST_CLIENT_REQUESTS, (host,))
         self._request_seconds = HistogramVec(definitions.REST_CLIENT_REQUEST_DURATION, (host,))
+        self._num_problems = 0
         self._binding: dict[str, tuple[float, str]] = {}
         self.registry = CollectorRegistry()
         self.registry.register(self)
@@ -131,6 +132,10 @@ class Metrics(Collector):
         """Time how long a pod waited at Permit."""
         self._permit_seconds.observe((result,), duration_s)
 
+    def observe_problem(self) -> None:
+        """Count something that is wrong and stops nothing else."""
+        self._num_problems += 1
+
     def observe_request(self, method: str, code: str, duration_s: float) -> None:
         """Count and time a request to the API server."""
         self._requests.add((code, method))
@@ -163,6 +168,7 @@ class Metrics(Collector):
             self._request_seconds,
         ):
             yield vec.family()
+        yield family_of(definitions.PROBLEMS, [((), self._num_problems)])
         yield family_of(definitions.EVENTS_DROPPED, [((), self._dropped_events())])
         if self._engine is not None:
             yield from _engine_families(self._engine)

@@ -12,6 +12,7 @@ from scheduler.operator import metric_definitions as definitions
 from scheduler.operator.leader_election import LeaderElector
 from scheduler.operator.metric_families import family_of
 from scheduler.operator.reflector import Reflector
+from scheduler.operator.serving_certificate import ServingCertificate
 
 PENDING_PODS_PATH = "/api/v1/pods (pending)"
 """Their watch has no reflector, and the path of another one."""
@@ -88,3 +89,14 @@ class ExtenderMetrics(Collector):
         """Make the family; called by the registry."""
         counts = (((url,), count) for url, count in self._failure_counts().items())
         yield family_of(definitions.EXTENDER_FAILURES, counts)
+
+
+class CertificateMetrics(Collector):
+    """Until when clients can trust the endpoints; reads the certificate when somebody scrapes."""
+
+    def __init__(self, certificate: ServingCertificate) -> None:
+        self._certificate = certificate
+
+    def collect(self) -> Iterator[Metric]:
+        """Make the family; called by the registry."""
+        yield family_of(definitions.CERTIFICATE_EXPIRY, [((), self._certificate.expires_at)])

@@ -37,6 +37,9 @@ class ServingCertificate:
         cert_dir: Where that one is kept and found again; None keeps it in memory.
         host: What it is made out to, besides the host's own names.
         tls: What connections have to be like.
+
+    Attributes:
+        expires_at: When it runs out, in seconds since 1970.
     """
 
     def __init__(
@@ -48,6 +51,7 @@ class ServingCertificate:
     ) -> None:
         self._files = files
         self._seen: tuple[bytes, ...] = ()
+        self.expires_at = 0.0
         self.context = tls.context()
         if files is not None:
             self._load(files)
@@ -83,6 +87,7 @@ class ServingCertificate:
             files.certificate, files.key
         )
         self.context.load_cert_chain(files.certificate, files.key)
+        self.expires_at = _end_of(files.certificate)
         self._seen = seen
 
 
@@ -90,6 +95,13 @@ def _versions(files: CertificateFiles) -> tuple[bytes, ...]:
     paths = [files.certificate] if files.key is None else [files.certificate, files.key]
     # By content: two writes within one tick of the clock have the same time.
     return tuple(hashlib.sha256(path.read_bytes()).digest() for path in paths)
+
+
+def _end_of(certificate: Path) -> float:
+    # Whoever serves nothing need not load what reads certificates.
+    from cryptography import x509  # noqa: PLC0415
+
+    return x509.load_pem_x509_certificate(certificate.read_bytes()).not_valid_after_utc.timestamp()
 
 
 def self_signed_files(folder: Path, host: str) -> CertificateFiles:

@@ -2,7 +2,8 @@
 
 Series are told by name and labels; of a range the first and the last sample count, with counter
 resets made good and without Prometheus' extrapolation to the ends of the range, so increases are
-at most what Prometheus says. What is not known here raises, so that no alert passes unevaluated.
+at most what Prometheus says. A range is open to the left, as since Prometheus 3. What is not known
+here raises, so that no alert passes unevaluated.
 """
 
 from __future__ import annotations
@@ -39,28 +40,39 @@ class Scrape:
     samples: Mapping[str, Vector]
 
     @classmethod
-    def of(cls, at: float, text: str, job: str = "stowage") -> Scrape:
+    def of(cls, at: float, text: str, job: str = "stowage", instance: str = "one") -> Scrape:
         """Parse an exposition."""
         samples: dict[str, Vector] = {}
         for family in text_string_to_metric_families(text):
             for sample in family.samples:
-                labels = frozenset({**sample.labels, "job": job}.items())
+                labels = frozenset({**sample.labels, "job": job, "instance": instance}.items())
                 samples.setdefault(sample.name, {})[labels] = float(sample.value)
         return cls(at, samples)
 
+    def beside(self, other: Scrape) -> Scrape:
+        """What both targets said, at the same time."""
+        names = self.samples.keys() | other.samples.keys()
+        both = {
+            name: {**self.samples.get(name, {}), **other.samples.get(name, {})} for name in names
+        }
+        return Scrape(self.at, both)
+
 
 def fires(rule: Mapping[str, Any], scrapes: Sequence[Scrape]) -> bool:
-    """Whether the alert fires at the last scrape: it has held for as long as it wants to."""
+    """Whether the alert fires at the last scrape: a series has held for as long as it has to."""
+    return bool(firing(rule, scrapes))
+
+
+def firing(rule: Mapping[str, Any], scrapes: Sequence[Scrape]) -> set[Series]:
+    """The series of an alert that fire at the last scrape; each is pending for itself."""
     expression = promql_parser.parse(rule["expr"])
-    since: float | None = None
+    since: dict[Series, float] = {}
     for number, scrape in enumerate(scrapes, 1):
-        if not _evaluate(expression, scrapes[:number]):
-            since = None
-        elif since is None:
-            since = scrape.at
+        holds = _evaluate(expression, scrapes[:number])
+        since = {series: since.get(series, scrape.at) for series in holds}
     wait = rule.get("for")
     wait_s = promql_parser.parse_duration(wait).total_seconds() if wait else 0.0
-    return since is not None and scrapes[-1].at - since >= wait_s
+    return {series for series, begin in since.items() if scrapes[-1].at - begin >= wait_s}
 
 
 def evaluate(expression: str, scrapes: Sequence[Scrape]) -> Vector:
@@ -115,21 +127,39 @@ def _aggregated(node: Any, values: Vector) -> Vector:
 
 
 def _combined(node: Any, scrapes: Sequence[Scrape]) -> Vector:
-    if node.modifier is not None and (node.modifier.matching or node.modifier.return_bool):
-        raise NotImplementedError(str(node))
     left, symbol = _evaluate(node.lhs, scrapes), str(node.op)
+    if node.modifier is not None and node.modifier.return_bool:
+        raise NotImplementedError(str(node))
     if symbol in _COMPARISONS and isinstance(node.rhs, promql_parser.NumberLiteral):
         holds = _COMPARISONS[symbol]
         return {series: value for series, value in left.items() if holds(value, node.rhs.val)}
+    if symbol == "-" and _is_time(node.rhs):
+        return {series: value - scrapes[-1].at for series, value in left.items()}
     right = _evaluate(node.rhs, scrapes)
     match symbol:
-        case "and":
-            return {series: value for series, value in left.items() if series in right}
-        case "unless":
-            return {series: value for series, value in left.items() if series not in right}
-        case "/":
+        case "and" | "unless":
+            key = _matching(node)
+            there = {key(series) for series in right}
+            wanted = symbol == "and"
+            return {s: value for s, value in left.items() if (key(s) in there) is wanted}
+        case "/" if node.modifier is None or not node.modifier.matching:
             return {s: _quotient(left[s], right[s]) for s in left if s in right}
     raise NotImplementedError(symbol)
+
+
+def _matching(node: Any) -> Callable[[Series], Series]:
+    """What two series have to have in common."""
+    matching = node.modifier.matching if node.modifier is not None else None
+    if matching is None:
+        return lambda series: series
+    if not str(matching.type).endswith(".Include"):
+        raise NotImplementedError(str(node))
+    labels = set(matching.labels)
+    return lambda series: frozenset(pair for pair in series if pair[0] in labels)
+
+
+def _is_time(node: Any) -> bool:
+    return isinstance(node, promql_parser.Call) and node.func.name == "time"
 
 
 def _quotient(left: float, right: float) -> float:
@@ -153,7 +183,7 @@ def _grown(matrix: Any, scrapes: Sequence[Scrape], *, per_second: bool) -> Vecto
     begin = scrapes[-1].at - matrix.range.total_seconds()
     points: dict[Series, list[tuple[float, float]]] = {}
     for scrape in scrapes:
-        if scrape.at >= begin:
+        if scrape.at > begin:
             for series, value in _selected(matrix.vector_selector, scrape).items():
                 points.setdefault(series, []).append((scrape.at, value))
     grown = {}

@@ -195,7 +195,10 @@ class _Run:
             minutes=options.minutes,
             nodes=options.num_nodes,
             plan=storm.plan,
-            requests_hit=dict(sorted(hits.items())),
+            # What was planned and hit nobody is told as well.
+            requests_hit=dict(
+                sorted({**dict.fromkeys(options.plan().rule_names, 0), **hits}.items())
+            ),
             trouble=dict(sorted(storm.done.items())),
             exits=dict(sorted(self._replicas.exits.items())),
             counts=dict(sorted(ledger.counts.items())),

@@ -146,6 +146,11 @@ class Plan:
         return tuple(step for step in self.steps if step.kind in _PEACEFUL_INTERVALS_S)
 
     @property
+    def rule_names(self) -> list[str]:
+        """Of the API faults."""
+        return sorted({step.rule["name"] for step in self.steps if step.rule is not None})
+
+    @property
     def digest(self) -> str:
         """The same for the same plan."""
         return hashlib.sha256(msgspec.json.encode(self.steps)).hexdigest()[:12]

@@ -138,11 +138,15 @@ class Replicas:
         ages = [time.monotonic() - life.started_at for life in self._current.values()]
         return len(ages) == len(REPLICAS) and min(ages) >= seconds
 
+    def can_be_stopped(self, name: str) -> bool:
+        """Whether it runs, and is not stopped already."""
+        return name in self._current and name not in self._stopped
+
     async def stop_for(self, name: str, seconds: float) -> None:
         """SIGSTOP, and SIGCONT after a while."""
-        life = self._current.get(name)
-        if life is None or name in self._stopped:
+        if not self.can_be_stopped(name):
             return
+        life = self._current[name]
         self._stopped.add(name)
         life.child.send_signal(signal.SIGSTOP)
         try:
@@ -169,9 +173,11 @@ class Replicas:
         return [sentence for sentences in found for sentence in sentences]
 
     async def _compare(self, life: Life) -> list[str]:
-        begin = life.child.log.stat().st_size
-        life.child.send_signal(signal.SIGUSR2)
         deadline = time.monotonic() + _COMPARE_WITHIN_S
+        # Before its first line a process may not listen to signals yet, and would end by this one.
+        while not (begin := life.child.log.stat().st_size) and time.monotonic() < deadline:  # noqa: ASYNC110 - a file
+            await asyncio.sleep(_POLL_S)
+        life.child.send_signal(signal.SIGUSR2)
         while time.monotonic() < deadline:
             await asyncio.sleep(_POLL_S)
             with life.child.log.open("rb") as log:

@@ -76,7 +76,7 @@ class Trouble:
         scheduler_name: In the configuration.
 
     Attributes:
-        done: How often each kind has been done.
+        done: How often each kind has been done; 0 where there was nobody to do it to.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Trouble:
         self._scheduler_name = scheduler_name
         self._absent_nodes: set[str] = set()
         self._absence = asyncio.Lock()
-        self._carriers: dict[str, Callable[[Step], Awaitable[None]]] = {
+        self._carriers: dict[str, Callable[[Step], Awaitable[bool]]] = {
             kinds.API_FAULT: self._fail_requests,
             kinds.KILL_LEADER: self._kill_leader,
             kinds.STOP_LEADER: self._stop_leader,
@@ -105,8 +105,8 @@ class Trouble:
             kinds.AWAY_LONG: self._go_away,
             kinds.AWAY_IN_BINDING: self._go_away_in_binding,
             kinds.RESTART_FORGETTING: self._restart_forgetting,
-            kinds.DROP_WATCHES: lambda _step: self._ask("drop-watches"),
-            kinds.FORGET_HISTORY: lambda _step: self._forget_history(),
+            kinds.DROP_WATCHES: self._drop_watches,
+            kinds.FORGET_HISTORY: self._forget_history,
             kinds.EDIT_CONFIG: self._edit_configuration,
             kinds.BREAK_CONFIG: self._break_configuration,
             kinds.CYCLE_NODE: self._cycle_node,
@@ -138,8 +138,7 @@ class Trouble:
         return hits
 
     async def _carry_out(self, step: Step) -> None:
-        await self._carriers[step.kind](step)
-        self.done[step.kind] += 1
+        self.done[step.kind] += await self._carriers[step.kind](step)
 
     async def _patiently(self, ask: Callable[[], Awaitable[bytes]]) -> bytes:
         """Ask until answered: the server may be away, on our own behalf."""
@@ -152,15 +151,16 @@ class Trouble:
         body = msgspec.json.encode(fields)
         await self._patiently(lambda: self._faulty.post(f"{FAULTS}/{action}", body))
 
-    async def _fail_requests(self, step: Step) -> None:
+    async def _fail_requests(self, step: Step) -> bool:
         body = msgspec.json.encode(step.rule)
         await self._patiently(lambda: self._faulty.post(FAULTS, body))
         # Lists and watches are rare by themselves: a fault of theirs would hit nobody.
         if step.request == kinds.LIST:
-            await self._forget_history()
+            await self._forget_history(step)
         elif step.request == kinds.WATCH:
-            await self._ask("drop-watches")
+            await self._drop_watches(step)
         await asyncio.sleep(step.seconds)
+        return True
 
     async def _leader(self) -> str:
         """The replica that leads, or is about to; empty if nobody is."""
@@ -172,29 +172,34 @@ class Trouble:
             await asyncio.sleep(_RETRY_S)
         return ""
 
-    async def _kill_leader(self, step: Step) -> None:
-        leader = await self._leader()
-        if leader and self._replicas.kill(leader):
-            self._ledger.disturbed(time.monotonic(), step.kind)
+    async def _kill_leader(self, step: Step) -> bool:
+        return self._end(await self._leader(), self._replicas.kill, step)
 
-    async def _retire_leader(self, step: Step) -> None:
-        leader = await self._leader()
-        if leader and self._replicas.retire(leader):
-            self._ledger.disturbed(time.monotonic(), step.kind)
+    async def _retire_leader(self, step: Step) -> bool:
+        return self._end(await self._leader(), self._replicas.retire, step)
 
-    async def _end_leader_in_peace(self, step: Step) -> None:
+    def _end(self, leader: str, end: Callable[[str], bool], step: Step) -> bool:
+        """Whether there was a leader to be ended; that it was is noted."""
+        if not (leader and end(leader)):
+            return False
+        self._ledger.disturbed(time.monotonic(), step.kind)
+        return True
+
+    async def _end_leader_in_peace(self, step: Step) -> bool:
         """Kill or retire a leader at some instant, and see that another is as fast as promised."""
         times, is_killed = self._replicas.times, step.kind == kinds.KILL_IN_PEACE
         peace_within_s = times.takeover_s * _PEACE_FACTOR
         if not await self._is_within(peace_within_s, self._is_at_peace):
             self._ledger.violations.append(f"no peace {peace_within_s:g} s after the storm")
-            return
+            return False
         await asyncio.sleep(step.number % 1000 / 1000 * times.retry_s * 2)
         leader = self._ledger.holding_replica
         limit_s = times.retry_s + times.takeover_s + (times.lease_s if is_killed else 0.0)
         ended = self._ledger.disturbed(time.monotonic(), step.kind, limit_s)
-        _ = self._replicas.kill(leader) if is_killed else self._replicas.retire(leader)
+        end = self._replicas.kill if is_killed else self._replicas.retire
+        was_there = end(leader)
         await self._is_within(limit_s * 2, lambda: ended.recovered_at is not None)
+        return was_there
 
     def _is_at_peace(self) -> bool:
         """Whether somebody leads and binds, and everybody else has had the time to be ready."""
@@ -209,62 +214,74 @@ class Trouble:
             await asyncio.sleep(_RETRY_S)
         return condition()
 
-    async def _stop_leader(self, step: Step) -> None:
+    async def _stop_leader(self, step: Step) -> bool:
         leader = await self._leader()
-        if leader:
-            self._ledger.disturbed(time.monotonic(), step.kind)
-            await self._replicas.stop_for(leader, step.seconds)
+        if not (leader and self._replicas.can_be_stopped(leader)):
+            return False
+        self._ledger.disturbed(time.monotonic(), step.kind)
+        await self._replicas.stop_for(leader, step.seconds)
+        return True
 
-    async def _kill_standby(self, step: Step) -> None:
+    async def _kill_standby(self, step: Step) -> bool:
         leader = await self._leader()
         others = [name for name in self._replicas.running if name != leader]
-        if others:
-            self._replicas.kill(others[step.number % len(others)])
+        return bool(others) and self._replicas.kill(others[step.number % len(others)])
 
-    async def _go_away(self, step: Step) -> None:
+    async def _go_away(self, step: Step) -> bool:
         async with self._absence:
             await self._ask("away", seconds=step.seconds)
             await asyncio.sleep(step.seconds)
+        return True
 
-    async def _go_away_in_binding(self, step: Step) -> None:
+    async def _go_away_in_binding(self, step: Step) -> bool:
         body, name = msgspec.json.encode(_HUNG_BINDING), str(_HUNG_BINDING["name"])
         before = (await self.hits()).get(name, 0)
         await self._patiently(lambda: self._faulty.post(FAULTS, body))
         deadline = time.monotonic() + _BINDING_WITHIN_S
-        while (await self.hits()).get(name, 0) == before and time.monotonic() < deadline:  # noqa: ASYNC110 - the server tells nobody
+        while not (is_hung := (await self.hits()).get(name, 0) > before):
+            if time.monotonic() > deadline:
+                break
             await asyncio.sleep(_RETRY_S)
         await self._go_away(step)
+        return is_hung
 
-    async def _jump_clock(self, step: Step) -> None:
+    async def _jump_clock(self, step: Step) -> bool:
         """Put the clock on the wall of a replica forward or back, by up to a day."""
         running = self._replicas.running
         if running:
             offset_s = step.number % (2 * _DAY_S) - _DAY_S
             self._replicas.set_clock(running[step.number % len(running)], offset_s)
+        return bool(running)
 
-    async def _forget_history(self) -> None:
-        await self._ask("forget-history")
+    async def _drop_watches(self, _step: Step) -> bool:
         await self._ask("drop-watches")
+        return True
 
-    async def _restart_forgetting(self, step: Step) -> None:
+    async def _forget_history(self, step: Step) -> bool:
         await self._ask("forget-history")
-        await self._go_away(step)
+        return await self._drop_watches(step)
 
-    async def _edit_configuration(self, step: Step) -> None:
+    async def _restart_forgetting(self, step: Step) -> bool:
+        await self._ask("forget-history")
+        return await self._go_away(step)
+
+    async def _edit_configuration(self, step: Step) -> bool:
         await self._patch_configuration(config_map(self._scheduler_name, step.number)["data"])
+        return True
 
-    async def _break_configuration(self, step: Step) -> None:
+    async def _break_configuration(self, step: Step) -> bool:
         good = config_map(self._scheduler_name, step.number)["data"]
         bad = {name: text.replace("weight: ", "weight: -") for name, text in good.items()}
         await self._patch_configuration(bad)
         await asyncio.sleep(step.seconds)
         await self._patch_configuration(good)
+        return True
 
     async def _patch_configuration(self, data: Json) -> None:
         body = msgspec.json.encode({"data": data})
         await self._calm.patch(f"{_CONFIG_MAPS}/{_NAME}", body)
 
-    async def _cycle_node(self, step: Step) -> None:
+    async def _cycle_node(self, step: Step) -> bool:
         names = sorted(self._ledger.node_names - self._absent_nodes)
         name = names[step.number % len(names)]
         self._absent_nodes.add(name)
@@ -274,3 +291,4 @@ class Trouble:
             await create(self._calm, bench_node(int(name.rpartition("-")[2])))
         finally:
             self._absent_nodes.discard(name)
+        return True

@@ -7,6 +7,7 @@ parts, scraped once a minute of an invented clock, while a fault goes on.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +18,13 @@ import yaml
 
 from scheduler.api.config import ConfigError, Extender, InvalidConfiguration
 from scheduler.api.events import BindFailed, BindSucceeded, NodeSeen, PendingPodSeen
-from scheduler.api.instructions import AttemptResult, BindPod, Instruction, PodBound
+from scheduler.api.instructions import (
+    AttemptResult,
+    BindPod,
+    Instruction,
+    PodBound,
+    ReportProblem,
+)
 from scheduler.framework import PreFilterResult, plugin_factory
 from scheduler.operator.config_map import ConfigMapReference
 from scheduler.operator.configuration_metrics import ConfigurationMetrics
@@ -34,13 +41,19 @@ from scheduler.operator.metrics import Metrics
 from scheduler.operator.pending_pods import PendingPods
 from scheduler.operator.reflected import ALL_REFLECTED
 from scheduler.operator.reflector import Reflector
-from scheduler.operator.replica_metrics import ExtenderMetrics, ReflectorMetrics, ReplicaMetrics
+from scheduler.operator.replica_metrics import (
+    CertificateMetrics,
+    ExtenderMetrics,
+    ReflectorMetrics,
+    ReplicaMetrics,
+)
+from scheduler.operator.serving_certificate import ServingCertificate
 from scheduler.plugins import in_tree_registry
 from scheduler.state import PodInfo
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine, of_type
 from tests.support.fake_api import FakeTime
-from tests.support.promql import Scrape, evaluate, fires
+from tests.support.promql import Scrape, evaluate, fires, firing
 
 RULES: dict[str, Mapping[str, Any]] = {
     rule["alert"]: rule
@@ -103,6 +116,10 @@ class Replica:
         self.pending_pods = PendingPods(Inbox(), ["stowage"], monotonic=lambda: self.now)
         self.is_deaf = False
         self.metrics.registry.register(ReflectorMetrics(self.reflectors, self.pending_pods))
+        self.certificate = SimpleNamespace(expires_at=1e9)
+        self.metrics.registry.register(
+            CertificateMetrics(cast("ServingCertificate", self.certificate))
+        )
         self.extender = ExtenderClient(Extender(url_prefix="http://127.0.0.1:1"))
         self.metrics.registry.register(
             ExtenderMetrics(lambda: {self.extender.name: self.extender.num_failures})
@@ -115,10 +132,15 @@ class Replica:
     def scrape(self) -> None:
         """A minute later Prometheus comes by."""
         self.now += MINUTE_S
-        watches: list[Reflector[Any] | PendingPods] = [*self.reflectors, self.pending_pods]
-        for watch in [] if self.is_deaf else watches:
-            watch.hear()
+        if not self.is_deaf:
+            self.hear()
         self.scrapes.append(Scrape.of(self.now, self.metrics.exposition().decode()))
+
+    def hear(self) -> None:
+        """The API server says something on every watch."""
+        watches: list[Reflector[Any] | PendingPods] = [*self.reflectors, self.pending_pods]
+        for watch in watches:
+            watch.hear()
 
     def pod(self, cpu: str = "1", **labels: str) -> None:
         """A pod arrives and waits for its turn."""
@@ -196,6 +218,17 @@ def _set(**values: Any) -> Callable[[Replica], None]:
     return change
 
 
+def _certificate_ends(replica: Replica) -> None:
+    replica.certificate.expires_at = 600_000.0
+
+
+def _odd_node(replica: Replica) -> None:
+    odd = make_node("odd", cpu="some")
+    problems = of_type(ReportProblem, replica.engine.handle([NodeSeen(odd)], replica.now))
+    assert len(problems) == 1
+    replica.metrics.observe_problem()
+
+
 def _break_watch(replica: Replica) -> None:
     for _ in range(2):
         replica.fail_watch()
@@ -222,6 +255,8 @@ FAULTS: dict[str, tuple[Callable[[Replica], None], int]] = {
     "StowageSlow": (lambda replica: replica.bind(takes_s=2.0), 30),
     "StowageConfigurationRefused": (lambda replica: replica.edit("wrong"), 4),
     "StowagePodsWaitLong": (_does_not_fit, 70),
+    "StowageCertificateExpires": (_certificate_ends, 62),
+    "StowageProblems": (_odd_node, 3),
     "StowageEventsDropped": (Replica.drop_event, 3),
 }
 #: Alerts that may fire besides, for the fault is theirs too.
@@ -266,6 +301,7 @@ def test_an_alert_ends_some_time_after_its_fault(alert: str) -> None:
         cause(replica)
         replica.scrape()
     replica.leads, replica.num_unfinished, replica.is_deaf = True, 0, False
+    replica.certificate.expires_at = 1e9
     replica.edit("new")
     for number in range(1, replica.num_pods + 1):
         replica.engine.handle([PendingPodSeen(make_pod(f"p{number}", cpu="1"))], replica.now)
@@ -298,12 +334,16 @@ def test_a_leader_that_never_tried_any_pod_is_noticed() -> None:
     [
         ("a", {"x": 7.0}),
         ('a{x=~"1|2"} > 7', {}),
-        ("sum(increase(a[2m]))", {"": 5.0}),
+        ("sum(increase(a[3m]))", {"": 5.0}),
+        ("sum(increase(a[2m]))", {"": 2.0}),
         ("sum(rate(a[2m])) * 60", None),
+        ("a - time()", {"x": 7.0 - 120.0}),
         ("increase(a[30s])", {}),
         ("absent(b)", {"": 1.0}),
         ("absent(a)", {}),
         ("sum(a) unless sum(b) > 0", {"": 7.0}),
+        ("sum(a unless on (x) b > 0)", {"": 7.0}),
+        ("sum(a unless on (job) h_bucket > 0)", {}),
         ("histogram_quantile(0.5, sum by (le) (h_bucket))", {"": 1.5}),
     ],
 )
@@ -319,3 +359,43 @@ def test_the_evaluator_says_what_prometheus_says(
         return
     found = evaluate(expression, scrapes)
     assert sorted(found.values()) == sorted(expected.values())
+
+
+def test_each_series_of_an_alert_is_pending_for_itself() -> None:
+    """Now one path, now another: neither has held for long, though the expression always has."""
+    rule = {"expr": "sum by (path) (a) > 0", "for": "2m"}
+    turns = [Scrape.of(at * MINUTE_S, f'a{{path="{"xy"[at % 2]}"}} 1\n') for at in range(6)]
+    assert not fires(rule, turns)
+    steady = [Scrape.of(at * MINUTE_S, 'a{path="x"} 1\n') for at in range(6)]
+    assert firing(rule, steady) == {frozenset({("path", "x")})}
+
+
+@pytest.mark.parametrize("alert", RULES)
+def test_an_alert_speaks_of_labels_that_its_series_have(alert: str) -> None:
+    rule = RULES[alert]
+    spoken = set(re.findall(r"\$labels\.(\w+)", str(rule["annotations"])))
+    grouped = re.match(r"(?:sum|max|min) by \(([\w, ]+)\)", rule["expr"])
+    assert spoken == (set(grouped[1].split(", ")) if grouped else set())
+
+
+def _standby(now: float, replica: Replica) -> Scrape:
+    """A replica that has all pods in its queue and may try none of them."""
+    replica.now, replica.leads = now, False
+    replica.hear()
+    text = replica.metrics.exposition().decode()
+    return Scrape.of(now, text, instance="two")
+
+
+def test_a_standby_that_keeps_its_queue_filled_alarms_nobody() -> None:
+    """A pod that fits nowhere is active on a standby for good; the leader seldom tries it."""
+    leader, standby = Replica(), Replica()
+    standby.pod(cpu="9999999")
+    scrapes: list[Scrape] = []
+    for minute in range(40):
+        if minute == 0:
+            leader.pod(cpu="9999999")
+            leader.decide()
+        leader.metrics.observe_request("GET", "200", 0.01)
+        leader.scrape()
+        scrapes.append(leader.scrapes[-1].beside(_standby(leader.now, standby)))
+        assert _firing(scrapes[-31:]) == set()

@@ -1,0 +1,60 @@
+"""The README's table of what goes wrong, as tests read it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+README = Path(__file__).parents[2] / "README.md"
+_HEADING = "### When something is wrong"
+_CODE = re.compile(r"`([^`]+)`")
+_METRIC = re.compile(r"^([a-z_:]+)(?:\{(.*)\})?$")
+_LABEL = re.compile(r'(\w+)="([^"]*)"')
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A metric, and the labels that are named of it."""
+
+    name: str
+    labels: frozenset[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A row of the table.
+
+    Attributes:
+        events: What the ``event`` of log lines is.
+        alerts: By name.
+    """
+
+    symptom: str
+    events: frozenset[str]
+    metrics: tuple[Series, ...]
+    alerts: frozenset[str]
+
+
+def faults() -> dict[str, Fault]:
+    """All rows, by symptom."""
+    text = README.read_text(encoding="utf-8").partition(_HEADING)[2].partition("\n### ")[0]
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    return {fault.symptom: fault for fault in map(_fault, lines[2:])}
+
+
+def _fault(line: str) -> Fault:
+    symptom, events, metrics, alerts, _advice = (cell.strip() for cell in line.split("|")[1:-1])
+    return Fault(
+        symptom,
+        frozenset(_CODE.findall(events)),
+        tuple(_series(found) for found in _CODE.findall(metrics)),
+        frozenset(re.findall(r"Stowage\w+", alerts)),
+    )
+
+
+def _series(text: str) -> Series:
+    matched = _METRIC.match(text)
+    if matched is None:
+        raise ValueError(f"{text} is no metric with labels")
+    return Series(matched[1], frozenset(_LABEL.findall(matched[2] or "")))
