@@ -26,6 +26,9 @@ from scheduler.operator.api_error import ApiError
 from scheduler.operator.backoff import Backoff, Jitter, Sleep, retry
 
 MAX_ATTEMPTS = 6
+REFUSED_PAUSE_S = 1.0
+"""Before a refusal is answered: without it a right that is missing would be asked for, and told of
+in the log, a hundred times a second."""
 _ANOTHER_POD = (409, 422)
 
 
@@ -57,6 +60,8 @@ class Evictor:
         except ApiError as error:
             if error.status in (404, 409):
                 return EvictionFinished(preemptor_uid, victim)
+            # The preemptor is tried again at once, and most likely refused again.
+            await self._sleep(REFUSED_PAUSE_S)
             return EvictionFinished(preemptor_uid, victim, error=str(error))
         except LOST_ANSWER_ERRORS as error:
             return EvictionFinished(preemptor_uid, victim, error=str(error) or repr(error))

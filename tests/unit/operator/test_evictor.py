@@ -9,7 +9,7 @@ import pytest
 from scheduler.api.events import EvictionFinished
 from scheduler.api.instructions import EvictPod, PodReference
 from scheduler.operator.api_error import ApiError
-from scheduler.operator.evictor import MAX_ATTEMPTS, Evictor
+from scheduler.operator.evictor import MAX_ATTEMPTS, REFUSED_PAUSE_S, Evictor
 from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
 
 VICTIM = PodReference("default", "v", "u-v")
@@ -87,3 +87,13 @@ async def test_a_server_that_never_answers_is_given_up_after_some_tries() -> Non
     outcome, client = await _evict(delete=[TimeoutError("too late")])
     assert outcome.error == "too late"
     assert len(client.sent("DELETE")) == MAX_ATTEMPTS
+
+
+async def test_a_refusal_is_answered_after_a_pause_for_the_preemptor_is_tried_again_at_once() -> (
+    None
+):
+    client, time = FakeApiClient(delete=[ApiError(403)]), FakeTime()
+    began = time.monotonic()
+    outcome = await Evictor(client, time.timestamp, no_jitter, time.sleep).evict(INSTRUCTION)
+    assert outcome.error
+    assert time.monotonic() - began == REFUSED_PAUSE_S

@@ -1,0 +1,518 @@
+"""The README's table of what goes wrong is what a running scheduler shows when it goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from scheduler.cluster import ClusterOptions, EmbeddedCluster, FaultRule, make_node
+from scheduler.cluster.ports import reserved_port
+from scheduler.cluster.resources import PODS
+from tests.integration.api_client import MERGE, ApiClient, until
+from tests.integration.api_client import PODS as PODS_PATH
+from tests.integration.volume_objects import CLAIMS, CLASSES, claim, storage_class, using
+from tests.support.fault_table import Fault, Series, faults
+from tests.support.patience import PATIENCE_S
+from tests.support.troubled_cluster import BINDINGS, CAPACITY, TOO_MUCH, small_pod
+
+Json = dict[str, Any]
+Values = dict[Series, float]
+
+TOKEN = "administrator"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+LEASE_S = 4.0
+
+PLUGIN = """
+from scheduler.framework.authoring import SUCCESS
+
+
+class Raises:
+    name = "Raises"
+
+    def filter_node(self, pod, node):
+        if "raise-in-filter" in pod.labels:
+            raise RuntimeError("as requested")
+
+    async def pre_bind(self, state, pod, node_name):
+        if "nothing-in-pre-bind" in pod.labels:
+            return 5
+        return SUCCESS
+"""
+EXTENDERS: dict[str, Json] = {
+    "consulted": {"filterVerb": "filter"},
+    "ignorable": {"filterVerb": "filter", "ignorable": True},
+    "scoring": {"prioritizeVerb": "prioritize", "weight": 1},
+}
+
+
+def _configuration(weight: int) -> str:
+    def extender(name: str, verbs: Mapping[str, Any]) -> Json:
+        mine = [{"name": f"example.com/{name}", "ignoredByScheduler": True}]
+        # Nobody listens there.
+        return {"urlPrefix": f"http://127.0.0.1:1/{name}", "managedResources": mine, **verbs}
+
+    fit = {"name": "NodeResourcesFit"}
+    plugins: Json = {
+        "multiPoint": {"enabled": [{"name": "Raises"}]},
+        "score": {"disabled": [fit], "enabled": [{**fit, "weight": weight}]},
+    }
+    return yaml.safe_dump(
+        {
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "podInitialBackoffSeconds": 1,
+            "podMaxBackoffSeconds": 1,
+            "extenders": [extender(*each) for each in EXTENDERS.items()],
+            "profiles": [{"schedulerName": "stowage", "plugins": plugins}],
+        }
+    )
+
+
+def _installed(folder: Path) -> Path:
+    """A folder to put on the path, with the plugin as pip would leave it."""
+    about = folder / "raises-1.dist-info"
+    about.mkdir(parents=True)
+    (folder / "raises.py").write_text(PLUGIN)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: raises\nVersion: 1\n")
+    (about / "entry_points.txt").write_text("[stowage.plugins]\nRaises = raises:Raises\n")
+    return folder
+
+
+class World:
+    """A cluster, a scheduler in a process of its own, and what an operator sees of it."""
+
+    def __init__(self, folder: Path, cluster: EmbeddedCluster, api: ApiClient, port: int) -> None:
+        self.cluster, self.api, self.port = cluster, api, port
+        self.log = folder / "log"
+        self._kubeconfig = cluster.write_kubeconfig(folder / "kubeconfig")
+        self._plugins = _installed(folder / "plugins")
+        self._read = 0
+        self._process: asyncio.subprocess.Process | None = None
+        self.num_pods = 0
+        self.names: list[str] = []
+
+    async def prepare(self) -> None:
+        """Create what it needs, and a lease that is another's."""
+        config_map = {"metadata": {"name": "stowage"}, "data": {"config.yaml": _configuration(1)}}
+        await self.api.create(CONFIG_MAPS, config_map)
+        await self.api.create(PRIORITY_CLASSES, {"metadata": {"name": "high"}, "value": 1000})
+        spec = {"holderIdentity": "another", "leaseDurationSeconds": 3600}
+        spec |= {"renewTime": "2036-01-01T00:00:00.000000Z", "leaseTransitions": 0}
+        await self.api.create(LEASES, {"metadata": {"name": "stowage"}, "spec": spec})
+        self.log.touch()
+
+    async def leads(self) -> None:
+        """Wait until it has the lease."""
+        async with asyncio.timeout(PATIENCE_S):
+            while "became leader" not in self.events():  # noqa: ASYNC110 - the process tells nobody
+                await asyncio.sleep(0.05)
+
+    async def start(self, port: int | None = None) -> None:
+        """Begin anew."""
+        flags = (
+            *("--configmap=default/stowage", "--logging-format=json", "--bind-address=127.0.0.1"),
+            *(
+                f"--secure-port={self.port if port is None else port}",
+                f"--kubeconfig={self._kubeconfig}",
+            ),
+            f"--leader-elect-lease-duration={LEASE_S}s",
+            *("--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms"),
+        )
+        path = os.pathsep.join((str(self._plugins), *sys.path))
+        with self.log.open("ab") as output:
+            self._process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "scheduler.cli", "run", *flags),
+                stdout=output,
+                stderr=output,
+                env={**os.environ, "PYTHONPATH": path},
+            )
+
+    def send(self, number: signal.Signals) -> None:
+        """Send the process a signal."""
+        assert self._process is not None
+        self._process.send_signal(number)
+
+    async def ended(self) -> int:
+        """The exit status of the process, once it has ended."""
+        assert self._process is not None
+        return await asyncio.wait_for(self._process.wait(), PATIENCE_S)
+
+    async def close(self) -> None:
+        """Leave nothing running."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()
+            await self._process.wait()
+
+    def events(self) -> set[str]:
+        """What log lines are about that came since `look_away`."""
+        lines = self.log.read_bytes()[self._read :].splitlines()
+        return {json.loads(line)["event"] for line in lines if line.startswith(b"{")}
+
+    def look_away(self) -> None:
+        """Count lines from here on only."""
+        self._read = self.log.stat().st_size
+
+    async def values(self, series: tuple[Series, ...]) -> Values:
+        """What /metrics says of some series; nothing if it does not answer."""
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        try:
+            async with (
+                aiohttp.ClientSession(headers=headers) as session,
+                session.get(f"https://127.0.0.1:{self.port}/metrics", ssl=False) as answer,
+            ):
+                text = await answer.text() if answer.status == 200 else ""
+        except (aiohttp.ClientError, OSError):
+            return {}
+        return {each: _value(text, each) for each in series} if text else {}
+
+    def fail(self, *rules: FaultRule) -> None:
+        """Have requests fail."""
+        for rule in rules:
+            self.cluster.faults.add(rule)
+
+    def pod(self, cpu: str = "10m", labels: Mapping[str, str] | None = None, **spec: Any) -> None:
+        """Have a pod to be scheduled."""
+        self.num_pods += 1
+        pod = small_pod(f"p{self.num_pods}", cpu, **spec)
+        pod["metadata"]["labels"] = dict(labels or {})
+        self.cluster.registry.create(PODS, "default", pod)
+        self.names.append(f"p{self.num_pods}")
+
+    def pod_asking(self, resource: str) -> None:
+        """Have a pod that concerns an extender."""
+        container = small_pod("c")["spec"]["containers"][0]
+        container["resources"] = {"requests": {resource: "1"}, "limits": {resource: "1"}}
+        self.pod(containers=[container])
+
+    async def clear(self) -> None:
+        """Delete every pod."""
+        for name in self.names:
+            await self.api.delete(f"{PODS_PATH}/{name}", {"gracePeriodSeconds": 0})
+        self.names.clear()
+
+    async def edit(self, text: str) -> None:
+        """Edit the ConfigMap."""
+        await self.api.patch(f"{CONFIG_MAPS}/stowage", {"data": {"config.yaml": text}}, MERGE)
+
+
+def _value(text: str, series: Series) -> float:
+    """The sum of what has these labels; of a histogram, of all its samples."""
+    total = 0.0
+    for family in text_string_to_metric_families(text):
+        if family.name in (series.name, series.name.removesuffix("_total")):
+            labelled = (each for each in family.samples if series.labels <= each.labels.items())
+            total += sum(each.value for each in labelled if not each.name.endswith("_created"))
+    return total
+
+
+# What goes wrong, and how; each returns when it has begun.
+
+
+def _drop_watches(world: World) -> None:
+    world.cluster.server.watchers.close_all()
+
+
+async def _nothing(_world: World) -> None:
+    """Time goes by."""
+
+
+async def _unreachable(world: World) -> None:
+    await world.cluster.server.be_away(2.0)
+
+
+async def _busy(world: World) -> None:
+    world.fail(
+        FaultRule("POST", BINDINGS, status=503),
+        FaultRule("POST", BINDINGS, status=429, retry_after_s=1),
+        FaultRule("GET", "/nodes.*watch=", status=503),
+    )
+    _drop_watches(world)
+    world.pod()
+
+
+async def _taken_by_another(world: World) -> None:
+    """Somebody else holds the lease when it starts, and a watch breaks while it waits."""
+    world.pod()
+    world.fail(FaultRule("GET", "/nodes.*watch=", status=500))
+    await world.start()
+
+
+async def _give_way(world: World) -> None:
+    await world.api.delete(f"{LEASES}/stowage")
+    await world.leads()
+
+
+async def _lease_lost(world: World) -> None:
+    world.fail(FaultRule("", "/leases", times=10**6, status=503, lasts_s=LEASE_S * 2))
+
+
+async def _stopped(world: World) -> None:
+    world.send(signal.SIGSTOP)
+    await asyncio.sleep(LEASE_S + 1.5)
+    world.send(signal.SIGCONT)
+
+
+async def _wrong_edit(world: World) -> None:
+    await world.edit(_configuration(-1))
+
+
+async def _right_edit(world: World) -> None:
+    await world.edit(_configuration(1))
+
+
+async def _cannot_start(world: World) -> None:
+    """Neither with a mistake in the ConfigMap nor where its port is taken."""
+    world.send(signal.SIGTERM)
+    await world.ended()
+    await _wrong_edit(world)
+    await world.start()
+    await world.ended()
+    await _right_edit(world)
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        await world.start(other.getsockname()[1])
+        await world.ended()
+
+
+async def _unauthorized(world: World) -> None:
+    world.fail(
+        FaultRule("GET", "/nodes.*watch=", times=2, status=401),
+        FaultRule("", "/leases", status=401),
+    )
+    _drop_watches(world)
+
+
+async def _forbidden(world: World) -> None:
+    world.fail(
+        FaultRule("GET", "/nodes.*watch=", status=403),
+        FaultRule("PATCH", "/status$", status=403),
+        FaultRule("POST", "/events$", status=403),
+    )
+    _drop_watches(world)
+    world.pod(TOO_MUCH)
+
+
+async def _bindings_refused(world: World) -> None:
+    world.fail(FaultRule("POST", BINDINGS, status=422))
+    world.pod()
+
+
+async def _bindings_held_up(world: World) -> None:
+    world.fail(
+        FaultRule("POST", BINDINGS, times=2, status=503),
+        FaultRule("POST", BINDINGS, is_applied=True, is_dropped=True),
+        FaultRule("GET", "/pods/p", times=2, status=500),
+    )
+    world.pod()
+
+
+async def _evictions_refused(world: World) -> None:
+    there = {"nodeSelector": {"disk": "ssd"}}
+    world.pod(CAPACITY["cpu"], **there)
+    await until(world.api, PODS_PATH, world.names[-1], lambda pod: "nodeName" in pod["spec"])
+    world.fail(FaultRule("DELETE", "/pods/", times=2, status=403))
+    world.pod(CAPACITY["cpu"], priorityClassName="high", **there)
+
+
+async def _volumes_not_written(world: World) -> None:
+    await world.api.create(CLASSES, storage_class("made", "disk.example.com"))
+    await world.api.create(CLAIMS, claim("data"))
+    world.fail(
+        FaultRule("PATCH", "/persistentvolumeclaims/", status=429),
+        FaultRule("PATCH", "/persistentvolumeclaims/", status=422),
+    )
+    world.pod(volumes=using("data"))
+
+
+async def _kopf_broken(world: World) -> None:
+    world.fail(FaultRule("GET", "/configmaps.*watch=", status=410))
+    _drop_watches(world)
+
+
+async def _watch_broken(world: World) -> None:
+    world.cluster.server.forget_history()
+    _drop_watches(world)
+
+
+async def _extenders_fail(world: World) -> None:
+    for name in EXTENDERS:
+        world.pod_asking(f"example.com/{name}")
+
+
+async def _filter_raises(world: World) -> None:
+    world.pod(labels={"raise-in-filter": ""})
+
+
+async def _pre_bind_answers_nonsense(world: World) -> None:
+    world.pod(labels={"nothing-in-pre-bind": ""})
+
+
+async def _slow(world: World) -> None:
+    world.fail(FaultRule("POST", BINDINGS, delay_s=0.5))
+    world.pod()
+
+
+async def _event_refused(world: World) -> None:
+    world.fail(FaultRule("POST", "/events$", status=403))
+    world.pod()
+
+
+async def _fits_nowhere(world: World) -> None:
+    world.pod(TOO_MUCH)
+
+
+async def _odd_node(world: World) -> None:
+    store = world.cluster.store
+    node = store.get("nodes", "", "n0")
+    assert node is not None
+    odd = {**node.obj["metadata"], "name": "odd", "uid": "odd"}
+    status = {**node.obj["status"], "allocatable": {"cpu": "some"}}
+    store.put("nodes", {**node.obj, "metadata": odd, "status": status})
+
+
+async def _nobody_is_let_in(world: World) -> None:
+    world.fail(
+        FaultRule("POST", "/tokenreviews", status=500),
+        FaultRule("POST", "/subjectaccessreviews", status=500),
+    )
+    for headers in ({"Authorization": "Bearer another"}, {}):
+        async with (
+            aiohttp.ClientSession(headers=headers) as session,
+            session.get(f"https://127.0.0.1:{world.port}/metrics", ssl=False) as answer,
+        ):
+            assert answer.status in (401, 500)
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """How a row of the table comes about.
+
+    Attributes:
+        cause: Begins it.
+        mend: Ends what does not end by itself.
+        elsewhere: Log lines of the row that this story does not bring about.
+        is_end: Whether the process ends by it.
+    """
+
+    cause: Callable[[World], Awaitable[object]]
+    mend: Callable[[World], Awaitable[object]] | None = None
+    elsewhere: frozenset[str] = frozenset()
+    is_end: bool = False
+
+
+STORIES: dict[str, Story] = {
+    "nothing is tried": Story(_taken_by_another, _give_way),
+    "API server unreachable, slow, or not the one its certificate is for": Story(_unreachable),
+    "API server busy or failing": Story(_busy),
+    "configuration refused": Story(_wrong_edit, _right_edit),
+    "token or client certificate refused or run out": Story(
+        _unauthorized, elsewhere=frozenset({"credentials not renewed"})
+    ),
+    "a right is missing": Story(_forbidden),
+    "bindings refused": Story(_bindings_refused),
+    "bindings held up": Story(_bindings_held_up),
+    "evictions refused": Story(_evictions_refused),
+    "volumes not written or not bound in time": Story(_volumes_not_written),
+    "watch broken or listed anew": Story(_watch_broken),
+    "watch of pending pods or of the ConfigMap broken": Story(_kopf_broken),
+    "watch silent": Story(_nothing),
+    "extender failing": Story(_extenders_fail),
+    "plugin raising": Story(_filter_raises),
+    "PreBind plugin that hangs or answers nothing": Story(
+        _pre_bind_answers_nonsense,
+        elsewhere=frozenset({"PreBind plugin failed", "PreBind plugin does not end; left behind"}),
+    ),
+    "slow": Story(_slow),
+    "pods pending too long": Story(_fits_nowhere),
+    "an object is left out": Story(_odd_node),
+    "endpoints refuse everybody": Story(_nobody_is_let_in),
+    "lease lost": Story(_lease_lost, is_end=True),
+    "stopped or starved for longer than the lease": Story(_stopped, is_end=True),
+    "it does not start": Story(_cannot_start, is_end=True),
+}
+#: Rows that take a certificate's, an extender's or a test's own surroundings; see the tests there.
+ELSEWHERE = {
+    "no replica answers",  # unit/operator/test_alerts
+    "extender failing in preemption, or talking nonsense",  # unit/operator/test_victim_review
+    "Events missing",  # unit/operator/test_event_recorder
+    "queue or memory grows",  # unit/operator/test_alerts
+    "a fault of our own",  # unit/operator/test_lane
+    "cache and API server differ",  # unit/operator/test_cache_comparer
+    "certificate of the endpoints not followed",  # unit/operator/test_serving_certificate
+}
+
+
+@asynccontextmanager
+async def _world(folder: Path) -> AsyncIterator[World]:
+    options = ClusterOptions(token=TOKEN)
+    ssd, other = {"disk": "ssd"}, {"disk": "other"}
+    nodes = [make_node("n0", dict(CAPACITY), ssd), make_node("n1", dict(CAPACITY), other)]
+    async with (
+        EmbeddedCluster(nodes, options) as cluster,
+        ApiClient(cluster.url, TOKEN) as api,
+    ):
+        with reserved_port() as port:
+            world = World(folder, cluster, api, port)
+            try:
+                yield world
+            finally:
+                await world.close()
+
+
+async def _missing(world: World, fault: Fault, story: Story) -> str:
+    """Have it happen; what the table promises and nobody saw."""
+    world.look_away()
+    events = fault.events - story.elsewhere
+    before = await world.values(fault.metrics)
+    await story.cause(world)
+    moved: set[Series] = set()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(PATIENCE_S):
+            while not (events <= world.events() and len(moved) == len(fault.metrics)):
+                after = await world.values(fault.metrics)
+                moved |= {
+                    each for each in fault.metrics if after.get(each, 0.0) != before.get(each, 0.0)
+                }
+                await asyncio.sleep(0.05)
+    missing = [*sorted(events - world.events())]
+    return ", ".join([*missing, *(each.name for each in fault.metrics if each not in moved)])
+
+
+async def test_what_the_readme_promises_is_seen_when_it_goes_wrong(tmp_path: Path) -> None:
+    table = faults()
+    missing: dict[str, str] = {}
+    async with _world(tmp_path) as world:
+        await world.prepare()
+        for symptom, story in STORIES.items():
+            missing[symptom] = await _missing(world, table[symptom], story)
+            if story.is_end:
+                assert await world.ended() == 1
+                world.look_away()
+                await world.start()
+                await world.leads()
+            elif story.mend is not None:
+                await story.mend(world)
+            world.cluster.faults.clear()
+            await world.clear()
+    assert {symptom: what for symptom, what in missing.items() if what} == {}
+
+
+def test_every_row_is_told_by_a_test() -> None:
+    assert set(faults()) == STORIES.keys() | ELSEWHERE
+    assert not STORIES.keys() & ELSEWHERE

@@ -1,0 +1,114 @@
+"""What the README says of faults is said in the words of the code, and nothing is left out."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
+
+from scheduler.operator import metric_definitions
+from scheduler.operator.app import STOPPED_TOO_LONG
+from scheduler.operator.metric_definitions import Definition
+from tests.support.fault_table import README, faults
+
+SHELL = Path(metric_definitions.__file__).parent
+ROOMS = (SHELL, SHELL.parent / "cli")
+LOUD = {"warning", "error", "exception", "critical"}
+LEVELS = LOUD | {"debug", "info"}
+RULES = Path("manifests/components/monitoring/prometheus-rule.yaml")
+#: Of libraries: of the process itself, of Python, and of the configuration in force.
+OTHER_METRICS = {
+    "process_resident_memory_bytes",
+    "stowage_configuration_last_reload_successful",
+}
+
+
+def _log_calls() -> Iterator[tuple[str, str]]:
+    """(level, event) of every line that is logged by name."""
+    for room in ROOMS:
+        for file in room.rglob("*.py"):
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Call):
+                    yield from _log_call(node)
+
+
+def _log_call(call: ast.Call) -> Iterator[tuple[str, str]]:
+    function = call.func
+    if isinstance(function, ast.Attribute) and function.attr in LEVELS:
+        owner, level = function.value, function.attr
+        if not (isinstance(owner, ast.Name | ast.Attribute) and ast.unparse(owner).endswith("log")):
+            return
+    elif isinstance(function, ast.Name) and function.id in ("write", "log_failure"):
+        level = "warning"
+    else:
+        return
+    for argument in call.args[:1]:
+        for text in ast.walk(argument):
+            if isinstance(text, ast.Constant) and isinstance(text.value, str):
+                yield level, text.value
+
+
+EVENTS = set(_log_calls()) | {("error", "stopped for longer than the lease lasts")}
+#: The results of attempts are events too.
+SAID = {event for _, event in EVENTS} | {"scheduled", "unschedulable", "error"}
+
+
+def _operate() -> str:
+    return README.read_text(encoding="utf-8").partition("\n## Operate")[2].partition("\n## ")[0]
+
+
+def _alerts() -> set[str]:
+    groups = yaml.safe_load(RULES.read_text(encoding="utf-8"))["spec"]["groups"]
+    return {rule["alert"] for group in groups for rule in group["rules"]}
+
+
+def test_the_line_that_goes_past_the_log_is_the_one_that_is_documented() -> None:
+    assert b'"stopped for longer than the lease lasts"' in STOPPED_TOO_LONG
+
+
+def test_every_log_line_of_the_table_is_in_the_code() -> None:
+    assert {event for fault in faults().values() for event in fault.events} - SAID == set()
+
+
+def test_every_warning_and_error_in_the_code_is_in_the_readme() -> None:
+    # What went well is told by the same call as what did not.
+    loud = {event for level, event in EVENTS if level in LOUD} - {"preempted"}
+    assert len(loud) > 25
+    operate = _operate()
+    assert {event for event in loud if f"`{event}`" not in operate} == set()
+
+
+def test_every_metric_of_the_table_is_exposed_with_these_labels() -> None:
+    defined = {
+        each.name: set(each.labels)
+        for each in vars(metric_definitions).values()
+        if isinstance(each, Definition)
+    }
+    asked = {series for fault in faults().values() for series in fault.metrics}
+    unknown = {each.name for each in asked} - defined.keys() - OTHER_METRICS
+    assert unknown == set()
+    for each in asked:
+        assert {label for label, _ in each.labels} <= defined.get(each.name, set()), each
+
+
+def test_every_metric_of_ours_is_in_the_readme() -> None:
+    defined = [each for each in vars(metric_definitions).values() if isinstance(each, Definition)]
+    operate = _operate()
+    assert {each.name for each in defined if each.name not in operate} - SHORTENED == set()
+
+
+#: "`scheduler_preemption_goroutines_execution_total`, `.._duration_seconds`"
+SHORTENED = {"scheduler_preemption_goroutines_duration_seconds"}
+
+
+def test_every_alert_is_in_both_tables_and_no_other() -> None:
+    alerts = _alerts()
+    assert set().union(*(fault.alerts for fault in faults().values())) - alerts == set()
+    listed = re.findall(r"^\| (Stowage\w+(?:, Stowage\w+)*) \|", _operate(), re.MULTILINE)
+    assert {name for row in listed for name in row.split(", ")} == alerts
+    # What only says that errors are many, or why, is no fault of its own.
+    in_faults = set().union(*(fault.alerts for fault in faults().values()))
+    assert alerts - in_faults <= {"StowageErrors"}
