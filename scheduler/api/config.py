@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from scheduler.api.config_errors import ConfigError, InvalidConfiguration
+from scheduler.api.config_errors import ConfigError, InvalidConfiguration, without_credentials
 from scheduler.api.config_types import (
     API_VERSION,
     DEFAULT_SCHEDULER_NAME,
@@ -29,7 +29,6 @@ from scheduler.api.config_types import (
     PluginSetting,
 )
 from scheduler.api.config_validation import configuration_errors
-from scheduler.api.extender_validation import without_credentials
 from scheduler.api.strict_decoding import decode_struct
 
 __all__ = [

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import msgspec
 
 _SHOWN_CHARACTERS = 60
+_PRIVATE = "keyData"
+"""A field that is never shown: mistakes are told in logs, Events and open health checks."""
+_NOT_SHOWN = "(not shown)"
+_CREDENTIALS = re.compile(r"//[^/?#]*@")
+_CREDENTIALS_IN_JSON = re.compile(r"""//(?:[^/?#"\\]|\\.)*@""")
+
+
+def without_credentials(url: str) -> str:
+    """A URL as it may be shown: without user name and password."""
+    return _CREDENTIALS.sub("//", url)
 
 
 class ConfigError(msgspec.Struct, frozen=True):
@@ -27,13 +39,24 @@ class ConfigError(msgspec.Struct, frozen=True):
 
     @property
     def shown_value(self) -> str:
-        """The value as the author would recognise it, on one line, shortened."""
-        text = msgspec.json.encode(self.value, enc_hook=str).decode()
+        """The value as the author would recognise it, on one line, shortened, without secrets."""
+        value = _NOT_SHOWN if self.path.endswith(f".{_PRIVATE}") else _without_keys(self.value)
+        encoded = msgspec.json.encode(value, enc_hook=str).decode()
+        text = _CREDENTIALS_IN_JSON.sub("//", encoded)
         return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
 
     def under(self, prefix: str) -> ConfigError:
         """The same mistake, its path seen from further up."""
         return ConfigError(f"{prefix}.{self.path}", self.value, self.expectation)
+
+
+def _without_keys(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        shown = {name: _without_keys(each) for name, each in value.items()}
+        return {**shown, _PRIVATE: _NOT_SHOWN} if _PRIVATE in shown else shown
+    if isinstance(value, list | tuple):
+        return [_without_keys(each) for each in value]
+    return value
 
 
 class InvalidConfiguration(ValueError):  # noqa: N818 - as InvalidObject: it names the finding

@@ -103,6 +103,10 @@ class ExtenderTLSConfig(ConfigStruct, frozen=True, omit_defaults=True):
     key_data: bytes = b""
     ca_data: bytes = b""
 
+    def __repr__(self) -> str:
+        """Without the private key: what is shown of a value may end up in a log."""
+        return f"ExtenderTLSConfig(server_name={self.server_name!r}, insecure={self.insecure})"
+
 
 class ExtenderManagedResource(ConfigStruct, frozen=True, omit_defaults=True):
     """An extended resource whose pods the extender wants to see."""

@@ -6,16 +6,13 @@ URLs and TLS settings that cannot work.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
-from scheduler.api.config_errors import ConfigError
+from scheduler.api.config_errors import ConfigError, without_credentials
 from scheduler.api.config_types import Extender, ExtenderTLSConfig
 from scheduler.api.resource_names import is_extended_resource_name
 from scheduler.api.selectors import key_problem
-
-_CREDENTIALS = re.compile(r"//[^/?#]*@")
 
 
 def extender_errors(extenders: Sequence[Extender]) -> Iterator[ConfigError]:
@@ -36,11 +33,6 @@ def extender_errors(extenders: Sequence[Extender]) -> Iterator[ConfigError]:
     for index in binders[1:]:
         expectation = f"none: only one extender can bind, and extenders[{binders[0]}] does"
         yield ConfigError(f"extenders[{index}].bindVerb", extenders[index].bind_verb, expectation)
-
-
-def without_credentials(url: str) -> str:
-    """A URL as it may be shown: without user name and password."""
-    return _CREDENTIALS.sub("//", url)
 
 
 def _url_errors(path: str, extender: Extender) -> Iterator[ConfigError]:

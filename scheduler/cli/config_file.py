@@ -53,7 +53,7 @@ def parse_configuration(text: str, flag: str, source: str) -> KubeSchedulerConfi
     try:
         builtins = _StrictLoader(text).get_single_data()
     except yaml.YAMLError as error:
-        one_line = " ".join(str(error).split())
+        one_line = " ".join(_yaml_problem(error).split())
         raise InvalidConfiguration(
             [ConfigError(flag, source, f"a YAML document; {one_line}")]
         ) from error
@@ -62,6 +62,15 @@ def parse_configuration(text: str, flag: str, source: str) -> KubeSchedulerConfi
             [ConfigError(flag, source, "a KubeSchedulerConfiguration; it is empty")]
         )
     return load_configuration(builtins)
+
+
+def _yaml_problem(error: yaml.YAMLError) -> str:
+    """What is wrong and where; the text itself, which may hold secrets, is not shown."""
+    mark = getattr(error, "problem_mark", None)
+    if mark is None:
+        return str(error)
+    what = ", ".join(filter(None, (getattr(error, "context", ""), getattr(error, "problem", ""))))
+    return f"{what}, line {mark.line + 1}, column {mark.column + 1}"
 
 
 class _StrictLoader(yaml.SafeLoader):

@@ -262,7 +262,7 @@ class Engine:
         try:
             happened = _HANDLERS[type(event)](self._machine, event, now)
         except Exception as fault:
-            self._machine.problem(type(event).__name__, f"{fault!r} on {event!r}")
+            self._machine.problem(type(event).__name__, f"{fault!r}{_about(event)}")
             return
         if timings is not None and happened:
             duration_s = timings.timer() - started
@@ -279,3 +279,13 @@ class Engine:
         choice = self._choose_index(num_ties)
         self._choices.append(choice)
         return choice
+
+
+def _about(event: Event) -> str:
+    """Whom an event is about: all of it may be long, and may hold what is nobody's business."""
+    for name in event.__struct_fields__:
+        metadata = getattr(getattr(event, name), "metadata", None)
+        if metadata is not None:
+            return f" on {metadata.namespace}/{metadata.name}"
+    uid = getattr(event, "uid", "")
+    return f" on {uid}" if uid else ""

@@ -11,8 +11,8 @@ from pathlib import Path
 import aiohttp
 
 from scheduler.api.config import Extender
+from scheduler.api.config_errors import without_credentials
 from scheduler.api.config_types import ExtenderTLSConfig
-from scheduler.api.extender_validation import without_credentials
 from scheduler.operator.gated_client import GatedBody
 from scheduler.operator.tls_options import trusting_like_go
 

@@ -273,6 +273,32 @@ def test_the_manifests_rights_suffice(requests: list[Request]) -> None:
     assert [found for found in requests if not found.decision.is_allowed] == []
 
 
+async def test_extenders_and_edits_of_the_configuration_need_no_further_right(
+    tmp_path: Path,
+) -> None:
+    objects = kustomized()
+    data = the(objects, "ConfigMap")["data"]
+    extender = {"urlPrefix": "http://127.0.0.1:1", "ignorable": True, "weight": 1}
+    extender |= {f"{verb}Verb": verb for verb in ("filter", "prioritize", "preempt", "bind")}
+    configuration = {**yaml.safe_load(data["config.yaml"]), "extenders": [extender]}
+    data["config.yaml"] = yaml.safe_dump(configuration)
+    asked: list[Request] = []
+    async with _told(objects, tmp_path, asked) as story:
+        await _create_pods(story.api)
+        await _work_is_done(story.api)
+        await _room_is_made(story.api)
+        wrong = yaml.safe_dump({**configuration, "podMaxBackoffSeconds": -1})
+        path = f"/api/v1/namespaces/{NAMESPACE}/configmaps/stowage"
+        await story.api.patch(path, {"data": {"config.yaml": wrong}}, MERGE)
+
+        async def mistake_is_told() -> bool:
+            events = await story.api.get(EVENTS.replace("/default/", f"/{NAMESPACE}/"))
+            return "InvalidConfiguration" in {each["reason"] for each in events.body["items"]}
+
+        await _eventually(mistake_is_told)
+    assert [found for found in asked if not found.decision.is_allowed] == []
+
+
 @pytest.mark.parametrize("grant", GRANTS, ids=str)
 def test_no_right_is_given_that_is_not_used(grant: Grant, requests: list[Request]) -> None:
     rule = _rule_of(grant.role, grant.rule)

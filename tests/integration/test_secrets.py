@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 import signal
 import sys
 from collections.abc import Callable
@@ -12,12 +14,15 @@ import aiohttp
 
 from scheduler.cluster import ClusterOptions, EmbeddedCluster, make_node
 from scheduler.cluster.resources import PODS
+from scheduler.operator.self_signed import self_signed
 from tests.support.patience import PATIENCE_S
 from tests.support.troubled_cluster import CAPACITY, small_pod
 
 CANARY = "canary-of-the-kubeconfig"
 CALLER = "canary-of-a-caller"
 SECRET = "canary-of-a-pod"
+NOTE = "canary-of-an-annotation"
+PASSWORD = "canary-of-an-extender"
 PATHS = ("/metrics", "/metrics/resources", "/configz", "/debug/queue", "/debug/cache", "/version")
 
 
@@ -50,10 +55,33 @@ async def _ask(port: int, path: str, token: str) -> str:
         return f"{response.status} {response.headers} {await response.text()}"
 
 
+def _configuration(file: Path, certificate: bytes, key: bytes) -> Path:
+    """With an extender that nobody answers for, a password in its URL and a key of our own."""
+    encoded = [base64.b64encode(each).decode() for each in (certificate, key)]
+    extender = {
+        "urlPrefix": f"https://stowage:{PASSWORD}@127.0.0.1:1/extender",
+        "filterVerb": "filter",
+        "ignorable": True,
+        "enableHTTPS": True,
+        "tlsConfig": {"insecure": True, "certData": encoded[0], "keyData": encoded[1]},
+    }
+    kind = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+    }
+    file.write_text(json.dumps({**kind, "extenders": [extender]}))
+    return file
+
+
 async def test_no_secret_is_in_logs_events_or_dumps(tmp_path: Path, port: int) -> None:
     log, kubeconfig = tmp_path / "log", tmp_path / "kubeconfig"
+    certificate, key = self_signed("127.0.0.1")
+    config = _configuration(tmp_path / "config", certificate, key)
+    key_lines = key.decode().splitlines()[1:-1]
     async with EmbeddedCluster(options=ClusterOptions(token=CANARY)) as cluster:
-        cluster.add_nodes([make_node("n0", dict(CAPACITY))])
+        node = make_node("n0", dict(CAPACITY))
+        node["metadata"]["annotations"] = {"example.com/note": NOTE}
+        cluster.add_nodes([node])
         cluster.write_kubeconfig(kubeconfig)
         assert CANARY in kubeconfig.read_text(encoding="utf-8")
         pod = small_pod("p")
@@ -61,17 +89,20 @@ async def test_no_secret_is_in_logs_events_or_dumps(tmp_path: Path, port: int) -
         too_large = small_pod("q", cpu="64")
         too_large["spec"]["containers"][0]["env"] = [{"name": "PASSWORD", "value": SECRET}]
         for each in (pod, too_large):
+            each["metadata"]["annotations"] = {"example.com/note": NOTE}
             cluster.registry.create(PODS, "default", each)
         with log.open("ab") as output:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "scheduler.cli", "run", "-v", "10"),
                 *("--leader-elect=false", "--bind-address=127.0.0.1", f"--secure-port={port}"),
-                f"--kubeconfig={kubeconfig}",
+                *(f"--kubeconfig={kubeconfig}", f"--config={config}"),
                 stdout=output,
                 stderr=output,
             )
         try:
-            await _until_said(log, '"serving"', '"scheduled"', '"unschedulable"')
+            await _until_said(
+                log, '"serving"', '"scheduled"', '"unschedulable"', "extender ignored"
+            )
             answers = [
                 await _ask(port, path, token) for path in PATHS for token in (CALLER, CANARY)
             ]
@@ -83,5 +114,7 @@ async def test_no_secret_is_in_logs_events_or_dumps(tmp_path: Path, port: int) -
             await asyncio.wait_for(process.wait(), PATIENCE_S)
         said = [log.read_text(encoding="utf-8"), *answers, _events(cluster)]
     assert any(answer.startswith("200") for answer in answers)
-    for secret in (CANARY, CALLER, SECRET):
+    encoded = base64.b64encode(key).decode()
+    assert len(key_lines) > 1
+    for secret in (CANARY, CALLER, SECRET, NOTE, PASSWORD, encoded[:60], *key_lines):
         assert [text for text in said if secret in text] == []
