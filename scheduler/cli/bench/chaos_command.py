@@ -55,8 +55,8 @@ def chaos(
     Three replicas schedule on a cluster whose API server refuses, delays, loses and cuts answers,
     goes away and forgets; leaders are killed and stopped, nodes come and go, another scheduler
     binds to the same nodes. Exits 1 if a pod was bound twice, a node overcommitted, anything
-    written without the lease, a pod that fits left pending, a killed leader replaced too late, or
-    a cache differs from the server.
+    written without the lease, a pod that fits left pending or one that does not without a reason,
+    a killed leader replaced too late, a cache differs from the server, or memory grew.
     """
     # The Kubernetes client takes a while to import; --help need not wait for it.
     from scheduler.cli.bench.chaos import ChaosOptions, run_chaos  # noqa: PLC0415
