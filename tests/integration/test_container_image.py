@@ -122,3 +122,16 @@ def test_the_label_names_the_packages_version() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     (labels,) = [rest for keyword, rest in _instructions() if keyword == "LABEL"]
     assert f'org.opencontainers.image.version="{version}"' in labels
+
+
+def test_every_dependency_is_imported_and_says_why_it_is_there() -> None:
+    text = (ROOT / "pyproject.toml").read_text()
+    names = [
+        re.split(r"[><=~ ]", each)[0] for each in tomllib.loads(text)["project"]["dependencies"]
+    ]
+    sources = "".join(file.read_text() for file in (ROOT / "scheduler").rglob("*.py"))
+    modules = {"pyyaml": "yaml"}
+    for name in names:
+        assert re.search(rf'^ +"{name}[>=~<][^"]*<[^"]*", +# \S', text, re.MULTILINE), name
+        module = modules.get(name, name.replace("-", "_"))
+        assert re.search(rf"^ *(import|from) {module}\b", sources, re.MULTILINE), name
