@@ -138,7 +138,9 @@ class Trouble:
         return hits
 
     async def _carry_out(self, step: Step) -> None:
-        self.done[step.kind] += await self._carriers[step.kind](step)
+        # Steps overlap: what is counted may not be read before the step is waited for.
+        was_done = await self._carriers[step.kind](step)
+        self.done[step.kind] += was_done
 
     async def _patiently(self, ask: Callable[[], Awaitable[bytes]]) -> bytes:
         """Ask until answered: the server may be away, on our own behalf."""

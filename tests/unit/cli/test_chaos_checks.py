@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
 from pathlib import Path
 from typing import Any, cast
 
-import msgspec
 import pytest
 
 from scheduler.cli.audit import ClusterState
@@ -167,10 +167,10 @@ async def test_harm_that_found_nobody_is_not_counted(
     assert ledger.disturbances == []
 
 
-async def test_harm_that_was_done_is_counted(tmp_path: Path) -> None:
-    hits = msgspec.json.encode({"hits_by_name": {}})
-    client = cast("ApiClient", FakeApiClient(get=[hits], post=[{}]))
+async def test_harm_that_was_done_is_counted_though_steps_overlap(tmp_path: Path) -> None:
+    client = cast("ApiClient", FakeApiClient())
     replicas = Replicas(ChildProcesses(tmp_path), tmp_path, LeaseTimes())
     trouble = Trouble(client, client, replicas, Ledger("stowage", 4.0), "stowage")
-    await trouble._carry_out(Step(0.0, chaos_plan.DROP_WATCHES))
-    assert trouble.done == {chaos_plan.DROP_WATCHES: 1}
+    step = Step(0.0, chaos_plan.DROP_WATCHES)
+    await asyncio.gather(*(trouble._carry_out(step) for _ in range(3)))
+    assert trouble.done == {chaos_plan.DROP_WATCHES: 3}
