@@ -7,6 +7,7 @@ As in kube-scheduler: without ``--tls-cert-file`` a self-signed certificate is m
 from __future__ import annotations
 
 import hashlib
+import math
 import ssl
 import tempfile
 from pathlib import Path
@@ -101,7 +102,13 @@ def _end_of(certificate: Path) -> float:
     # Whoever serves nothing need not load what reads certificates.
     from cryptography import x509  # noqa: PLC0415
 
-    return x509.load_pem_x509_certificate(certificate.read_bytes()).not_valid_after_utc.timestamp()
+    try:
+        read = x509.load_pem_x509_certificate(certificate.read_bytes())
+    except ValueError as error:
+        # OpenSSL serves what this library is too strict to read.
+        log.warning("end of the serving certificate not known", error=repr(error))
+        return math.inf
+    return read.not_valid_after_utc.timestamp()
 
 
 def self_signed_files(folder: Path, host: str) -> CertificateFiles:

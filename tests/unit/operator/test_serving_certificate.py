@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import ssl
 import stat
@@ -70,6 +71,20 @@ def test_a_pair_that_does_not_match_leaves_the_old_one_in_place(tmp_path: Path) 
     assert not served.reload()
     _write(tmp_path, "h3")
     assert served.reload()
+
+
+def test_one_says_when_it_ends_if_it_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = _write(tmp_path)
+    end = x509.load_pem_x509_certificate(files.certificate.read_bytes()).not_valid_after_utc
+    assert ServingCertificate(files, None, "").expires_at == end.timestamp()
+
+    def too_strict(_pem: bytes) -> x509.Certificate:
+        raise ValueError("a serial number below zero")
+
+    monkeypatch.setattr(x509, "load_pem_x509_certificate", too_strict)
+    assert ServingCertificate(files, None, "").expires_at == math.inf
 
 
 def test_a_missing_file_is_an_error_at_the_start(tmp_path: Path) -> None:
