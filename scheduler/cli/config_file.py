@@ -17,6 +17,11 @@ from scheduler.api.config import (
     load_configuration,
 )
 
+MAX_CHARACTERS = 2**20
+MAX_VALUES = 500_000
+_ENDLESS = 2 * MAX_VALUES
+_MAX_COMPLAINT = 500
+
 
 def read_configuration(path: Path | None) -> KubeSchedulerConfiguration:
     """Load a file; without one, the defaults.
@@ -50,10 +55,13 @@ def parse_configuration(text: str, flag: str, source: str) -> KubeSchedulerConfi
     Raises:
         InvalidConfiguration: the text is no YAML, or says something wrong.
     """
+    if len(text) > MAX_CHARACTERS:
+        expected = f"at most {MAX_CHARACTERS:,} characters, as a ConfigMap may hold"
+        raise InvalidConfiguration([ConfigError(flag, source, expected)])
     try:
-        builtins = _StrictLoader(text).get_single_data()
-    except yaml.YAMLError as error:
-        one_line = " ".join(_yaml_problem(error).split())
+        builtins = _read_yaml(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        one_line = " ".join(_yaml_problem(error).split())[:_MAX_COMPLAINT]
         raise InvalidConfiguration(
             [ConfigError(flag, source, f"a YAML document; {one_line}")]
         ) from error
@@ -64,13 +72,50 @@ def parse_configuration(text: str, flag: str, source: str) -> KubeSchedulerConfi
     return load_configuration(builtins)
 
 
-def _yaml_problem(error: yaml.YAMLError) -> str:
+def _yaml_problem(error: Exception) -> str:
     """What is wrong and where; the text itself, which may hold secrets, is not shown."""
     mark = getattr(error, "problem_mark", None)
     if mark is None:
-        return str(error)
+        return str(error).partition(": '")[0]
     what = ", ".join(filter(None, (getattr(error, "context", ""), getattr(error, "problem", ""))))
     return f"{what}, line {mark.line + 1}, column {mark.column + 1}"
+
+
+def _read_yaml(text: str) -> Any:
+    """The document as lists, mappings and scalars.
+
+    Raises:
+        yaml.YAMLError: It is none, or aliases make it endless or far larger than it looks.
+        ValueError: A scalar is not what it looks like, such as the date 2001-99-99.
+        RecursionError: It is nested too deep.
+    """
+    loader = _StrictLoader(text)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        if _unfolded_size(node, {}) > MAX_VALUES:
+            raise yaml.YAMLError(f"its aliases unfold to more than {MAX_VALUES:,} values")
+        return loader.construct_document(node)
+    finally:
+        loader.dispose()
+
+
+def _unfolded_size(node: yaml.Node, known: dict[int, int]) -> int:
+    """How many values there are once each alias is replaced by what it stands for."""
+    if isinstance(node, yaml.ScalarNode):
+        node.value.encode()  # an escape can say what is no character
+        return 1
+    size = known.get(id(node))
+    if size is None:
+        known[id(node)] = _ENDLESS  # whoever gets back here contains itself
+        parts = node.value
+        if isinstance(node, yaml.MappingNode):
+            parts = [each for pair in node.value for each in pair]
+        size = known[id(node)] = min(
+            _ENDLESS, 1 + sum(_unfolded_size(each, known) for each in parts)
+        )
+    return size
 
 
 class _StrictLoader(yaml.SafeLoader):

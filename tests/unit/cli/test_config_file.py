@@ -9,7 +9,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from scheduler.api.config import InvalidConfiguration, load_configuration
-from scheduler.cli.config_file import print_mistakes, read_configuration
+from scheduler.cli.config_file import parse_configuration, print_mistakes, read_configuration
 from scheduler.cli.main import app
 from scheduler.cli.profiles import make_frameworks
 
@@ -95,3 +95,32 @@ def test_show_prints_a_configuration_that_loads_to_the_same(tmp_path: Path) -> N
     shown = tmp_path / "shown.yaml"
     shown.write_text(result.stdout)
     assert read_configuration(shown) == read_configuration(source)
+
+
+def _bomb(field: str) -> str:
+    levels = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    levels += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
+    return "\n".join([*levels, f"{field}: *a8"])
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        (_bomb("profiles"), "its aliases unfold to more than 500,000 values"),
+        (_bomb("unheardOf"), "its aliases unfold to more than 500,000 values"),
+        ("profiles: &x [*x]", "its aliases unfold"),
+        ("extenders:\n- &x\n  tlsConfig: *x", "its aliases unfold"),
+        ("&x\na: *x", "its aliases unfold"),
+        ("profiles: " + "[" * 5_000 + "]" * 5_000, "recursion"),
+        ("parallelism: " + "9" * 10_000, "4300 digits"),
+        ("parallelism: 2001-99-99", "month must be in 1..12"),
+        ('parallelism: "\\ud800"', "surrogates not allowed"),
+        ("#" + "x" * 2**20, "at most 1,048,576 characters"),
+    ],
+    ids=range(10),
+)
+def test_a_document_meant_to_harm_is_refused_in_few_words(text: str, want: str) -> None:
+    with pytest.raises(InvalidConfiguration) as refused:
+        parse_configuration(text, "--config", "file")
+    assert want in str(refused.value)
+    assert len(str(refused.value)) < 1_000
