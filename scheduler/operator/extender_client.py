@@ -19,7 +19,9 @@ from scheduler.operator.tls_options import trusting_like_go
 DEFAULT_TIMEOUT_S = 5.0
 MAX_ANSWER_BYTES = 256 * 2**20
 """Fifteen thousand nodes in full are some 150 MB; kube-scheduler itself has no limit."""
-_HEADERS = {"Content-Type": "application/json"}
+#: A small answer may unfold to a very long one; no extender has to squeeze what it says.
+_HEADERS = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
+_PLAIN = ("", "identity")
 
 
 class ExtenderError(Exception):
@@ -87,6 +89,10 @@ class ExtenderClient:
                 if response.status != 200:
                     text = f"failed {verb} with extender at URL {shown}, code {response.status}"
                     raise self.failure(text)
+                encoding = response.headers.get("Content-Encoding", "").lower()
+                if encoding not in _PLAIN:
+                    text = f'an answer encoded as "{encoding}", which was not asked for'
+                    raise self.failure(f'extender "{shown}": {text}')
                 return await self._bounded(response, shown)
         except TimeoutError as error:
             limit = self._timeout_s
@@ -129,6 +135,7 @@ class ExtenderClient:
                 connector=aiohttp.TCPConnector(limit=0, ssl=self._tls),
                 timeout=aiohttp.ClientTimeout(total=self._timeout_s),
                 cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
             )
         return self._opened
 

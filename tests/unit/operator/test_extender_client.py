@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -44,6 +45,12 @@ async def _flood(request: web.Request) -> web.StreamResponse:
     return response
 
 
+async def _squeezed(_request: web.Request) -> web.Response:
+    """A thousandth of what it unfolds to."""
+    body = gzip.compress(b" " * 2**24)
+    return web.Response(body=body, headers={"Content-Encoding": "gzip"})
+
+
 @asynccontextmanager
 async def _server(tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
     app = web.Application()
@@ -51,6 +58,7 @@ async def _server(tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
     app.router.add_post("/scheduler/fail", _fail)
     app.router.add_post("/scheduler/hang", _hang)
     app.router.add_post("/scheduler/flood", _flood)
+    app.router.add_post("/scheduler/squeezed", _squeezed)
     server = TestServer(app, scheme="http" if tls is None else "https")
     await server.start_server(ssl=tls, shutdown_timeout=0.0)
     try:
@@ -87,6 +95,12 @@ async def test_an_extender_that_does_not_answer_in_time_is_given_up() -> None:
             await _send(url, "hang", http_timeout=Duration(0.05))
     text = f'extender "{url}/hang": no answer within 0.05 s'
     assert (str(failure.value), failure.value.may_have_acted) == (text, True)
+
+
+async def test_an_answer_is_not_unfolded() -> None:
+    async with _server() as url:
+        with pytest.raises(ExtenderError, match='an answer encoded as "gzip", which was not asked'):
+            await _send(url, "squeezed")
 
 
 @pytest.mark.parametrize("verb", ["flood", "echo"])
