@@ -8,12 +8,13 @@ its nulls, for Go writes ``null`` where it means "not set". What is still refuse
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from scheduler.api.damaged_json import elements, is_balanced, members, mended, metadata_of
 from scheduler.api.errors import InvalidObject, shown
 from scheduler.api.meta import ApiStruct, ListMeta
 from scheduler.api.namespace import Namespace
@@ -151,16 +152,13 @@ def decode_watch_event(kind: type[ObjectT], line: bytes) -> WatchEvent[ObjectT] 
         event = _watch_decoder(kind).decode(line)
         if event.type != "ERROR":
             return event
-    except msgspec.ValidationError:
+    except _UNREADABLE:
         pass  # the slow path below tells an error from an object with nulls from a bad object
-    except _UNREADABLE as error:
-        raise _not_json("WatchEvent", line, error) from error
+    line = mended(line)
     try:
         raw = _decode_raw_watch_event(line)
-    except msgspec.ValidationError as error:
-        raise _invalid("WatchEvent", msgspec.json.decode(line), error) from error
-    except RecursionError as error:
-        raise _not_json("WatchEvent", line, error) from error
+    except _UNREADABLE as error:
+        raise _unreadable(kind.__name__, line, error) from error
     if raw.type == "ERROR":
         return msgspec.convert(
             _without_nulls(msgspec.json.decode(raw.object)), WatchError, strict=False
@@ -177,18 +175,11 @@ def decode_list(kind: type[ObjectT], data: bytes) -> ObjectList[ObjectT]:
     try:
         page = _list_decoder(kind).decode(data)
         return ObjectList(page.metadata, page.items)
-    except msgspec.ValidationError:
+    except _UNREADABLE:
         pass  # the slow path below decodes the objects one by one
-    except _UNREADABLE as error:
-        raise _not_json(f"{kind.__name__}List", data, error) from error
-    try:
-        raw = _decode_raw_list(data)
-    except msgspec.ValidationError as error:
-        raise _invalid(f"{kind.__name__}List", msgspec.json.decode(data), error) from error
-    except RecursionError as error:
-        raise _not_json(f"{kind.__name__}List", data, error) from error
-    result: ObjectList[ObjectT] = ObjectList(raw.metadata)
-    for item in raw.items or ():
+    metadata, items = _raw_list(f"{kind.__name__}List", mended(data))
+    result: ObjectList[ObjectT] = ObjectList(metadata)
+    for item in items:
         try:
             result.items.append(decode_object(kind, bytes(item)))
         except InvalidObject as invalid:
@@ -223,11 +214,29 @@ def _list_decoder(kind: type[ObjectT]) -> msgspec.json.Decoder[_ListPage[ObjectT
     return msgspec.json.Decoder(_ListPage[kind])  # type: ignore[valid-type]
 
 
+def _raw_list(kind: str, data: bytes) -> tuple[ListMeta, Iterable[bytes]]:
+    """The metadata of a page and its objects, whatever these are."""
+    try:
+        raw = _decode_raw_list(data)
+        return raw.metadata, map(bytes, raw.items or ())
+    except _UNREADABLE as error:
+        parts = members(data)
+        # What is missing from a page that was cut off would count as gone.
+        if "items" not in parts or not is_balanced(data):
+            raise _unreadable(kind, data, error) from error
+        try:
+            metadata = msgspec.json.decode(parts.get("metadata", b"{}"), type=ListMeta)
+        except _UNREADABLE:
+            raise _unreadable(kind, data, error) from error
+        return metadata, elements(parts["items"])
+
+
 def _decode_leniently(kind: type[ObjectT], data: bytes) -> ObjectT:
+    data = mended(data)
     try:
         return _convert_leniently(kind, msgspec.json.decode(data))
     except _UNREADABLE as error:
-        raise _not_json(kind.__name__, data, error) from error
+        raise _unreadable(kind.__name__, data, error) from error
 
 
 def _convert_leniently(kind: type[ObjectT], builtins: Any) -> ObjectT:
@@ -246,8 +255,16 @@ def _without_nulls(value: Any) -> Any:
     return value
 
 
-def _not_json(kind: str, data: bytes, error: Exception) -> InvalidObject:
-    return InvalidObject(kind, "", "$", data[:80].decode(errors="replace"), f"JSON; {error}")
+def _unreadable(kind: str, data: bytes, error: Exception) -> InvalidObject:
+    """Says what is wrong with JSON that is in order, else that it is not."""
+    if isinstance(error, msgspec.ValidationError):
+        try:
+            return _invalid(kind, msgspec.json.decode(data), error)
+        except _UNREADABLE as graver:
+            error = graver
+    name, uid = _identity({"metadata": metadata_of(data)})
+    shown_data = data[:80].decode(errors="replace")
+    return InvalidObject(kind, name, "$", shown_data, f"JSON; {error}", uid)
 
 
 def _invalid(kind: str, value: Any, error: msgspec.ValidationError) -> InvalidObject:

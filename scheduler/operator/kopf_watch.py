@@ -8,6 +8,7 @@ What is left for its handlers is what happens while it watches: pods that come, 
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Callable, Collection
 from typing import Any, cast
 
@@ -79,7 +80,9 @@ class PendingPodWatch:
         query = request.url.query
         if "watch" in query:
             pods = self._pods
-            content = DepartureFilter(response.content, pods.take_departure, pods.hear)
+            content = DepartureFilter(
+                response.content, pods.take_departure, pods.hear, pods.take_unreadable
+            )
             response.content = cast("aiohttp.StreamReader", content)
         else:
             body = await response.content.read()
@@ -103,6 +106,8 @@ class _Departure(msgspec.Struct, frozen=True):
 
 
 _DEPARTURE_DECODER = msgspec.json.Decoder(_Departure)
+_OF_OBJECTS = ("ADDED", "MODIFIED", "DELETED")
+_NEEDED = ("name", "uid", "resourceVersion")
 _DEPARTURE_START = b'{"type":"DELETED"'
 
 
@@ -132,7 +137,9 @@ class DepartureFilter:
         content: aiohttp.StreamReader,
         take: Callable[[str], None],
         hear: Callable[[], None] = lambda: None,
+        take_unreadable: Callable[[bytes], str] = lambda _line: "",
     ) -> None:
+        self._take_unreadable = take_unreadable
         self._content = content
         self._take = take
         self._hear = hear
@@ -150,9 +157,33 @@ class DepartureFilter:
             yield b"".join([self._rewritten(line) + b"\n" for line in lines])
 
     def _rewritten(self, line: bytes) -> bytes:
+        if not _is_readable(line):
+            return _bookmark(self._take_unreadable(line))
         if not line.startswith(_DEPARTURE_START):
             return line
         metadata = _DEPARTURE_DECODER.decode(line).object.metadata
         self._take(metadata.uid)
-        bookmark = {"metadata": {"resourceVersion": metadata.resource_version}}
-        return msgspec.json.encode({"type": "BOOKMARK", "object": bookmark})
+        return _bookmark(metadata.resource_version)
+
+
+def _is_readable(line: bytes) -> bool:
+    """Whether Kopf and its handler can read it: what they cannot ends the watch, each time."""
+    try:
+        event: Any = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    if not isinstance(event, dict) or not isinstance(event.get("object"), dict):
+        return False
+    if event.get("type") not in _OF_OBJECTS:
+        return True
+    metadata, spec = event["object"].get("metadata"), event["object"].get("spec")
+    return (
+        isinstance(metadata, dict)
+        and isinstance(spec, dict)
+        and all(isinstance(metadata.get(key), str) for key in _NEEDED)
+    )
+
+
+def _bookmark(resource_version: str) -> bytes:
+    metadata = {"resourceVersion": resource_version} if resource_version else {}
+    return msgspec.json.encode({"type": "BOOKMARK", "object": {"metadata": metadata}})

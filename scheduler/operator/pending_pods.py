@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import msgspec
 from cachetools import LRUCache
 
-from scheduler.api.decode import convert_object, decode_list
+from scheduler.api.damaged_json import metadata_of
+from scheduler.api.decode import convert_object, decode_list, decode_watch_event
 from scheduler.api.errors import InvalidObject
 from scheduler.api.events import PendingPodGone, PendingPodSeen
 from scheduler.api.meta import ListMeta
@@ -159,21 +160,41 @@ class PendingPods:
         if page.invalid:
             self._take_invalid(page.invalid, body)
         if self._raw is not None:
-            pods = msgspec.json.decode(body)["items"]
-            self._raw.update((pod["metadata"]["uid"], pod) for pod in pods)
+            self._keep_raw(self._raw, body)
         if not page.metadata.continue_:
             self._end_list(page.metadata.resource_version)
         return page.metadata
 
     def _take_invalid(self, found: Collection[InvalidObject], body: bytes) -> None:
         """Pass on what cannot be read of our pods; others' pods are none of our business."""
-        pods = msgspec.json.decode(body, type=_SchedulerNames).items
+        try:
+            pods = msgspec.json.decode(body, type=_SchedulerNames).items
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            pods = ()
         names = {pod.metadata.uid: pod.spec.scheduler_name for pod in pods}
         for invalid in found:
             self._listing.add(invalid.uid)
             name = names.get(invalid.uid, "")
             if not name or name in self._scheduler_names:
                 self._inbox.put(object_invalid(invalid, name))
+
+    def _keep_raw(self, kept: dict[str, dict[str, Any]], body: bytes) -> None:
+        try:
+            pods = msgspec.json.decode(body)["items"]
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            return  # extenders are sent pods as they came, and these did not come as such
+        kept.update((pod["metadata"]["uid"], pod) for pod in pods if pod)
+
+    def take_unreadable(self, line: bytes) -> str:
+        """Take a line of the watch that is no event of a pod; the version it tells, if any."""
+        try:
+            decode_watch_event(Pod, line)
+            invalid = InvalidObject("Pod", "", "metadata", "", "an object with uid and spec")
+        except InvalidObject as found:
+            invalid = found
+        said = metadata_of(line)
+        self._inbox.put(object_invalid(invalid))
+        return said.get("resourceVersion", "")
 
     def _end_list(self, resource_version: str) -> None:
         self._listed_version = as_number(resource_version)

@@ -21,6 +21,7 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 import structlog
 
+from scheduler.api.damaged_json import metadata_of, strings
 from scheduler.api.decode import WatchError, decode_list, decode_watch_event
 from scheduler.api.errors import InvalidObject
 from scheduler.api.events import Event, ObjectInvalid
@@ -48,25 +49,13 @@ from a backup stays behind for good."""
 log = structlog.get_logger("scheduler.operator.reflector")
 
 
-class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
+class _Metadata(msgspec.Struct, frozen=True):
+    """What a watch event says even if the rest of its object cannot be understood."""
+
     namespace: str = ""
     name: str = ""
     uid: str = ""
     resource_version: str = ""
-
-
-class _Headed(msgspec.Struct, frozen=True):
-    metadata: _Metadata
-
-
-class _Header(msgspec.Struct, frozen=True):
-    """What a watch event says even if the rest of its object cannot be understood."""
-
-    type: str
-    object: _Headed
-
-
-_HEADER_DECODER = msgspec.json.Decoder(_Header)
 
 
 class StaleListError(Exception):
@@ -213,6 +202,8 @@ class Reflector(Generic[T]):
         # A refresh asked for from here on is not answered by what the server says now.
         num_refreshes = self._num_refreshes
         listed: set[tuple[str, str]] = set()
+        # What does not say who it is may be anybody: then nobody is known to have vanished.
+        is_complete = True
         params = {"limit": str(PAGE_SIZE), **self._selection()}
         while True:
             body = await self._client.get(
@@ -231,12 +222,14 @@ class Reflector(Generic[T]):
             for invalid in page.invalid:
                 problem = object_invalid(invalid)
                 listed.add((problem.namespace, problem.name))
+                is_complete = is_complete and bool(problem.name)
                 events.append(problem)
             self._inbox.put_all(events)
             if not page.metadata.continue_:
                 break
             params["continue"] = page.metadata.continue_
-        self._inbox.put_all(self._events_of_vanished(listed))
+        if is_complete:
+            self._inbox.put_all(self._events_of_vanished(listed))
         self._resource_version = page.metadata.resource_version
         self._order.listed(as_number(self._resource_version))
         self._num_refreshes_listed = num_refreshes
@@ -319,16 +312,18 @@ class Reflector(Generic[T]):
             self._add_seen(event.object, events)
 
     def _take_invalid(self, line: bytes, invalid: InvalidObject, events: list[Event]) -> None:
-        try:
-            header = _HEADER_DECODER.decode(line)
-        except (msgspec.DecodeError, RecursionError):
-            events.append(object_invalid(invalid))
-            return
-        metadata = header.object.metadata
+        # It may be no JSON at all; what its metadata says is enough to go on from there.
+        change, said = strings(line).get("type", ""), metadata_of(line)
+        metadata = _Metadata(
+            said.get("namespace", ""),
+            said.get("name", ""),
+            said.get("uid", ""),
+            said.get("resourceVersion", ""),
+        )
         self._advance(metadata.resource_version)
         if not self._is_news(metadata):
             return
-        if header.type == "DELETED":
+        if change == "DELETED" and metadata.name:
             self._add_gone(Identity(metadata.namespace, metadata.name, metadata.uid), events)
         else:
             events.append(object_invalid(invalid))

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from typing import cast
 
 import aiohttp
+import pytest
 
+from scheduler.api.events import ObjectInvalid
+from scheduler.operator.inbox import Inbox
 from scheduler.operator.kopf_settings import NoMemories, pod_watching_settings
 from scheduler.operator.kopf_watch import DepartureFilter
+from scheduler.operator.pending_pods import PendingPods
 from tests.support.fake_api import no_jitter
 
-ADDED = b'{"type":"ADDED","object":{"metadata":{"uid":"a","resourceVersion":"7"}}}\n'
-DELETED = b'{"type":"DELETED","object":{"metadata":{"uid":"b","resourceVersion":"8"},"spec":{}}}\n'
+ADDED = (
+    b'{"type":"ADDED","object":{"metadata":{"name":"a","uid":"a","resourceVersion":"7"},"spec":{}}}'
+    b"\n"
+)
+DELETED = ADDED.replace(b"ADDED", b"DELETED").replace(b'"a"', b'"b"').replace(b"7", b"8")
 
 
 class _Body:
@@ -37,6 +45,38 @@ async def test_departures_become_bookmarks_and_all_else_stays() -> None:
     bookmark = b'{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"8"}}}\n'
     assert await _read(_Body(ADDED + DELETED, ADDED), departed) == ADDED + bookmark + ADDED
     assert departed == ["b"]
+
+
+UNREADABLE = {
+    "no JSON": b'{"type":"ADDED","object":{"metadata":{"uid":"a","resourceVersion":"9"}',
+    "no characters": ADDED.strip().replace(b'"a"', b'"\xff"'),
+    "nested too deep": b'{"type":"ADDED","object":' + b"[" * 10_000 + b"]" * 10_000 + b"}",
+    "an event of nothing": b'{"type":"ADDED","object":null}',
+    "no event": b"[]",
+    "a pod without metadata": b'{"type":"ADDED","object":{"metadata":null,"spec":{}}}',
+    "a pod without a spec": ADDED.strip().replace(b'"spec":{}', b'"spec":null'),
+    "a number for a UID": ADDED.strip().replace(b'"uid":"a"', b'"uid":1'),
+}
+
+
+@pytest.mark.parametrize("which", UNREADABLE)
+async def test_what_would_end_the_watch_becomes_a_bookmark_and_a_finding(which: str) -> None:
+    inbox = Inbox()
+    pods = PendingPods(inbox, ["stowage"])
+    body = cast("aiohttp.StreamReader", _Body(UNREADABLE[which] + b"\n", ADDED))
+    content = DepartureFilter(body, pods.take_departure, pods.hear, pods.take_unreadable)
+    first, second = [
+        json.loads(line)
+        async for chunk in content.iter_chunked(1024)
+        for line in chunk.splitlines()
+    ]
+    assert first["type"] == "BOOKMARK"
+    assert isinstance(first["object"]["metadata"], dict)
+    assert second == json.loads(ADDED)
+    (finding,) = inbox.drain(limit=10)
+    assert isinstance(finding, ObjectInvalid)
+    assert finding.kind == "Pod"
+    assert finding.expectation
 
 
 async def test_a_line_may_come_in_pieces() -> None:

@@ -372,3 +372,23 @@ async def test_lines_are_put_together_however_they_were_split(size: int) -> None
 
     lines = [line async for batch in complete_lines(chunks()) for line in batch]
     assert lines == [b"first", b"second", b"third"]
+
+
+async def test_an_object_that_is_no_json_is_told_and_neither_listed_nor_watched_anew() -> None:
+    page = msgspec.json.encode(_list(_node("a"), _node("b")))
+    bad = msgspec.json.encode(_node("c", version=11)).replace(b'"status":{}', b'"status":NaN')
+    changed = [
+        b'{"type":"MODIFIED","object":' + bad + b"}\n",
+        _line("ADDED", _node("d", version=12)),
+    ]
+    story = _Story([page.replace(b'"status":{}', b'"status":Infinity', 1)], [changed])
+    assert await story.arrived() == ["+b", "!a $", "!c $", "+d"]
+    assert story.watched_from() == ["10", "12"]
+    assert story.reflector.num_lists == 1
+
+
+async def test_while_somebody_does_not_say_who_it_is_nobody_counts_as_gone() -> None:
+    nameless = msgspec.json.encode(_list(_node("b"), version=20))
+    nameless = nameless.replace(b'"items":[', b'"items":[{"metadata":7},')
+    story = _Story([_list(_node("a"), _node("b")), nameless], [[_line("ERROR", GONE)]])
+    assert await story.arrived() == ["+a", "+b", "! metadata"]

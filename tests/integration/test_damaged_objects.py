@@ -1,0 +1,110 @@
+"""What an API server never sends and what stands before it may: objects that are no JSON.
+
+A proxy damages single objects on their way. The scheduler names them and goes on: it neither lists
+again for them, nor are other pods held up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import structlog
+
+from scheduler.cluster import EmbeddedCluster, make_node
+from tests.integration.api_client import PODS as PODS_PATH
+from tests.integration.api_client import ApiClient
+from tests.support.auditor import node_of
+from tests.support.patience import PATIENCE_S
+from tests.support.running_scheduler import running_scheduler
+from tests.support.troubled_cluster import CAPACITY, small_pod
+
+#: A value as it is stored -> what arrives of it; equally long, for the length was announced.
+DAMAGE = {
+    value: arrives.ljust(len(value))
+    for value, arrives in {
+        '"@not-a-number@"': b"NaN",
+        '"@no-characters"': b'"\xff\xfe"',
+        '"@control-chars"': b'"\x00\x01"',
+        '"@half-surrogat"': b'"\\ud800"',
+        '"@nested-deeply"': b"[[[[[[[[]]]]]]]]",
+        '"@number-for-it"': b"123456789012345",
+    }.items()
+}
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, damaging: bool) -> None:
+    with suppress(ConnectionError):
+        while data := await reader.read(2**20):
+            for value, arrives in DAMAGE.items() if damaging else ():
+                data = data.replace(value.encode(), arrives)
+            writer.write(data)
+            await writer.drain()
+    writer.close()
+
+
+@asynccontextmanager
+async def _damaging_proxy(server: str) -> AsyncIterator[str]:
+    target = urlsplit(server)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        back, forth = await asyncio.open_connection(target.hostname, target.port)
+        await asyncio.gather(_pump(reader, forth, False), _pump(back, writer, True))
+
+    proxy = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+    finally:
+        proxy.close()
+
+
+def _damaged(name: str, value: str, **spec: Any) -> dict[str, Any]:
+    pod = {**small_pod(name, **spec), "status": {"phase": "Pending"}}
+    pod["metadata"]["labels"] = {"odd": value.strip('"')}
+    return pod
+
+
+async def test_damaged_objects_are_named_and_hold_up_nobody(tmp_path: Path) -> None:
+    nodes = [make_node(f"n{index}", dict(CAPACITY)) for index in range(2)]
+    async with (
+        EmbeddedCluster(nodes) as cluster,
+        _damaging_proxy(cluster.url) as url,
+        ApiClient(cluster.url, "") as api,
+    ):
+        config = cluster.write_kubeconfig(tmp_path / "kubeconfig")
+        config.write_text(config.read_text().replace(cluster.url, url))
+        for index, value in enumerate(DAMAGE):
+            _put(cluster, _damaged(f"before-{index}", value))
+            _put(cluster, _damaged(f"placed-{index}", value, nodeName="n0"))
+        with structlog.testing.capture_logs() as logs:
+            async with running_scheduler(config) as scheduler:
+                await api.create(PODS_PATH, small_pod("first", cpu="100m"))
+                await _bound(api, "first")
+                for index, value in enumerate(DAMAGE):
+                    _put(cluster, _damaged(f"after-{index}", value))
+                    _put(cluster, _damaged(f"put-{index}", value, nodeName="n1"))
+                await api.create(PODS_PATH, small_pod("second", cpu="100m"))
+                await _bound(api, "second")
+                scheduler.engine.validate()
+    waits = [each for each in logs if each["event"] == "reflector waits"]
+    assert waits == []
+    for name in ("before-0", "placed-0", "after-0", "put-0"):
+        assert 1 <= sum(name in str(each) for each in logs) <= 2
+
+
+def _put(cluster: EmbeddedCluster, pod: dict[str, Any]) -> None:
+    """Past the server's admission, as if an older or another server had let it in."""
+    from scheduler.cluster.resources import PODS
+
+    pod["metadata"] |= {"uid": pod["metadata"]["name"]}
+    cluster.registry.store.put(PODS.stored_in, {"apiVersion": "v1", "kind": "Pod", **pod})
+
+
+async def _bound(api: ApiClient, name: str) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not node_of((await api.get(f"{PODS_PATH}/{name}")).body):  # noqa: ASYNC110
+            await asyncio.sleep(0.05)

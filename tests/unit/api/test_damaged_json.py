@@ -1,0 +1,80 @@
+"""One object that is no JSON does not take a page of others, or a watch, with it."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduler.api.decode import ObjectList, decode_list, decode_watch_event
+from scheduler.api.errors import InvalidObject
+from scheduler.api.node import Node
+
+GOOD = b'{"metadata":{"name":"good","uid":"g"}}'
+#: What stands for a label's value -> whether it can be mended.
+DAMAGE: dict[bytes, bool] = {
+    b"NaN": False,
+    b"-Infinity": False,
+    b'"\xff\xfe"': True,
+    b'"\\ud800"': True,
+    b'"\\ude00 \\ud83d\\ude00"': True,
+    b'"\x00"': False,
+    b"[" * 10_000 + b"]" * 10_000: False,
+    b'{"a":' * 100_000 + b"1" + b"}" * 100_000: False,
+    b"1" + b"0" * 100_000: False,
+    b"1e999999": False,
+}
+
+
+def _bad(value: bytes) -> bytes:
+    head = (
+        b'{"metadata":{"name":"bad","namespace":"d","uid":"b","resourceVersion":"7","labels":{"x":'
+    )
+    return head + value + b"}}}"
+
+
+def _page(*items: bytes) -> ObjectList[Node]:
+    joined = b",".join(items)
+    return decode_list(Node, b'{"metadata":{"resourceVersion":"1"},"items":[' + joined + b"]}")
+
+
+@pytest.mark.parametrize("value", DAMAGE, ids=range(len(DAMAGE)))
+def test_the_others_of_a_page_are_read_and_it_is_named(value: bytes) -> None:
+    page = _page(GOOD, _bad(value), GOOD)
+    names = [node.metadata.name for node in page.items]
+    assert page.metadata.resource_version == "1"
+    if DAMAGE[value]:
+        assert names == ["good", "bad", "good"]
+        return
+    assert names == ["good", "good"]
+    (invalid,) = page.invalid
+    assert (invalid.kind, invalid.name, invalid.uid) == ("Node", "d/bad", "b")
+    assert len(str(invalid)) < 1_000
+
+
+@pytest.mark.parametrize("value", [each for each, mendable in DAMAGE.items() if not mendable])
+def test_an_event_of_it_is_refused_with_its_name(value: bytes) -> None:
+    line = b'{"type":"ADDED","object":' + _bad(value) + b"}"
+    with pytest.raises(InvalidObject) as refused:
+        decode_watch_event(Node, line)
+    assert (refused.value.name, refused.value.uid) == ("d/bad", "b")
+
+
+def test_text_that_is_none_reads_as_go_reads_it() -> None:
+    (node,) = _page(_bad(rb'"\\ud800 \ud800 \ud83d\ude00"')).items
+    assert node.metadata.labels["x"] == "\\ud800 \ufffd \U0001f600"
+
+
+def test_a_byte_order_mark_before_a_page_is_left_out() -> None:
+    data = b'\xef\xbb\xbf{"metadata":{"resourceVersion":"3"},"items":[' + GOOD + b"]}"
+    assert [node.metadata.name for node in decode_list(Node, data).items] == ["good"]
+
+
+def test_a_page_whose_brackets_do_not_match_is_none() -> None:
+    with pytest.raises(InvalidObject):
+        _page(GOOD, _bad(b'{"a"'), GOOD)
+
+
+@pytest.mark.parametrize("cut", [20, 50, 80])
+def test_a_page_that_was_cut_off_is_none(cut: int) -> None:
+    data = b'{"metadata":{"resourceVersion":"1"},"items":[' + GOOD + b"," + GOOD + b"]}"
+    with pytest.raises(InvalidObject):
+        decode_list(Node, data[:cut])
