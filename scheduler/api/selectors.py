@@ -8,6 +8,7 @@ one label value, or its absence; columns ask it once per distinct value instead 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from functools import lru_cache
@@ -55,6 +56,7 @@ class Operator(StrEnum):
 
 _POSITIVE = (Operator.IN, Operator.EQUALS, Operator.DOUBLE_EQUALS)
 _NEGATIVE = (Operator.NOT_IN, Operator.NOT_EQUALS)
+_MANY = 16
 _UNARY = (Operator.EXISTS, Operator.DOES_NOT_EXIST)
 _INFIX = {Operator.IN: " in ", Operator.NOT_IN: " notin ", Operator.GT: ">", Operator.LT: "<"}
 
@@ -69,12 +71,19 @@ class Requirement(msgspec.Struct, frozen=True, order=True, gc=False):
     def matches_value(self, value: str | None) -> bool:
         """Judge the label's value; None says that the label is absent."""
         if self.operator in _POSITIVE:
-            return value is not None and value in self.values
+            return value is not None and self._names(value)
         if self.operator in _NEGATIVE:
-            return value is None or value not in self.values
+            return value is None or not self._names(value)
         if self.operator in _UNARY:
             return (value is not None) == (self.operator is Operator.EXISTS)
         return value is not None and self._compares(value)
+
+    def _names(self, value: str) -> bool:
+        """Whether `value` is among `values`, of which there may be thousands."""
+        if len(self.values) < _MANY:
+            return value in self.values
+        place = bisect_left(self.values, value)
+        return place < len(self.values) and self.values[place] == value
 
     def _compares(self, value: str) -> bool:
         actual, bound = parse_int64(value), parse_int64(self.values[0])

@@ -11,13 +11,12 @@ from scheduler.queue.queued_pod import QueuedPod
 def dump_machine(machine: Machine) -> dict[str, Any]:
     """Nodes with their pods, pods by queue, what is under way; costs a pass over everything."""
     snapshot = machine.cache.snapshot()
+    requested = snapshot.requested_by_name()
     return {
         "nodes": {
             name: {
                 "exists": bool(snapshot.exists[row]),
-                "requested": dict(
-                    zip(snapshot.resources.names, snapshot.requested[row].tolist(), strict=True)
-                ),
+                "requested": requested[row],
                 "pods": sorted(
                     f"{pod.key} ({'assumed' if machine.cache.is_assumed(pod.uid) else 'added'})"
                     for pod in snapshot.pods_on(name)

@@ -104,15 +104,15 @@ class _NamedAmounts(Mapping[str, int]):
 
     def __getitem__(self, name: str) -> int:
         column = self._resources.index_of(name)
-        if column is None or column >= len(self):
+        if column is None:
             raise KeyError(name)
         return int(self._amounts[self._row, column])
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._resources.names[: len(self)])
+        return filter(None, self._resources.names)
 
     def __len__(self) -> int:
-        return int(self._amounts.shape[1])
+        return sum(map(bool, self._resources.names))
 
 
 def _as_status(answer: Status | str | None, node_name: str) -> Status:

@@ -87,11 +87,7 @@ class AddedPods:
 
     def add_requests(self, used: Int64Array) -> None:
         """Add to ``used[places, resources + 3]`` what the pods take; columns as in `PodSorts`."""
-        table, width = self._known_sorts.requests(), used.shape[1]
-        if table.shape[1] > width:
-            # Nobody who is shown this view asks for a resource that is new since it was made.
-            table = np.concatenate((table[:, : width - 3], table[:, -3:]), axis=1)
-        amounts = table[self._codes]
+        amounts = self._known_sorts.requests()[self._codes]
         if np.bincount(self._places).max(initial=0) <= 1:
             used[self._places] += amounts
         else:

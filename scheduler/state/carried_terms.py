@@ -9,9 +9,9 @@ from cachetools import LRUCache
 
 from scheduler.api.selectors import NOTHING
 from scheduler.state.affinity_terms import AffinityTerm
+from scheduler.state.carrier_counts import CarrierCounts
 from scheduler.state.pod_class import PodClass, PodIdentity
-from scheduler.state.pod_counts import PodCounts
-from scheduler.state.selector_buckets import SelectorBuckets
+from scheduler.state.selector_buckets import MAX_HOMES, SelectorBuckets
 
 _MAX_ASKERS = 1024
 
@@ -26,7 +26,7 @@ class CarriedTerm:
 
     __slots__ = ("counts", "term")
 
-    def __init__(self, term: AffinityTerm, counts: PodCounts) -> None:
+    def __init__(self, term: AffinityTerm, counts: CarrierCounts) -> None:
         self.term = term
         self.counts = counts
 
@@ -56,7 +56,7 @@ class CarriedTerms:
 
     __slots__ = ("_buckets", "_generation", "_matching", "_new_counts", "terms")
 
-    def __init__(self, new_counts: Callable[[], PodCounts]) -> None:
+    def __init__(self, new_counts: Callable[[], CarrierCounts]) -> None:
         self.terms: dict[AffinityTerm, CarriedTerm] = {}
         self._new_counts = new_counts
         self._generation = 0
@@ -104,5 +104,7 @@ class CarriedTerms:
 
 
 def _homes(term: AffinityTerm) -> Collection[str | None]:
-    """The namespaces a term may mean pods of; None stands for any."""
-    return (None,) if term.namespace_selector != NOTHING else term.namespaces
+    """The namespaces a term may mean pods of; None stands for any, or for many."""
+    if term.namespace_selector != NOTHING or len(term.namespaces) > MAX_HOMES:
+        return (None,)
+    return term.namespaces

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 import numpy as np
 from cachetools import LRUCache
 
-from scheduler.api.node import Node
-from scheduler.api.selectors import Operator, Requirement
-from scheduler.state.arrays import BoolArray, Int32Array, extended, read_only
+from scheduler.api.selectors import Operator, Requirement, Selector, parse_int64
+from scheduler.state.arrays import BoolArray, Int32Array, Int64Array, extended, read_only
 from scheduler.state.interning import ABSENT, Interner
 
 _MEMBERSHIP = (Operator.IN, Operator.EQUALS, Operator.DOUBLE_EQUALS)
@@ -29,11 +28,12 @@ class LabelColumn:
         values: Code -> value; a code that no node uses any more is free (None) until reused.
     """
 
-    __slots__ = ("_codes", "_tables", "cells", "codes", "key", "values")
+    __slots__ = ("_codes", "_integers", "_tables", "cells", "codes", "key", "values")
 
     def __init__(self, key: str, num_rows: int) -> None:
         self.key = key
         self.values: Interner[str] = Interner()
+        self._integers: tuple[int, Int64Array, Int64Array] | None = None
         self._tables: LRUCache[tuple[str, tuple[str, ...]], tuple[int, BoolArray]] = LRUCache(
             _MAX_TABLES
         )
@@ -92,9 +92,26 @@ class LabelColumn:
             table[:-1] = operator is Operator.EXISTS
             table[-1] = operator is Operator.DOES_NOT_EXIST
         else:
-            for code, known in enumerate(self.values.values):
-                table[code] = requirement.matches_value(known)
+            self._compare(requirement, table)
         return table
+
+    def _compare(self, requirement: Requirement, table: BoolArray) -> None:
+        """Judge Gt and Lt; many bounds may be asked about, so the values are read once."""
+        bound = parse_int64(requirement.values[0])
+        if bound is None:
+            return
+        if self._integers is None or self._integers[0] != self.values.version:
+            read = [None if each is None else parse_int64(each) for each in self.values.values]
+            codes = [code for code, number in enumerate(read) if number is not None]
+            numbers = [number for number in read if number is not None]
+            self._integers = (
+                self.values.version,
+                np.array(codes, dtype=np.int64),
+                np.array(numbers, dtype=np.int64),
+            )
+        _, with_number, integers = self._integers
+        is_greater = requirement.operator is Operator.GT
+        table[with_number] = integers > bound if is_greater else integers < bound
 
 
 LabelObserver: TypeAlias = Callable[[LabelColumn, int, int, int], None]
@@ -108,16 +125,29 @@ class LabelColumns:
     ask about keys that do not exist costs no memory, and neither do keys nobody asks about.
 
     Args:
-        nodes: ``row -> node``, shared with the owner; read when a column is built.
+        labels_of: The labels of a row, none where there is nothing; read when a column is built.
         num_rows: How many rows there are.
+        keeps_unused: Whether a column stays when the last row loses its key.
     """
 
-    __slots__ = ("_columns", "_key_counts", "_nodes", "_num_rows", "observers")
+    __slots__ = (
+        "_absent",
+        "_columns",
+        "_keeps_unused",
+        "_key_counts",
+        "_labels_of",
+        "_num_rows",
+        "observers",
+    )
 
-    def __init__(self, nodes: Sequence[Node | None], num_rows: int) -> None:
-        self._nodes = nodes
+    def __init__(
+        self, labels_of: Callable[[int], Mapping[str, str]], num_rows: int, *, keeps_unused: bool
+    ) -> None:
+        self._labels_of = labels_of
         self._num_rows = num_rows
+        self._keeps_unused = keeps_unused
         self._columns: dict[str, LabelColumn] = {}
+        self._absent: LabelColumn | None = None
         self._key_counts: Counter[str] = Counter()
         self.observers: list[LabelObserver] = []
 
@@ -125,11 +155,19 @@ class LabelColumns:
         """The column of a label; one that no node has yields an empty column."""
         column = self._columns.get(key)
         if column is None:
-            column = LabelColumn(key, self._num_rows)
-            if key in self._key_counts:
-                self._fill(column)
-                self._columns[key] = column
+            if key not in self._key_counts:
+                return self._nobody()
+            column = self._columns[key] = LabelColumn(key, self._num_rows)
+            self._fill(column)
         return column
+
+    def mask(self, selector: Selector) -> BoolArray:
+        """``bool[rows]``: where a selector matches; a row with nothing counts as without labels."""
+        mask: BoolArray = np.full(self._num_rows, not selector.matches_nothing, dtype=np.bool_)
+        for requirement in selector.requirements if not selector.matches_nothing else ():
+            column = self.column(requirement.key)
+            mask &= column.table(requirement)[column.codes]
+        return mask
 
     def built(self) -> Mapping[str, LabelColumn]:
         """The columns that exist, by key."""
@@ -139,9 +177,11 @@ class LabelColumns:
         """Note that the labels of a row changed."""
         for key in old.keys() - new.keys():
             self._key_counts[key] -= 1
+            self._set(key, row, None)
             if not self._key_counts[key]:
                 del self._key_counts[key]
-            self._set(key, row, None)
+                if not self._keeps_unused:
+                    self._columns.pop(key, None)
         for key, value in new.items():
             before = old.get(key)
             if before is None:
@@ -155,6 +195,12 @@ class LabelColumns:
         for column in self._columns.values():
             column.grow(num_rows)
 
+    def _nobody(self) -> LabelColumn:
+        """The column of all keys that no row has; one pod may ask for thousands of them."""
+        if self._absent is None or len(self._absent.codes) != self._num_rows:
+            self._absent = LabelColumn("", self._num_rows)
+        return self._absent
+
     def _set(self, key: str, row: int, value: str | None) -> None:
         column = self._columns.get(key)
         if column is None:
@@ -164,8 +210,8 @@ class LabelColumns:
             observer(column, row, old, new)
 
     def _fill(self, column: LabelColumn) -> None:
-        for row, node in enumerate(self._nodes):
-            if node is not None:
-                value = node.metadata.labels.get(column.key)
-                if value is not None:
-                    column.set(row, value)
+        labels_of, key = self._labels_of, column.key
+        for row in range(self._num_rows):
+            value = labels_of(row).get(key)
+            if value is not None:
+                column.set(row, value)

@@ -24,6 +24,7 @@ from scheduler.state.arrays import (
     extended,
     grown_capacity,
     read_only,
+    wrapped_int64,
 )
 from scheduler.state.change_log import ChangeLog
 from scheduler.state.host_ports import HostPorts
@@ -32,13 +33,16 @@ from scheduler.state.interning import Interner
 from scheduler.state.label_columns import LabelColumns
 from scheduler.state.pod_class import PodClass
 from scheduler.state.resource_index import ResourceIndex
+from scheduler.state.row_counts import RowCounts
 
 TaintSet = tuple[Taint, ...]
 Amounts: TypeAlias = tuple[int, ...]
-"""What a node has, what its pods take of it, with and without defaults, and how many they are."""
+"""Which resource is in which column, by a number; what a node has, what its pods take of it, with
+and without defaults, and how many they are."""
 _NO_LABELS: Mapping[str, str] = {}
 _NO_IMAGES: tuple[ContainerImage, ...] = ()
 _NO_QUANTITIES: Quantities = {}
+_NO_NAMES: frozenset[str] = frozenset()
 _INITIAL_CAPACITY = 64
 
 
@@ -51,6 +55,7 @@ class NodeColumns:
         nodes: ``row -> node object``, None where there is none.
         allocatable: ``int64[rows, resources]``, 0 for what a node does not have.
         requested: ``int64[rows, resources]``, sum over the pods of the row.
+        requested_elsewhere: Sums for resources without a column, since no node has them.
         nonzero_requested: ``int64[rows, 2]``, cpu milli and memory bytes with defaults.
         num_pods: ``int64[rows]``.
         unschedulable: ``bool[rows]``, ``spec.unschedulable``.
@@ -68,7 +73,7 @@ class NodeColumns:
         self.resources = ResourceIndex()
         self.names: list[str] = [""] * rows
         self.nodes: list[Node | None] = [None] * rows
-        self.labels = LabelColumns(self.nodes, rows)
+        self.labels = LabelColumns(self._labels_of, rows, keeps_unused=True)
         self.images = ImageStates(rows)
         self.host_ports = HostPorts(rows)
         self.taint_sets: Interner[TaintSet] = Interner()
@@ -78,10 +83,11 @@ class NodeColumns:
         self.node_changes = ChangeLog()
         self.usage_changes = ChangeLog()
         self.growth_observers: list[Callable[[int], None]] = []
-        self._origin: NodeColumns | None = None
         self._held: Counter[int] = Counter()
         self._row_of: dict[str, int] = {}
         self._free = list(range(rows - 1, -1, -1))
+        self._resource_names: dict[int, frozenset[str]] = {}
+        self.requested_elsewhere: RowCounts[str] = RowCounts()
         width = len(self.resources)
         self.all_rows: Int64Array = read_only(np.arange(rows, dtype=np.int64))
         self._exists = np.zeros(rows, dtype=np.bool_)
@@ -100,14 +106,24 @@ class NodeColumns:
         return self._row_of.get(name)
 
     def request_vector(self, pod_class: PodClass) -> Int64Array:
-        """``int64[resources]``, as wide as `allocatable` and `requested` are from then on."""
-        vector = self.resources.request_vector(pod_class)
-        self.widen()
-        return vector
+        """``int64[resources]``, as wide as `allocatable` and `requested` are."""
+        return self.resources.requests(pod_class).vector
 
     def amounts(self, row: int) -> Amounts:
         """The entries of a row in the columns of amounts, as one value that can be looked up."""
-        return tuple([cells[row] for cells in self._amount_cells])
+        return (self.resources.version, *[cells[row] for cells in self._amount_cells])
+
+    def requested_by_name(self) -> list[dict[str, int]]:
+        """Per row what its pods request, without zeros; for a person or a check."""
+        names = self.resources.names
+        rows: list[dict[str, int]] = [
+            {name: amount for name, amount in zip(names, row, strict=True) if amount}
+            for row in self.requested.tolist()
+        ]
+        for name in self.requested_elsewhere:
+            for row, amount in self.requested_elsewhere.at(name).items():
+                rows[row][name] = amount
+        return rows
 
     def ensure_row(self, name: str) -> int:
         """The row of a node; a free one becomes its imaginary row if it has none."""
@@ -143,11 +159,11 @@ class NodeColumns:
         Raises:
             InvalidObject: A quantity cannot be read; nothing was changed then.
         """
-        amounts = self.resources.vector(node_allocatable(node))
-        self.widen()
+        amounts = node_allocatable(node)
         row = self.ensure_row(node.metadata.name)
         old = self.nodes[row]
-        self._allocatable[row] = amounts
+        self._hold_resources(row, frozenset(amounts))
+        self._allocatable[row] = self.resources.vector(amounts)
         self._unschedulable[row] = node.spec.unschedulable
         self._set_taints(row, tuple(_without_time(taint) for taint in node.spec.taints))
         self._set_features(row, frozenset(node.status.declared_features))
@@ -173,6 +189,7 @@ class NodeColumns:
         node = self.nodes[row]
         assert node is not None  # noqa: S101 - the caller looked it up
         self._allocatable[row] = 0
+        self._hold_resources(row, frozenset())
         self._unschedulable[row] = False
         self._set_taints(row, ())
         self._set_features(row, frozenset())
@@ -210,31 +227,49 @@ class NodeColumns:
         """
         twin = object.__new__(NodeColumns)
         twin.__dict__.update(self.__dict__)
-        twin._origin = self
         twin._requested = self._requested.copy(order="F")
         twin._nonzero_requested = self._nonzero_requested.copy(order="F")
         twin._num_pods = self._num_pods.copy()
+        twin.requested_elsewhere = RowCounts(self.requested_elsewhere)
         twin.host_ports = self.host_ports.copy()
         twin.usage_changes = ChangeLog()
         twin._publish()
         return twin
 
-    def widen(self) -> None:
-        """Give every resource of the index a column, also where the copy was made from."""
+    def _labels_of(self, row: int) -> Mapping[str, str]:
+        node = self.nodes[row]
+        return _NO_LABELS if node is None else node.metadata.labels
+
+    def _hold_resources(self, row: int, names: frozenset[str]) -> None:
+        """Give the resources a node has columns, and free those of what no node has any more."""
+        held = self._resource_names.pop(row, _NO_NAMES)
+        if names:
+            self._resource_names[row] = names
+        new = self.resources.acquire(names - held)
         width = len(self.resources)
-        if self._requested.shape[1] == width:
-            return
-        self._allocatable = _widened(self._allocatable, width)
-        self._requested = _widened(self._requested, width)
-        self._publish()
-        if self._origin is not None:
-            self._origin.widen()
+        if self._requested.shape[1] != width:
+            # One column more at a time is what the first node of each sort brings, hardly more.
+            self._allocatable = _widened(self._allocatable, width)
+            self._requested = _widened(self._requested, width)
+            self._publish()
+        for name in new:
+            column = self.resources.index_of(name)
+            for on_row, amount in self.requested_elsewhere.take(name).items():
+                self._requested[on_row, column] = amount
+        for name, column in self.resources.release(held - names):
+            for on_row in np.flatnonzero(self._requested[:, column]).tolist():
+                self.requested_elsewhere.add(name, on_row, int(self._requested[on_row, column]))
+            self._requested[:, column] = 0
+            self._allocatable[:, column] = 0
 
     def _change_usage(self, row: int, pod_class: PodClass, sign: int) -> None:
-        items = self.resources.request_items(pod_class)
-        self.widen()
-        for column, amount in items:
+        requests = self.resources.requests(pod_class)
+        for column, amount in requests.items:
             add_wrapping(self._requested_cells[column], row, sign * amount)
+        for name, amount in requests.elsewhere:
+            total = self.requested_elsewhere.add(name, row, sign * amount)
+            if total != wrapped_int64(total):
+                self.requested_elsewhere.add(name, row, wrapped_int64(total) - total)
         cpu_milli, memory_bytes = self._nonzero_cells
         add_wrapping(cpu_milli, row, sign * pod_class.nonzero_cpu_milli)
         add_wrapping(memory_bytes, row, sign * pod_class.nonzero_memory_bytes)

@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from scheduler.api.node import Taint
 from scheduler.api.node_affinity import (
     NODE_NAME_FIELD,
     NodeTerm,
@@ -86,11 +87,24 @@ def untolerated_taint_counts(
     Returns:
         ``int64[taint sets]``; index it by ``nodes.taint_set``.
     """
+    by_key: dict[str, list[Toleration]] = {}
+    for toleration in tolerations:
+        by_key.setdefault(toleration.key, []).append(toleration)
+    known: dict[Taint, bool] = {}
+
+    def is_untolerated(taint: Taint) -> bool:
+        judged = known.get(taint)
+        if judged is None:
+            # One with another key tolerates nothing here, and there may be thousands of them.
+            judged = known[taint] = not (
+                tolerated(taint, by_key.get(taint.key, ())) or tolerated(taint, by_key.get("", ()))
+            )
+        return judged
+
     counts = np.zeros(len(snapshot.taint_sets), dtype=np.int64)
     for code, taints in enumerate(snapshot.taint_sets):
-        for taint in taints or ():
-            if taint.effect in effects and not tolerated(taint, tolerations):
-                counts[code] += 1
+        if taints:
+            counts[code] = sum(each.effect in effects and is_untolerated(each) for each in taints)
     return counts
 
 

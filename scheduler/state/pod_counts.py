@@ -48,16 +48,19 @@ class DomainTracking:
 
     def __init__(self, labels: LabelColumns) -> None:
         self.labels = labels
-        self._by_key: dict[str, list[_DomainCounts]] = {}
+        self._by_key: dict[str, dict[_DomainCounts, None]] = {}
         labels.observers.append(self._label_changed)
 
     def track(self, domain: _DomainCounts) -> None:
         """Follow the label of `domain` from now on."""
-        self._by_key.setdefault(domain.column.key, []).append(domain)
+        self._by_key.setdefault(domain.column.key, {})[domain] = None
 
     def drop(self, domain: _DomainCounts) -> None:
         """Stop following."""
-        self._by_key[domain.column.key].remove(domain)
+        of_key = self._by_key[domain.column.key]
+        del of_key[domain]
+        if not of_key:
+            del self._by_key[domain.column.key]
 
     def _label_changed(self, column: LabelColumn, row: int, old: int, new: int) -> None:
         for domain in self._by_key.get(column.key, ()):

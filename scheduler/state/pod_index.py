@@ -8,22 +8,32 @@ and nothing else: neither other pods nor nodes are looked at.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from scheduler.api.selectors import Selector
 from scheduler.state.affinity_terms import TermKind
+from scheduler.state.arrays import Int64Array
 from scheduler.state.carried_terms import CarriedTerm, CarriedTerms
+from scheduler.state.carrier_counts import CarrierCounts
 from scheduler.state.label_columns import LabelColumns
 from scheduler.state.namespaces import Namespaces
-from scheduler.state.pod_class import PodClass, PodIdentity
+from scheduler.state.pod_class import PodClass
 from scheduler.state.pod_counts import DomainTracking, PodCounts
 from scheduler.state.pod_info import PodInfo
-from scheduler.state.selector_buckets import SelectorBuckets
+from scheduler.state.pod_kinds import PodKind, PodKinds
+from scheduler.state.selector_buckets import MAX_HOMES, SelectorBuckets
 
 __all__ = ["CarriedTerm", "PodCounts", "PodIndex", "Question", "TermKind"]
+
+
+MAX_LINKS = 1_000_000
+"""So often may a kind of pods be noted to belong to what is counted: some hundred MB. Where every
+pod is of a kind of its own, that is few selectors that mean all of them."""
+MAX_LINKS_AT_ONCE = 100_000
+"""So often between two changes; what is asked beyond that is counted for now."""
 
 
 class Question(NamedTuple):
@@ -41,28 +51,15 @@ class Question(NamedTuple):
 
     @property
     def homes(self) -> Collection[str | None]:
-        """The namespaces it is kept under; None stands for all."""
-        return (None,) if self.namespaces is None else self.namespaces
+        """The namespaces it is kept under; None stands for all, or for many."""
+        namespaces = self.namespaces
+        return (None,) if namespaces is None or len(namespaces) > MAX_HOMES else namespaces
 
-
-class _PodKind:
-    """Pods that no selector can tell apart."""
-
-    __slots__ = ("counts", "identity", "labels", "num_pods", "per_row", "terminating")
-
-    def __init__(self, pod_class: PodClass, terminating: bool) -> None:
-        self.identity = pod_class.identity
-        self.labels = pod_class.labels
-        self.terminating = terminating
-        self.num_pods = 0
-        self.per_row: dict[int, int] = {}
-        self.counts: list[PodCounts] = []
-
-    def is_meant_by(self, question: Question) -> bool:
-        """Whether these pods are to be counted; their namespace is known to be right."""
-        if question.skip_terminating and self.terminating:
+    def means(self, kind: PodKind) -> bool:
+        """Whether pods of a kind are to be counted."""
+        if self.namespaces is not None and kind.namespace not in self.namespaces:
             return False
-        return question.selector.matches(self.labels)
+        return kind.is_meant_by(self.selector, self.skip_terminating)
 
 
 class PodIndex:
@@ -74,6 +71,10 @@ class PodIndex:
         num_rows: How many node rows there are.
         max_selectors: How many selectors are kept up to date; the one asked about least
             recently is dropped, to be counted anew should it be asked about again.
+            They are fewer if they mean very many kinds of pods.
+
+    Attributes:
+        kinds: The kinds of pods there are.
     """
 
     def __init__(
@@ -88,10 +89,13 @@ class PodIndex:
         self._num_rows = num_rows
         self._max_selectors = max_selectors
         self._tracking = DomainTracking(labels)
-        self._kinds: dict[tuple[PodIdentity, bool], _PodKind] = {}
-        self._kinds_in: dict[str, dict[_PodKind, None]] = {}
+        self.kinds = PodKinds()
         self._asked: OrderedDict[Question, PodCounts] = OrderedDict()
         self._asked_about: SelectorBuckets[Question] = SelectorBuckets()
+        self._links: dict[Question, int] = {}
+        self._num_links = 0
+        self._num_asked_now = 0
+        self._num_links_now = 0
         self._carried = {kind: CarriedTerms(self._new_counts) for kind in TermKind}
         self._carried_by: dict[PodClass, tuple[int, tuple[CarriedTerm, ...]]] = {}
 
@@ -100,14 +104,19 @@ class PodIndex:
     ) -> PodCounts:
         """Count the pods of `namespaces` (None: all) that `selector` matches.
 
-        Ask anew in each cycle; only the first time costs more than a look-up.
+        Ask anew in each cycle; only the first time costs more than a look-up. Between two changes
+        no more questions are taken up than are kept; what is asked beyond that is counted for
+        now, or all would push each other out.
         """
         question = Question(selector, namespaces, skip_terminating)
         counts = self._asked.get(question)
-        if counts is None:
+        if counts is not None:
+            self._asked.move_to_end(question)
+            return counts
+        if self._num_asked_now < self._max_selectors and self._num_links_now < MAX_LINKS_AT_ONCE:
+            self._num_asked_now += 1
             return self._start_counting(question)
-        self._asked.move_to_end(question)
-        return counts
+        return PodCounts(self._labels, self._per_row(question))
 
     def carried_terms(self, which: TermKind) -> Collection[CarriedTerm]:
         """All distinct terms that some pod on a node carries."""
@@ -122,18 +131,18 @@ class PodIndex:
         """What is being counted, least recently asked about first."""
         return self._asked.items()
 
-    def zero_counts(self) -> PodCounts:
+    def no_carriers(self) -> CarrierCounts:
         """Counts of no pods at all, which nobody keeps up to date."""
-        return PodCounts(self._labels, np.zeros(self._num_rows, dtype=np.int64))
+        return CarrierCounts(self._labels, self._rows_now, None)
 
     def add(self, pod: PodInfo, row: int) -> None:
         """Count a pod that came to a row."""
         pod_class = pod.pod_class
-        kind = self._kinds.get((pod_class.identity, pod.terminating))
+        kind = self.kinds.get(pod_class, pod.terminating)
         if kind is None:
             kind = self._new_kind(pod_class, pod.terminating)
-        kind.num_pods += 1
-        kind.per_row[row] = kind.per_row.get(row, 0) + 1
+        self._pods_change()
+        kind.add(row)
         for counts in kind.counts:
             counts.add(row, 1)
         if pod_class.has_affinity_terms:
@@ -142,17 +151,15 @@ class PodIndex:
     def remove(self, pod: PodInfo, row: int) -> None:
         """Count off a pod that left a row; it must be as it was when added."""
         pod_class = pod.pod_class
-        kind = self._kinds[pod_class.identity, pod.terminating]
-        kind.num_pods -= 1
-        left = kind.per_row[row] - 1
-        if left:
-            kind.per_row[row] = left
-        else:
-            del kind.per_row[row]
+        kind = self.kinds.get(pod_class, pod.terminating)
+        if kind is None:
+            raise KeyError(pod.uid)
+        self._pods_change()
+        kind.remove(row)
         for counts in kind.counts:
             counts.add(row, -1)
-        if not kind.num_pods:
-            self._drop_kind(kind)
+        if not kind.per_row:
+            self.kinds.drop(kind)
         if pod_class.has_affinity_terms:
             self._remove_terms(pod_class, row)
 
@@ -165,53 +172,52 @@ class PodIndex:
             for carried in carried_terms.terms.values():
                 carried.counts.grow(num_rows)
 
+    def _pods_change(self) -> None:
+        self.kinds.moved()
+        self._num_asked_now = 0
+        self._num_links_now = 0
+
     def _start_counting(self, question: Question) -> PodCounts:
-        if len(self._asked) >= self._max_selectors:
-            self._stop_counting(*self._asked.popitem(last=False))
-        counts = self._new_counts()
-        for kind in self._kinds_of(question):
-            if kind.is_meant_by(question):
-                kind.counts.append(counts)
-                for row, num_pods in kind.per_row.items():
-                    counts.add(row, num_pods)
+        counts = PodCounts(self._labels, self._per_row(question), self._tracking)
+        kinds = self.kinds.meant(*question)
+        self._make_place_for(len(kinds))
+        for kind in kinds:
+            kind.counts[counts] = None
+        self._links[question] = len(kinds)
+        self._num_links += len(kinds)
+        self._num_links_now += len(kinds)
         self._asked[question] = counts
         self._asked_about.add(question, question.selector, question.homes)
         return counts
 
+    def _per_row(self, question: Question) -> Int64Array:
+        if self.kinds.are_many(question.namespaces):
+            return self.kinds.per_row(*question, self._num_rows)
+        per_row = np.zeros(self._num_rows, dtype=np.int64)
+        for kind in self.kinds.meant(*question):
+            rows, numbers = kind.placements()
+            per_row[rows] += numbers
+        return per_row
+
+    def _make_place_for(self, num_links: int) -> None:
+        while self._asked and (
+            len(self._asked) >= self._max_selectors or self._num_links + num_links > MAX_LINKS
+        ):
+            self._stop_counting(*self._asked.popitem(last=False))
+
     def _stop_counting(self, question: Question, counts: PodCounts) -> None:
-        for kind in self._kinds_of(question):
-            if kind.is_meant_by(question):
-                kind.counts.remove(counts)
+        for kind in self.kinds.meant(*question):
+            del kind.counts[counts]
+        self._num_links -= self._links.pop(question)
         self._asked_about.discard(question, question.selector, question.homes)
         counts.dropped()
 
-    def _kinds_of(self, question: Question) -> Iterator[_PodKind]:
-        namespaces = question.namespaces
-        if namespaces is None or len(namespaces) > len(self._kinds_in):
-            for namespace, kinds in self._kinds_in.items():
-                if namespaces is None or namespace in namespaces:
-                    yield from kinds
-        else:
-            for namespace in namespaces:
-                yield from self._kinds_in.get(namespace, ())
-
-    def _new_kind(self, pod_class: PodClass, terminating: bool) -> _PodKind:
-        kind = _PodKind(pod_class, terminating)
-        self._kinds[kind.identity, terminating] = kind
-        namespace = pod_class.namespace
-        self._kinds_in.setdefault(namespace, {})[kind] = None
-        for question in self._asked_about.candidates(namespace, kind.labels):
-            if kind.is_meant_by(question):
-                kind.counts.append(self._asked[question])
+    def _new_kind(self, pod_class: PodClass, terminating: bool) -> PodKind:
+        kind = self.kinds.add(pod_class, terminating)
+        for question in self._asked_about.candidates(kind.namespace, kind.labels):
+            if question.means(kind):
+                kind.counts[self._asked[question]] = None
         return kind
-
-    def _drop_kind(self, kind: _PodKind) -> None:
-        del self._kinds[kind.identity, kind.terminating]
-        namespace = kind.identity[0]
-        of_namespace = self._kinds_in[namespace]
-        del of_namespace[kind]
-        if not of_namespace:
-            del self._kinds_in[namespace]
 
     def _add_terms(self, pod_class: PodClass, row: int) -> None:
         num_pods, carried_terms = self._carried_by.get(pod_class, (0, ()))
@@ -240,6 +246,8 @@ class PodIndex:
                 if known is not None and not known.counts.total:
                     of_kind.drop(known)
 
-    def _new_counts(self) -> PodCounts:
-        zeros = np.zeros(self._num_rows, dtype=np.int64)
-        return PodCounts(self._labels, zeros, self._tracking)
+    def _new_counts(self) -> CarrierCounts:
+        return CarrierCounts(self._labels, self._rows_now, self._tracking)
+
+    def _rows_now(self) -> int:
+        return self._num_rows

@@ -26,13 +26,14 @@ class PodSorts:
         numbering: Changes when a code may stand for another sort than before.
     """
 
-    __slots__ = ("_interned", "_requests", "_resources", "numbering")
+    __slots__ = ("_interned", "_requests", "_resources", "_version", "numbering")
 
     def __init__(self, resources: ResourceIndex) -> None:
         self.numbering = 0
         self._interned: Interner[PodSort] = Interner()
         self._resources = resources
         self._requests = np.zeros((1, 0), dtype=np.int64)
+        self._version = -1
 
     @property
     def values(self) -> Sequence[PodSort | None]:
@@ -46,8 +47,6 @@ class PodSorts:
         code = self._interned.acquire(sort)
         if is_new:
             self.numbering += 1
-            # A resource nobody had or asked for before gets its column first.
-            self._resources.request_items(pod.pod_class)
             self.requests()
             if code + 1 >= len(self._requests):
                 self._requests = extended(self._requests, 2 * code + 2)
@@ -62,11 +61,12 @@ class PodSorts:
     def requests(self) -> Int64Array:
         """``int64[sorts + 1, resources + 3]``: what a pod of each sort takes of its node.
 
-        By column of the resource index, then cpu milli and memory bytes with defaults, then 1 for
-        the pod itself. The last entry, for no pod, is zero.
+        By column of the resource index (what has none is left out), then cpu milli and memory
+        bytes with defaults, then 1 for the pod itself. The last entry, for no pod, is zero.
         """
-        width = len(self._resources) + 3
-        if self._requests.shape[1] != width:
+        if self._version != self._resources.version:
+            self._version = self._resources.version
+            width = len(self._resources) + 3
             self._requests = np.zeros((len(self._interned) + 1, width), dtype=np.int64)
             for code, sort in enumerate(self._interned.values):
                 if sort is not None:
@@ -74,6 +74,6 @@ class PodSorts:
         return self._requests
 
     def _note_requests(self, code: int, pod_class: PodClass) -> None:
-        for column, amount in self._resources.request_items(pod_class):
+        for column, amount in self._resources.requests(pod_class).items:
             self._requests[code, column] = amount
         self._requests[code, -3:] = pod_class.nonzero_cpu_milli, pod_class.nonzero_memory_bytes, 1

@@ -53,5 +53,9 @@ class RowCounts(Generic[K]):
                 del self._rows[key]
         return count
 
+    def take(self, key: K) -> Mapping[int, int]:
+        """Row -> count, which is nowhere from then on; not for a changed copy."""
+        return self._rows.pop(key, _NOWHERE)
+
     def __iter__(self) -> Iterator[K]:
         return iter(self._rows)

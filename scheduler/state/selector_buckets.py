@@ -7,6 +7,10 @@ from typing import Generic, TypeVar
 
 from scheduler.api.selectors import Operator, Selector
 
+MAX_HOMES = 16
+"""Things for more namespaces than this are to be kept for any: a place under each costs more than
+judging them in vain."""
+
 T = TypeVar("T", bound=Hashable)
 _Anchor = tuple[str, str]
 _EQUALITY = (Operator.IN, Operator.EQUALS, Operator.DOUBLE_EQUALS)

@@ -263,11 +263,14 @@ class Snapshot:
         """The node object of a row."""
         return self._columns.nodes[row]
 
+    def requested_by_name(self) -> list[dict[str, int]]:
+        """Per row what its pods request by resource, without zeros; a pass over everything."""
+        return self._columns.requested_by_name()
+
     def request_vector(self, pod_class: PodClass) -> Int64Array:
         """``int64[resources]`` of what a pod requests.
 
-        Resources nobody had or asked for before get a column, so ask for this before taking
-        `allocatable` or `requested`.
+        What no node has is left out.
         """
         return self._columns.request_vector(pod_class)
 
@@ -309,7 +312,6 @@ class Snapshot:
 
     def requests_by_sort(self) -> Int64Array:
         """``int64[sorts + 1, resources + 3]``; see `PodSorts.requests`."""
-        self._columns.widen()
         return self._state.ranked.sorts.requests()
 
     def get_pod(self, uid: str) -> PodInfo | None:

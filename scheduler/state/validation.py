@@ -9,11 +9,13 @@ import numpy as np
 
 from scheduler.api.resources import node_allocatable
 from scheduler.state.arrays import Int64Array, wrapped_int64
+from scheduler.state.carrier_counts import CarrierCounts
 from scheduler.state.label_columns import LabelColumn
 from scheduler.state.node_columns import NodeColumns
 from scheduler.state.placed_pods import PlacedPods
 from scheduler.state.pod_counts import PodCounts
 from scheduler.state.pod_info import PodInfo, TermKind
+from scheduler.state.resource_index import ResourceIndex
 from scheduler.state.storage_validation import validate_storage
 from scheduler.state.violation import InvariantViolation, expect
 
@@ -30,9 +32,11 @@ def validate_state(state: ClusterState) -> None:
         InvariantViolation: A column or count differs from what the objects say.
     """
     columns = state.columns
+    requested = columns.requested_by_name()
     for row, name in enumerate(columns.names):
         _check_node(columns, row, name)
-        _check_usage(columns, state.placed, row, name)
+        _check_usage(columns, state.placed, row, requested[row])
+    _check_resources(columns)
     expect("number of nodes", sum(node is not None for node in columns.nodes), columns.num_nodes)
     placed_by_row = sum(len(state.placed.on_row(row)) for row in range(columns.num_rows))
     expect("pods by row", len(state.placed), placed_by_row)
@@ -61,7 +65,7 @@ def _check_node(columns: NodeColumns, row: int, name: str) -> None:
     if name:
         expect(f"row of {name}", row, columns.row_of(name))
     allocatable = {} if node is None else {k: v for k, v in node_allocatable(node).items() if v}
-    expect(f"allocatable of {where}", allocatable, _amounts(columns, columns.allocatable[row]))
+    expect(f"allocatable of {where}", allocatable, _amounts(columns, row))
     taints = () if node is None else node.spec.taints
     expect(
         f"taints of {where}",
@@ -80,8 +84,15 @@ def _check_node(columns: NodeColumns, row: int, name: str) -> None:
     )
 
 
-def _check_usage(columns: NodeColumns, placed: PlacedPods, row: int, name: str) -> None:
-    pods = placed.on_row(row)
+def _check_resources(columns: NodeColumns) -> None:
+    names = [*ResourceIndex().names]
+    for node in columns.nodes:
+        names += [] if node is None else node_allocatable(node)
+    expect("resources with a column", set(names), set(filter(None, columns.resources.names)))
+
+
+def _check_usage(columns: NodeColumns, placed: PlacedPods, row: int, found: dict[str, int]) -> None:
+    pods, name = placed.on_row(row), columns.names[row]
     where = f"node {name} in row {row}"
     is_used = bool(pods) or columns.nodes[row] is not None or columns.is_held(row)
     expect(f"row in use: {where}", is_used, bool(name))
@@ -92,7 +103,7 @@ def _check_usage(columns: NodeColumns, placed: PlacedPods, row: int, name: str) 
         requested.update(pod.requests)
         ports.update(pod.pod_class.host_ports)
     wanted = {key: wrapped_int64(amount) for key, amount in requested.items() if amount}
-    expect(f"requested of {where}", wanted, _amounts(columns, columns.requested[row]))
+    expect(f"requested of {where}", wanted, found)
     nonzero = [
         wrapped_int64(sum(pod.pod_class.nonzero_cpu_milli for pod in pods)),
         wrapped_int64(sum(pod.pod_class.nonzero_memory_bytes for pod in pods)),
@@ -138,7 +149,7 @@ def _check_carried_terms(state: ClusterState, which: TermKind) -> None:
 
 
 def _check_counts(
-    columns: NodeColumns, counts: PodCounts, pods: list[PodInfo], subject: str
+    columns: NodeColumns, counts: PodCounts | CarrierCounts, pods: list[PodInfo], subject: str
 ) -> None:
     per_node = np.zeros(columns.num_rows, dtype=np.int64)
     for pod in pods:
@@ -157,9 +168,6 @@ def _check_counts(
         expect(f"{subject} per {key}", per_domain.tolist(), found)
 
 
-def _amounts(columns: NodeColumns, row: Int64Array) -> dict[str, int]:
-    return {
-        name: amount
-        for name, amount in zip(columns.resources.names, row.tolist(), strict=False)
-        if amount
-    }
+def _amounts(columns: NodeColumns, row: int) -> dict[str, int]:
+    amounts = zip(columns.resources.names, columns.allocatable[row].tolist(), strict=True)
+    return {name: amount for name, amount in amounts if amount}

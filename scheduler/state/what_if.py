@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from scheduler.api.selectors import Selector
 from scheduler.state.affinity_terms import AffinityTerm, TermKind
 from scheduler.state.carried_terms import CarriedTerm
+from scheduler.state.carrier_counts import CarrierCounts
 from scheduler.state.namespaces import Namespaces
 from scheduler.state.node_columns import NodeColumns
 from scheduler.state.pod_counts import PodCounts
@@ -78,9 +79,9 @@ class WhatIfPodIndex:
         }
         return self._adjusted(self._base.carried_terms_matching(which, pod), touched)
 
-    def zero_counts(self) -> PodCounts:
+    def no_carriers(self) -> CarrierCounts:
         """Counts of no pods at all."""
-        return self._base.zero_counts()
+        return self._base.no_carriers()
 
     def _touched(self, which: TermKind) -> dict[AffinityTerm, list[tuple[int, int]]]:
         touched: dict[AffinityTerm, list[tuple[int, int]]] = {}
@@ -103,6 +104,6 @@ class WhatIfPodIndex:
             else:
                 adjusted.append(carried)
         for term, changes in touched.items():
-            counts = self.zero_counts().with_changes(changes)
+            counts = self.no_carriers().with_changes(changes)
             adjusted.append(CarriedTerm(term, counts))
         return adjusted

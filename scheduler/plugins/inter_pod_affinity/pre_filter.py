@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from scheduler.framework.verdict import BoolArray
+from scheduler.plugins.inter_pod_affinity.domain_sums import DomainSums
 from scheduler.plugins.inter_pod_affinity.terms import (
     matched_pods,
     matches_itself,
@@ -82,11 +83,14 @@ def _far(pod: PodInfo, snapshot: Snapshot) -> DomainsByKey:
 
 
 def _kept_away(pod: PodInfo, snapshot: Snapshot) -> DomainsByKey:
-    domains: DomainsByKey = {}
-    for carried in snapshot.pods.carried_terms_matching(TermKind.REQUIRED_ANTI_AFFINITY, pod):
-        key = carried.term.topology_key
-        _merge(domains, key, present_domains(carried.counts.per_domain(key)))
-    return domains
+    carried_terms = snapshot.pods.carried_terms_matching(TermKind.REQUIRED_ANTI_AFFINITY, pod)
+    if not carried_terms:
+        return {}
+    sums = DomainSums(snapshot)
+    for carried in carried_terms:
+        sums.add_carried(carried, 1)
+    # What-if counts may be of nobody, or of pods on nodes that have no such domain.
+    return {key: total > 0 for key, total in sums.totals().items() if (total > 0).any()}
 
 
 def _merge(domains: DomainsByKey, key: str, present: BoolArray) -> None:

@@ -6,17 +6,21 @@ very node (``AddPod`` and ``RemovePod`` of v1.36).
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from functools import partial
+
 import numpy as np
 
 from scheduler.framework.verdict import BoolArray, FilterVerdict, Int64Array
+from scheduler.plugins.inter_pod_affinity.domain_sums import DomainSums
 from scheduler.plugins.inter_pod_affinity.filter import first_that_applies
 from scheduler.plugins.inter_pod_affinity.terms import (
     matched_pods,
     matches_itself,
-    meant_namespaces,
     pods_matching_all,
 )
-from scheduler.state.affinity_terms import TermKind
+from scheduler.state.affinity_terms import AffinityTerm, TermKind
 from scheduler.state.pod_class import PodClass
 from scheduler.state.pod_counts import PodCounts
 from scheduler.state.pod_info import PodInfo
@@ -57,32 +61,90 @@ def _unlike(pod: PodInfo, nodes: NodeView, changes: RowChanges) -> BoolArray | N
 
 def _far(pod: PodInfo, nodes: NodeView, changes: RowChanges) -> BoolArray | None:
     """Nodes in a domain with a pod that the pod keeps away from."""
-    terms = pod.pod_class.required_anti_affinity_terms
+    terms, snapshot = pod.pod_class.required_anti_affinity_terms, nodes.snapshot
     if not terms:
         return None
-    hit: BoolArray = np.zeros(len(nodes), dtype=np.bool_)
+    sums, by_key = DomainSums(snapshot), _by_key(terms)
     for term in terms:
-        namespaces = meant_namespaces(term, nodes.snapshot.namespaces)
-        change = changes.count_matching(term.selector, namespaces, skip_terminating=False)
-        hit |= _in_domain(matched_pods(term, nodes.snapshot), term.topology_key, nodes, change) > 0
-    return hit
+        sums.add(term.topology_key, 1, matched_pods(term, snapshot).per_domain(term.topology_key))
+
+    def num_matched(key: str, pod_class: PodClass) -> int:
+        return sum(
+            matches_itself((term,), pod_class.namespace, pod_class.labels, snapshot.namespaces)
+            for term in by_key[key]
+        )
+
+    return _hit(sums.totals(), by_key, nodes, changes, (("far", terms), num_matched))
 
 
 def _kept_away(pod: PodInfo, nodes: NodeView, changes: RowChanges) -> BoolArray | None:
     """Nodes in a domain with a pod that keeps the pod away."""
     snapshot = nodes.snapshot
-    carried_terms = snapshot.pods.carried_terms_matching(_KEEP_AWAY, pod)
-    hit: BoolArray = np.zeros(len(nodes), dtype=np.bool_)
-    for carried in carried_terms:
-        change = changes.count_carrying(_KEEP_AWAY, carried.term)
-        hit |= _in_domain(carried.counts, carried.term.topology_key, nodes, change) > 0
-    known = {carried.term for carried in carried_terms}
-    labels = snapshot.namespaces.labels(pod.namespace)
-    for term in changes.terms_added(_KEEP_AWAY) - known:
-        if term.matches(pod.namespace, pod.labels, labels):
-            has_key = nodes.label_codes(term.topology_key) >= 0
-            hit |= has_key & (changes.count_carrying(_KEEP_AWAY, term) > 0)
+    sums, labels = DomainSums(snapshot), snapshot.namespaces.labels(pod.namespace)
+    for carried in snapshot.pods.carried_terms_matching(_KEEP_AWAY, pod):
+        sums.add_carried(carried, 1)
+    totals = sums.totals()
+    known: dict[PodClass, Counter[str]] = {}
+
+    def num_carried(key: str, pod_class: PodClass) -> int:
+        if pod_class not in known:
+            known[pod_class] = Counter(
+                term.topology_key
+                for term in pod_class.required_anti_affinity_terms
+                if term.matches(pod.namespace, pod.labels, labels)
+            )
+        return known[pod_class][key]
+
+    added = {term.topology_key for term in changes.terms_added(_KEEP_AWAY)}
+    question = ("kept away", pod.pod_class.identity, tuple(labels.items()))
+    hit = _hit(totals, added | totals.keys(), nodes, changes, (question, num_carried))
     return hit if hit.any() else None
+
+
+def _hit(
+    totals: Mapping[str, Int64Array],
+    keys: Iterable[str],
+    nodes: NodeView,
+    changes: RowChanges,
+    about: tuple[Hashable, Callable[[str, PodClass], int]],
+) -> BoolArray:
+    """``bool[nodes]``: where some term counts any pod in the node's domain.
+
+    No term counts less than nothing, so the terms of one topology key count some pod if their sum
+    is not zero: it costs a question per key, not per term.
+
+    Args:
+        totals: Topology key -> ``int64[domains + 1]``, over all terms of the key.
+        keys: All topology keys.
+        nodes: The nodes.
+        changes: What came and went on each.
+        about: A name for the terms, and how many of those of a key count a pod of a class.
+    """
+    name, count = about
+    hit: BoolArray = np.zeros(len(nodes), dtype=np.bool_)
+    for key in keys:
+        codes = nodes.label_codes(key)
+        has_key = codes >= 0
+        if not has_key.any():
+            continue
+        change = changes.sum((name, key), partial(_of_class, count, key))
+        total = totals.get(key)
+        here = change if total is None else total.take(codes, mode="wrap") + change
+        hit |= has_key & (here > 0)
+    return hit
+
+
+def _of_class(
+    count: Callable[[str, PodClass], int], key: str, pod_class: PodClass, _terminating: bool
+) -> int:
+    return count(key, pod_class)
+
+
+def _by_key(terms: Iterable[AffinityTerm]) -> dict[str, list[AffinityTerm]]:
+    by_key: dict[str, list[AffinityTerm]] = {}
+    for term in terms:
+        by_key.setdefault(term.topology_key, []).append(term)
+    return by_key
 
 
 def _change_of_all(pod: PodInfo, nodes: NodeView, changes: RowChanges) -> Int64Array:

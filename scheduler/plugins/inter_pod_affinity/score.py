@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import msgspec
 import numpy as np
 
 from scheduler.framework.scores import MAX_NODE_SCORE
 from scheduler.framework.verdict import Int64Array
 from scheduler.plugins.inter_pod_affinity.args import InterPodAffinityArgs
+from scheduler.plugins.inter_pod_affinity.domain_sums import DomainSums
 from scheduler.plugins.inter_pod_affinity.terms import matched_pods
 from scheduler.state.affinity_terms import TermKind
 from scheduler.state.pod_info import PodInfo
@@ -39,17 +38,7 @@ def sum_preferred_terms(
     )
     if args.ignore_preferred_terms_of_existing_pods and not preferences:
         return None
-    weights: dict[str, Int64Array] = {}
-    for key, weight, pods in _weighted_counts(args, pod, snapshot):
-        # Counts are not negative, and the place of the highest is found in a third of the time.
-        if not len(pods) or not pods[pods.argmax()]:
-            continue
-        total = weights.get(key)
-        if total is None:
-            total = weights[key] = np.zeros(len(pods) + 1, dtype=np.int64)
-            np.multiply(pods, weight, out=total[:-1])
-        else:
-            total[:-1] += pods * weight
+    weights = _weighted_counts(args, pod, snapshot).totals()
     return ScoreState(weights) if weights else None
 
 
@@ -91,30 +80,22 @@ def _share_of(span: int, above: Int64Array) -> Int64Array:
     return shares
 
 
-def _weighted_counts(
-    args: InterPodAffinityArgs, pod: PodInfo, snapshot: Snapshot
-) -> Iterator[tuple[str, int, Int64Array]]:
-    """Yield topology key, weight and pods per domain, for the terms of either side."""
-    terms = pod.pod_class
+def _weighted_counts(args: InterPodAffinityArgs, pod: PodInfo, snapshot: Snapshot) -> DomainSums:
+    """The terms of either side."""
+    sums, terms = DomainSums(snapshot), pod.pod_class
     for sign, own in (
         (1, terms.preferred_affinity_terms),
         (-1, terms.preferred_anti_affinity_terms),
     ):
         for term in own:
             per_domain = matched_pods(term, snapshot).per_domain(term.topology_key)
-            yield term.topology_key, sign * term.weight, per_domain
-    yield from _carried(pod, snapshot, TermKind.PREFERRED_AFFINITY, 1)
-    yield from _carried(pod, snapshot, TermKind.PREFERRED_ANTI_AFFINITY, -1)
+            sums.add(term.topology_key, sign * term.weight, per_domain)
+    matching = snapshot.pods.carried_terms_matching
+    for kind, sign in ((TermKind.PREFERRED_AFFINITY, 1), (TermKind.PREFERRED_ANTI_AFFINITY, -1)):
+        for carried in matching(kind, pod):
+            sums.add_carried(carried, sign * carried.term.weight)
     hard = args.hard_pod_affinity_weight
     if hard > 0:
-        kind = TermKind.REQUIRED_AFFINITY
-        for key, _, per_domain in _carried(pod, snapshot, kind, 1):
-            yield key, hard, per_domain
-
-
-def _carried(
-    pod: PodInfo, snapshot: Snapshot, kind: TermKind, sign: int
-) -> Iterator[tuple[str, int, Int64Array]]:
-    for carried in snapshot.pods.carried_terms_matching(kind, pod):
-        term = carried.term
-        yield term.topology_key, sign * term.weight, carried.counts.per_domain(term.topology_key)
+        for carried in matching(TermKind.REQUIRED_AFFINITY, pod):
+            sums.add_carried(carried, hard)
+    return sums

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from scheduler.api.selectors import Selector
+from scheduler.api.selectors import NOTHING, Selector
 from scheduler.framework.verdict import BoolArray, Int64Array
 from scheduler.state.arrays import Int32Array
 from scheduler.state.namespaces import Namespaces
@@ -48,7 +48,9 @@ def meant_namespaces(term: AffinityTerm, namespaces: Namespaces) -> frozenset[st
         return None
     if term.namespace_selector.matches_nothing:
         return term.namespaces
-    return term.namespaces | namespaces.matching(term.namespace_selector)
+    # Where there is nothing to add, the very set that other terms with the same meaning get.
+    matching = namespaces.matching(term.namespace_selector)
+    return term.namespaces | matching if term.namespaces else matching
 
 
 def matches_itself(
@@ -84,9 +86,9 @@ def present_domains(per_domain: Int64Array) -> BoolArray:
 
 @lru_cache(maxsize=4096)
 def _conjunction(selectors: tuple[Selector, ...]) -> Selector:
-    merged = selectors[0]
-    for selector in selectors[1:]:
-        if selector.matches_nothing:
-            return selector
-        merged = merged.with_requirements(selector.requirements)
-    return merged
+    if any(selector.matches_nothing for selector in selectors):
+        return NOTHING
+    # At one go: each step of a chain would sort all that came before.
+    return selectors[0].with_requirements(
+        requirement for selector in selectors[1:] for requirement in selector.requirements
+    )

@@ -58,7 +58,7 @@ class ScoredColumns(msgspec.Struct, frozen=True):
 class _Wanted(msgspec.Struct, frozen=True):
     """Which columns count for a class of pods, and what a pod of it requests of each."""
 
-    num_known: int
+    version: int
     columns: slice | Int64Array
     requests: Int64Array
     weights: Int64Array
@@ -68,7 +68,7 @@ class ScoredResources:
     """Picks the columns of the scored resources for a pod, and scores nodes by them.
 
     Extended and other scalar resources count only if the pod requests them, resources that no
-    node and no pod was ever seen with do not count at all
+    node has do not count at all
     (``calculateResourceAllocatableRequest``).
 
     Args:
@@ -101,7 +101,7 @@ class ScoredResources:
         """``int64[nodes]`` for a pod of the class, by the formula."""
         index = nodes.snapshot.resources
         wanted = self._wanted.get(pod_class)
-        if wanted is None or wanted.num_known != len(index):
+        if wanted is None or wanted.version != index.version:
             wanted = self._want(index, pod_class)
             self._wanted[pod_class] = wanted
         allocatable = nodes.allocatable[:, wanted.columns]
@@ -130,7 +130,7 @@ class ScoredResources:
                 weights.append(resource.effective_weight)
         both = columns == [CPU_COLUMN, MEMORY_COLUMN]
         return _Wanted(
-            len(index),
+            index.version,
             _CPU_AND_MEMORY if both else np.array(columns, dtype=np.int64),
             np.array(requests, dtype=np.int64),
             np.array(weights, dtype=np.int64),

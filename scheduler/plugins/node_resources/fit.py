@@ -83,13 +83,14 @@ class NodeResourcesFit:
         full = nodes.num_pods >= allocatable[:, PODS]
         if np.count_nonzero(full):
             rejections.append(Rejection(TOO_MANY_PODS, full))
-        index_of = nodes.snapshot.resources.index_of
+        index_of, everywhere = nodes.snapshot.resources.index_of, None
         for resource, request in pod.pod_class.requests.items():
             if request <= 0 or self._ignores(resource):
                 continue
             column = index_of(resource)
             if column is None:
-                rejections.append(_nowhere(nodes, resource))
+                everywhere = np.ones_like(full) if everywhere is None else everywhere
+                rejections.append(Rejection(f"Insufficient {resource}", everywhere, True))
                 continue
             have = allocatable[:, column]
             short = have - requested[:, column] < request
@@ -114,11 +115,6 @@ class NodeResourcesFit:
             return False
         group = resource.partition("/")[0]
         return resource in self._ignored or group in self._ignored_groups
-
-
-def _nowhere(nodes: NodeView, resource: str) -> Rejection:
-    everywhere = np.ones(len(nodes), dtype=np.bool_)
-    return Rejection(f"Insufficient {resource}", everywhere, unresolvable=True)
 
 
 def _scorer(strategy: ScoringStrategy) -> Scorer:

@@ -72,14 +72,3 @@ def test_what_is_added_to_a_place_is_summed_whoever_it_is() -> None:
     assert used[:, 0].tolist() == [501, 1, 1001, 1]
     assert used[:, 1].tolist() == [2**30 + 1, 1, 2**31 + 1, 1]
     assert used[:, -1].tolist() == [2, 1, 3, 1]
-
-
-def test_a_resource_that_is_new_since_a_view_was_made_is_left_out_of_it() -> None:
-    sorts = PodSorts(ResourceIndex())
-    narrow = np.zeros((1, sorts.requests().shape[1]), dtype=np.int64)
-    pod = _info("gpu", 5, requests={"example.com/gpu": "2"})
-    added = AddedPods(np.array([0]), np.array([sorts.acquire(pod)]), sorts, (pod,), np.arange(1))
-    assert sorts.requests().shape[1] == narrow.shape[1] + 1
-    added.add_requests(narrow)
-    assert narrow[0, -1] == 1
-    assert narrow[0, -3:-1].tolist() == [100, 200 * 2**20]

@@ -47,16 +47,49 @@ def test_resources_get_columns_when_first_seen(columns: NodeColumns) -> None:
     assert columns.requested.shape == columns.allocatable.shape
 
 
-def test_a_request_nobody_can_meet_gets_a_column_too(columns: NodeColumns) -> None:
+def test_what_pods_ask_for_and_no_node_has_takes_no_column(columns: NodeColumns) -> None:
     row = columns.set_node(make_node("n"))
-    vector = columns.request_vector(pod_class("1", **{"example.com/fpga": "2"}))
-    assert len(vector) == columns.allocatable.shape[1]
-    missing = columns.resources.index_of("example.com/fpga")
-    assert vector[missing] == 2
-    assert columns.allocatable[row, missing] == 0
+    width = columns.requested.shape[1]
+    pods = [pod_class("1", **{f"example.com/r{index}": "2"}) for index in range(100)]
+    for each in pods:
+        columns.add_pod(row, each)
+    assert columns.requested.shape[1] == len(columns.request_vector(pods[0])) == width
+    assert columns.requested_by_name()[row]["example.com/r7"] == 2
+    for each in pods:
+        columns.remove_pod(row, each)
+    assert columns.requested_by_name()[row] == {}
+
+
+def test_what_was_asked_for_counts_once_a_node_has_it_and_is_kept_when_none_has(
+    columns: NodeColumns,
+) -> None:
+    row = columns.set_node(make_node("n"))
+    columns.add_pod(row, pod_class("1", **{GPU: "2"}))
+    other = columns.set_node(make_node("rich", allocatable={GPU: "8"}))
+    gpu = columns.resources.index_of(GPU)
+    assert columns.requested[[row, other], gpu].tolist() == [2, 0]
+    columns.set_node(make_node("rich"))
+    assert columns.resources.index_of(GPU) is None
+    assert columns.requested_by_name()[row][GPU] == 2
+    columns.set_node(make_node("rich", allocatable={"example.com/fpga": "1"}))
+    assert columns.resources.index_of("example.com/fpga") == gpu
+    assert columns.requested[:, gpu].tolist() == [0] * columns.num_rows
+    assert columns.requested_by_name()[row][GPU] == 2
+
+
+def test_amounts_of_another_resource_in_the_same_column_are_other_amounts(
+    columns: NodeColumns,
+) -> None:
+    row = columns.set_node(make_node("n", allocatable={GPU: "8"}))
+    before = columns.amounts(row)
+    columns.set_node(make_node("n"))
+    columns.set_node(make_node("n", allocatable={"example.com/fpga": "8"}))
+    assert columns.amounts(row)[1:] == before[1:]
+    assert columns.amounts(row) != before
 
 
 def test_a_resource_that_a_node_no_longer_has_is_zero_again(columns: NodeColumns) -> None:
+    columns.set_node(make_node("other", allocatable={GPU: "8"}))
     columns.set_node(make_node("n", allocatable={GPU: "8"}))
     row = columns.set_node(make_node("n"))
     assert columns.allocatable[row, columns.resources.index_of(GPU)] == 0

@@ -9,6 +9,7 @@ import pytest
 from scheduler.api.pod import Affinity, PodAffinity
 from scheduler.api.selectors import selector_from_labels
 from scheduler.state import ClusterCache, PodCounts, PodIndex, PodInfo, TermKind, make_pod_info
+from scheduler.state.carrier_counts import CarrierCounts
 from scheduler.state.snapshot import ClusterState
 from tests.support.builders import (
     HOSTNAME,
@@ -48,7 +49,9 @@ def count(cache: ClusterCache, skip_terminating: bool = False) -> PodCounts:
     return index.count_matching(APP_A, DEFAULT, skip_terminating=skip_terminating)
 
 
-def by_value(cache: ClusterCache, counts: PodCounts, key: str) -> dict[str | None, int]:
+def by_value(
+    cache: ClusterCache, counts: PodCounts | CarrierCounts, key: str
+) -> dict[str | None, int]:
     column = cache.snapshot().label_column(key)
     return {column.value(code): n for code, n in enumerate(counts.per_domain(key).tolist()) if n}
 

@@ -112,15 +112,15 @@ def test_a_pod_can_be_moved_in_a_what_if(cache: ClusterCache) -> None:
     assert not moved.pods_on("n0")
 
 
-def test_a_resource_first_seen_in_a_what_if_has_a_column_everywhere(cache: ClusterCache) -> None:
+def test_a_resource_no_node_has_is_counted_in_a_what_if_alone(cache: ClusterCache) -> None:
     snapshot = cache.snapshot()
     pod = make_pod_info(make_pod("gpu", requests={"example.com/gpu": "2"}), cache.classes)
     changed = snapshot.without_pods(["uid-p0"]).with_pods([(pod, "n1")])
-    column = snapshot.resources.index_of("example.com/gpu")
-    assert column is not None
-    assert changed.requested[snapshot.row_of("n1"), column] == 2
-    assert snapshot.requested[:, column].tolist() == [0] * snapshot.num_rows
-    assert snapshot.allocatable[:, column].tolist() == [0] * snapshot.num_rows
+    row = snapshot.row_of("n1")
+    assert row is not None
+    assert changed.requested_by_name()[row]["example.com/gpu"] == 2
+    assert "example.com/gpu" not in snapshot.requested_by_name()[row]
+    assert changed.requested.shape == snapshot.requested.shape == snapshot.allocatable.shape
 
 
 def test_what_if_needs_pods_and_nodes_that_exist(cache: ClusterCache) -> None:
