@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from scheduler.cli.on_demand import CommandSource, OnDemandGroup
+from scheduler.cli.standard_files import open_standard_files
 
 _SCHEDULE = "Schedule"
 _TRY = "Try and measure"
@@ -48,3 +49,4 @@ app = typer.Typer(
 @app.callback()
 def stowage() -> None:
     """Stowage, a Kubernetes scheduler: kube-scheduler's decisions, made in Python."""
+    open_standard_files()

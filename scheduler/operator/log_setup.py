@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Any
+from typing import Any, TextIO
 
 import msgspec
 import structlog
 from structlog.typing import Processor
+
+from scheduler.operator.log_sink import standard_error
 
 QUIET_LIBRARIES = ("kopf", "aiohttp", "asyncio", "kubernetes")
 DEBUG_VERBOSITY = 4
@@ -29,6 +31,7 @@ def configure_logging(verbosity: int = 0, *, json: bool | None = None) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
     ]
+    sink = standard_error()
     renderer: Processor = (
         structlog.processors.JSONRenderer(serializer=_to_json)
         if as_json
@@ -37,15 +40,19 @@ def configure_logging(verbosity: int = 0, *, json: bool | None = None) -> None:
     structlog.configure(
         processors=[*shared, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(sink),
         cache_logger_on_first_use=True,
     )
-    _route_standard_logging(level, shared, renderer)
+    _route_standard_logging(level, logging.StreamHandler(sink), shared, renderer)
 
 
-def _route_standard_logging(level: int, shared: list[Processor], renderer: Processor) -> None:
+def _route_standard_logging(
+    level: int,
+    handler: logging.StreamHandler[TextIO],
+    shared: list[Processor],
+    renderer: Processor,
+) -> None:
     """Let what libraries log come out in the same form."""
-    handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[*shared, structlog.stdlib.add_logger_name],
