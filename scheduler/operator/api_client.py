@@ -105,9 +105,9 @@ class ApiClient:
         url = self._url(path).with_query(params)
         async with AsyncExitStack() as cleanup:
             async with asyncio.timeout(self.patience.request_s):
-                opening = self._connection.session.get(url, timeout=timeout)
+                opening = self._connection.session.get(url, timeout=timeout, allow_redirects=False)
                 response = await cleanup.enter_async_context(opening)
-            if response.status >= 400:
+            if response.status >= 400 or not is_meant_for_clients(response):
                 raise await self._refusal(response)
             async for chunk in response.content.iter_any():
                 yield chunk
@@ -146,18 +146,28 @@ class ApiClient:
         code, started = NO_ANSWER, clock.timer()
         try:
             async with session.request(
-                method, url, data=body, headers=headers, timeout=timeout
+                method, url, data=body, headers=headers, timeout=timeout, allow_redirects=False
             ) as response:
                 code = str(response.status)
-                if response.status >= 400:
+                if response.status >= 400 or not is_meant_for_clients(response):
                     raise await self._refusal(response)
                 return await response.read()
+        except TimeoutError:
+            self._connection.drop_idle()
+            raise
         finally:
             self._observe(method, code, clock.timer() - started)
 
     async def _refusal(self, response: aiohttp.ClientResponse) -> ApiError:
         body = await response.read()
         return error_from_answer(response.status, body, response.headers.get("Retry-After"))
+
+
+def is_meant_for_clients(response: aiohttp.ClientResponse) -> bool:
+    """Whether it is no page, nor a redirect to one: a refusal, or JSON."""
+    return response.status >= 400 or (
+        200 <= response.status < 300 and response.content_type == JSON
+    )
 
 
 def _observe_nothing(_method: str, _code: str, _seconds: float) -> None:

@@ -7,7 +7,7 @@
                  on our node, our uid ------------------------> BindSucceeded
                  gone, another uid, on another node ----------> BindFailed
                  no node, and the POST was refused (409) -----> BindFailed
-                 no node otherwise ----------------------> wait, POST again
+                 no node otherwise ------------> wait, GET again, POST again
 
 A Binding carries the pod's UID as a precondition and binds an unbound pod only, so posting it
 again does no harm. kube-scheduler (v1.36) takes a lost answer for a failure and forgets the pod,
@@ -30,13 +30,16 @@ from scheduler.operator.api_error import ApiError
 from scheduler.operator.backoff import Backoff, Jitter, Sleep
 
 MAX_ANSWERED_ERRORS = 5
-"""5xx answers to one Binding, each followed by a pod still unbound, before it counts as failed."""
+"""Answers to one Binding that leave open what became of it, each followed by a pod still unbound,
+before it counts as failed."""
 
 log = structlog.get_logger("scheduler.operator.binder")
 
 
 class _ObjectMeta(msgspec.Struct, frozen=True):
-    uid: str = ""
+    name: str
+    namespace: str
+    uid: str
 
 
 class _PodSpec(msgspec.Struct, frozen=True, rename="camel"):
@@ -46,8 +49,8 @@ class _PodSpec(msgspec.Struct, frozen=True, rename="camel"):
 class _BoundPod(msgspec.Struct, frozen=True):
     """A pod as far as its whereabouts go."""
 
-    metadata: _ObjectMeta = _ObjectMeta()
-    spec: _PodSpec = _PodSpec()
+    metadata: _ObjectMeta
+    spec: _PodSpec
 
 
 _POD_DECODER = msgspec.json.Decoder(_BoundPod)
@@ -98,24 +101,38 @@ class Binder:
             if _never_reached(error):
                 fate = Fate.UNBOUND
             else:
-                was_sent = was_sent or not isinstance(error, ApiError) or error.status >= 500
+                was_sent = was_sent or not isinstance(error, ApiError) or error.leaves_open
                 fate = await self._read_back(instruction, error, was_sent)
             if fate is Fate.BOUND_HERE:
                 return BindSucceeded(instruction.pod.uid, instruction.node_name)
-            if isinstance(error, ApiError) and error.status >= 500:
+            if isinstance(error, ApiError) and error.leaves_open:
                 answered_errors += 1
             if fate is Fate.LOST or _is_final(error, answered_errors):
                 return _failed(instruction, str(error))
             log.info("binding again", pod=instruction.pod.key, error=repr(error))
             await self._sleep(backoff.next_delay(error))
-            if not self._may_write():
-                return _failed(instruction, "this replica does not hold the lease any more")
-            try:
-                await self._post(instruction)
-            except (ApiError, *LOST_ANSWER_ERRORS) as next_error:
-                error = next_error
-            else:
+            outcome = await self._post_again(instruction, was_sent)
+            if not isinstance(outcome, Exception):
+                return outcome
+            error = outcome
+
+    async def _post_again(
+        self, instruction: BindPod, was_sent: bool
+    ) -> BindSucceeded | BindFailed | Exception:
+        """Post once more, unless an earlier POST has arrived meanwhile; or the next error."""
+        if was_sent:
+            fate = await self.find_out(instruction.pod, instruction.node_name)
+            if fate is Fate.BOUND_HERE:
                 return BindSucceeded(instruction.pod.uid, instruction.node_name)
+            if fate is Fate.LOST:
+                return _failed(instruction, "the pod is gone, or on another node")
+        if not self._may_write():
+            return _failed(instruction, "this replica does not hold the lease any more")
+        try:
+            await self._post(instruction)
+        except (ApiError, *LOST_ANSWER_ERRORS) as error:
+            return error
+        return BindSucceeded(instruction.pod.uid, instruction.node_name)
 
     async def _post(self, instruction: BindPod) -> None:
         pod = instruction.pod
@@ -133,7 +150,8 @@ class Binder:
     async def find_out(self, pod: PodReference, node_name: str) -> Fate:
         """Read a pod until there is an answer, and say whether it is on that node.
 
-        A refusal to show it is no answer: rights come and go while a server starts.
+        A refusal to show it is no answer, nor is a 404 about the path: rights and paths come and
+        go while a server starts. Neither is another object.
         """
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
         backoff = Backoff(self._jitter, initial_s=0.1, max_s=10.0)
@@ -141,7 +159,7 @@ class Binder:
             try:
                 return _fate(await self._client.get(path), pod, node_name)
             except (ApiError, *LOST_ANSWER_ERRORS, msgspec.DecodeError) as error:
-                if isinstance(error, ApiError) and error.status == 404:
+                if isinstance(error, ApiError) and error.is_about_the_object:
                     return Fate.LOST
                 log.info("reading back again", pod=pod.key, error=repr(error))
                 await self._sleep(backoff.next_delay(error))
@@ -151,9 +169,11 @@ def _fate(body: bytes, pod: PodReference, node_name: str) -> Fate:
     """Where the pod just read is.
 
     Raises:
-        msgspec.DecodeError: this is no pod.
+        msgspec.DecodeError: this is not the pod.
     """
     found = _POD_DECODER.decode(body)
+    if (found.metadata.namespace, found.metadata.name) != (pod.namespace, pod.name):
+        raise msgspec.ValidationError(f"{found.metadata.namespace}/{found.metadata.name}")
     if found.metadata.uid != pod.uid:
         return Fate.LOST
     if found.spec.node_name == node_name:
@@ -184,7 +204,7 @@ def _is_final(error: Exception, answered_errors: int) -> bool:
     """Whether an unbound pod is to be given back rather than posted again."""
     if not isinstance(error, ApiError) or error.status == 429:
         return False
-    return error.status < 500 or answered_errors >= MAX_ANSWERED_ERRORS
+    return not error.leaves_open or answered_errors >= MAX_ANSWERED_ERRORS
 
 
 def _failed(instruction: BindPod, message: str) -> BindFailed:

@@ -33,6 +33,20 @@ DEFAULT_PATIENCE = Patience()
 log = structlog.get_logger("scheduler.operator.connection")
 
 
+class Connector(aiohttp.TCPConnector):
+    """Connections to one API server, of which those that nobody uses can be dropped."""
+
+    def drop_idle(self) -> None:
+        """Close the connections that wait for a request.
+
+        Where one is silent because packets vanish, the others are most likely as dead, and each
+        would cost a request its whole time limit.
+        """
+        for connections in self._conns.values():
+            for protocol, _ in connections:
+                protocol.close()
+
+
 class Connection:
     """An API server, the TLS context to reach it and credentials that stay fresh.
 
@@ -53,7 +67,7 @@ class Connection:
         self._master = master
         self._configuration = Configuration()
         self._loader: Any = None
-        self._connector: aiohttp.TCPConnector | None = None
+        self._connector: Connector | None = None
         self._session: aiohttp.ClientSession | None = None
         self._sessions: list[aiohttp.ClientSession] = []
         self._headers: dict[str, str] = {"User-Agent": USER_AGENT}
@@ -71,7 +85,7 @@ class Connection:
         if self.server.startswith("https"):
             # Made the way the library makes it: CA, client certificate, verification.
             tls = trusting_like_go(RESTClientObject(self._configuration).ssl_context)
-        self._connector = aiohttp.TCPConnector(limit=0, ssl=tls, keepalive_timeout=60)
+        self._connector = Connector(limit=0, ssl=tls, keepalive_timeout=60)
         self._session = self.new_session()
 
     @property
@@ -118,11 +132,25 @@ class Connection:
         self._sessions.append(session)
         return session
 
+    def drop_idle(self) -> None:
+        """Let the next requests open connections of their own."""
+        if self._connector is not None:
+            self._connector.drop_idle()
+
     async def reload(self, seen_generation: int) -> None:
-        """Read the configuration anew after a 401, unless somebody did so meanwhile."""
+        """Read the configuration anew after a 401, unless somebody did so meanwhile.
+
+        If it cannot be read (a token file is being replaced), what we have stays.
+        """
         async with self._reloading:
-            if seen_generation == self._generation:
+            if seen_generation != self._generation:
+                return
+            try:
                 await self._load()
+            except Exception as error:
+                # Plugins fail in ways of their own, and the next 401 tries again.
+                log.warning("credentials not reloaded", error=repr(error))
+            else:
                 self._generation += 1
 
     async def keep_fresh(self) -> None:

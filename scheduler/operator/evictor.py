@@ -58,7 +58,7 @@ class Evictor:
             await self._say_why(path, instruction)
             await self._send(lambda: self._client.delete(path, delete_options(victim)))
         except ApiError as error:
-            if error.status in (404, 409):
+            if error.is_about_the_object or error.status == 409:
                 return EvictionFinished(preemptor_uid, victim)
             # The preemptor is tried again at once, and most likely refused again.
             await self._sleep(REFUSED_PAUSE_S)

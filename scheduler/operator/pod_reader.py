@@ -11,6 +11,7 @@ from scheduler.api.decode import decode_pod
 from scheduler.api.errors import InvalidObject
 from scheduler.api.events import AssignedPodGone, ObjectInvalid
 from scheduler.api.instructions import PodReference
+from scheduler.api.pod import Pod
 from scheduler.operator.api_client import ApiClient
 from scheduler.operator.api_error import ApiError
 from scheduler.operator.backoff import Backoff, Jitter, Sleep, retry
@@ -34,17 +35,32 @@ class PodReader:
             ApiError: the server refuses to show pods.
         """
         gone = AssignedPodGone(pod.namespace, pod.name, pod.uid)
-        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
         backoff = Backoff(self._jitter, 0.2, self._client.patience.pause_s)
         try:
-            body = await retry(lambda: self._client.get(path), backoff, self._sleep)
+            found = await retry(lambda: self._ask(pod), backoff, self._sleep)
         except ApiError as error:
-            if error.status == 404:
+            if error.is_about_the_object:
                 return gone
             raise
-        try:
-            found = decode_pod(body)
         except InvalidObject as invalid:
             return object_invalid(invalid)
         is_assigned = found.spec.node_name and found.status.phase not in FINISHED_PHASES
         return None if found.metadata.uid == pod.uid and is_assigned else gone
+
+    async def _ask(self, pod: PodReference) -> Pod:
+        """Whatever pod has that name.
+
+        Raises:
+            ApiError: a refusal, or another object.
+            InvalidObject: the pod cannot be used.
+        """
+        body = await self._client.get(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}")
+        try:
+            found = decode_pod(body)
+        except InvalidObject as invalid:
+            if invalid.name == pod.key:
+                raise
+            raise ApiError(200, "NotThePod", str(invalid)) from invalid
+        if found.metadata.namespaced_name != pod.key:
+            raise ApiError(200, "NotThePod", found.metadata.namespaced_name)
+        return found

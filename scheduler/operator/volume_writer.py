@@ -144,7 +144,7 @@ class VolumeWriter:
             try:
                 found = await self._client.get(write.path)
             except ApiError as error:
-                if error.status == 404:
+                if error.is_about_the_object:
                     raise _GivenUpError(error.message or str(error)) from error
                 await self._sleep(backoff.next_delay(error))
             except LOST_ANSWER_ERRORS as error:

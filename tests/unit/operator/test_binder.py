@@ -21,7 +21,10 @@ UNREACHABLE = aiohttp.ClientConnectorError(Mock(), OSError(111, "refused"))
 
 
 def _pod(node: str = "", uid: str = "u1") -> dict[str, Any]:
-    return {"metadata": {"name": "p", "uid": uid}, "spec": {"nodeName": node}}
+    return {
+        "metadata": {"namespace": "default", "name": "p", "uid": uid},
+        "spec": {"nodeName": node},
+    }
 
 
 async def _bind(client: FakeApiClient, may_write: bool = True) -> BindSucceeded | BindFailed:
@@ -45,7 +48,16 @@ async def test_a_refusal_is_a_failure_without_asking_further(status: int) -> Non
 
 
 @pytest.mark.parametrize(
-    "lost", [TimeoutError(), aiohttp.ServerDisconnectedError(), ApiError(504)], ids=repr
+    "lost",
+    [
+        TimeoutError(),
+        aiohttp.ServerDisconnectedError(),
+        ApiError(504),
+        ApiError(408, "", "a proxy would not wait any longer"),
+        ApiError(200, "", "<html>please log in</html>"),
+        ApiError(302),
+    ],
+    ids=repr,
 )
 async def test_a_lost_answer_of_a_binding_that_took_place_is_a_success(lost: Exception) -> None:
     client = FakeApiClient(post=[lost], get=[_pod(node="n1")])
@@ -56,7 +68,19 @@ async def test_a_lost_answer_of_a_binding_that_took_place_is_a_success(lost: Exc
 async def test_a_lost_answer_of_a_binding_that_did_not_take_place_is_posted_again() -> None:
     client = FakeApiClient(post=[TimeoutError(), {}], get=[_pod()])
     assert await _bind(client) == SUCCEEDED
-    assert [request.method for request in client.requests] == ["POST", "GET", "POST"]
+    assert [request.method for request in client.requests] == ["POST", "GET", "GET", "POST"]
+
+
+async def test_a_binding_that_arrives_after_it_was_looked_for_is_not_posted_again() -> None:
+    client = FakeApiClient(post=[TimeoutError(), {}], get=[_pod(), _pod(node="n1")])
+    assert await _bind(client) == SUCCEEDED
+    assert len(client.sent("POST")) == 1
+
+
+async def test_a_pod_that_goes_while_its_binding_waits_is_not_posted_again() -> None:
+    client = FakeApiClient(post=[TimeoutError(), {}], get=[_pod(), _pod(uid="u2")])
+    assert isinstance(await _bind(client), BindFailed)
+    assert len(client.sent("POST")) == 1
 
 
 @pytest.mark.parametrize(
@@ -89,8 +113,22 @@ async def test_the_pod_is_read_until_there_is_an_answer() -> None:
     assert len(client.sent("GET")) == 4
 
 
-@pytest.mark.parametrize("refusal", [ApiError(403, "Forbidden"), ApiError(401), b"<html>"], ids=str)
-async def test_a_refusal_to_show_the_pod_is_no_answer(refusal: Any) -> None:
+OTHER_ANSWERS = {
+    "forbidden": ApiError(403, "Forbidden"),
+    "unauthorized": ApiError(401),
+    "the path is not served": ApiError(404, "", "404 page not found"),
+    "a page": b"<html>",
+    "nothing": b"{}",
+    "a list": {"kind": "PodList", "metadata": {"resourceVersion": "7"}, "items": []},
+    "another pod": {
+        "metadata": {"namespace": "default", "name": "q", "uid": "u7"},
+        "spec": {"nodeName": "n7"},
+    },
+}
+
+
+@pytest.mark.parametrize("refusal", OTHER_ANSWERS.values(), ids=OTHER_ANSWERS.keys())
+async def test_what_does_not_show_the_pod_is_no_answer(refusal: Any) -> None:
     client = FakeApiClient(post=[TimeoutError()], get=[refusal, _pod(node="n1")])
     assert await _bind(client) == SUCCEEDED
     assert len(client.sent("GET")) == 2

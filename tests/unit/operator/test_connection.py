@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 import aiohttp
 import pytest
@@ -14,6 +15,8 @@ from aiohttp import web
 
 from scheduler.operator.connection import connect
 from tests.support.authority import Authority
+
+Handler = Callable[[web.Request], Awaitable[web.Response]]
 
 
 async def test_the_tls_server_name_of_a_kubeconfig_is_what_certificates_are_checked_for(
@@ -59,10 +62,16 @@ async def _answer(kubeconfig: str, middlewares: Sequence[aiohttp.ClientMiddlewar
         await connection.close()
 
 
+async def _hello(_request: web.Request) -> web.Response:
+    return web.Response(text="hello")
+
+
 @asynccontextmanager
-async def _hello_server(tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
+async def _hello_server(
+    tls: ssl.SSLContext | None = None, answer: Handler = _hello
+) -> AsyncIterator[str]:
     app = web.Application()
-    app.router.add_get("/", _hello)
+    app.router.add_get("/", answer)
     runner = web.AppRunner(app)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
@@ -73,11 +82,11 @@ async def _hello_server(tls: ssl.SSLContext | None = None) -> AsyncIterator[str]
         await runner.cleanup()
 
 
-async def _hello(_request: web.Request) -> web.Response:
-    return web.Response(text="hello")
-
-
-def _kubeconfig(folder: Path, cluster: dict[str, str]) -> str:
+def _kubeconfig(
+    folder: Path,
+    cluster: dict[str, str],
+    user: Mapping[str, str] = MappingProxyType({"token": "t"}),
+) -> str:
     path = folder / "kubeconfig"
     config = {
         "apiVersion": "v1",
@@ -85,7 +94,44 @@ def _kubeconfig(folder: Path, cluster: dict[str, str]) -> str:
         "clusters": [{"name": "c", "cluster": cluster}],
         "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
         "current-context": "c",
-        "users": [{"name": "u", "user": {"token": "t"}}],
+        "users": [{"name": "u", "user": dict(user)}],
     }
     path.write_text(yaml.safe_dump(config))
     return str(path)
+
+
+async def test_idle_connections_can_be_dropped(tmp_path: Path) -> None:
+    transports: list[object] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        transports.append(request.transport)
+        return web.Response(text="hello")
+
+    async with _hello_server(answer=answer) as address:
+        connection = await connect(_kubeconfig(tmp_path, {"server": f"http://{address}"}))
+        for _ in range(2):
+            async with connection.session.get(connection.server) as response:
+                await response.text()
+        connection.drop_idle()
+        async with connection.session.get(connection.server) as response:
+            await response.text()
+        await connection.close()
+    first, second, third = transports
+    assert first is second
+    assert second is not third
+
+
+async def test_a_kubeconfig_that_cannot_be_read_just_now_leaves_what_was_read_before(
+    tmp_path: Path,
+) -> None:
+    token = tmp_path / "token"
+    token.write_text("first")
+    kubeconfig = _kubeconfig(tmp_path, {"server": "http://127.0.0.1:1"}, {"tokenFile": str(token)})
+    connection = await connect(kubeconfig)
+    token.unlink()
+    await connection.reload(0)
+    assert connection.generation == 0
+    token.write_text("second")
+    await connection.reload(0)
+    assert connection.session.headers["Authorization"] == "Bearer second"
+    await connection.close()

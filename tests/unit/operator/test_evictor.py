@@ -53,10 +53,10 @@ async def test_the_condition_says_why_and_the_delete_insists_on_the_uid() -> Non
 
 
 async def test_a_victim_that_is_gone_already_is_no_failure() -> None:
-    outcome, client = await _evict(patch=[ApiError(404)])
+    outcome, client = await _evict(patch=[ApiError(404, "NotFound")])
     assert outcome == GONE
     assert client.sent("DELETE") == []
-    outcome, _ = await _evict(delete=[ApiError(404)])
+    outcome, _ = await _evict(delete=[ApiError(404, "NotFound")])
     assert outcome == GONE
 
 

@@ -25,7 +25,8 @@ UNREACHABLE = ExtenderError("cannot connect", may_have_acted=False)
 
 
 def _pod(node: str = "") -> dict[str, Any]:
-    return {"metadata": {"name": "p", "uid": "u1"}, "spec": {"nodeName": node}}
+    metadata = {"namespace": "default", "name": "p", "uid": "u1"}
+    return {"metadata": metadata, "spec": {"nodeName": node}}
 
 
 async def _bind(

@@ -83,7 +83,7 @@ async def test_a_lease_lost_while_connecting_keeps_even_the_headers_back() -> No
 
     async def answer(request: web.Request) -> web.Response:
         arrived.append(await request.text())
-        return web.Response(text="{}")
+        return web.json_response({})
 
     app = web.Application()
     app.router.add_post("/x", answer)

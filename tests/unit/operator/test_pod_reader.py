@@ -30,7 +30,13 @@ async def test_that_a_pod_is_on_its_node_is_left_to_the_watch_to_tell() -> None:
 
 @pytest.mark.parametrize(
     "found",
-    [ApiError(404), _pod(uid="u2"), _pod(node=""), _pod(phase="Succeeded"), _pod(phase="Failed")],
+    [
+        ApiError(404, "NotFound"),
+        _pod(uid="u2"),
+        _pod(node=""),
+        _pod(phase="Succeeded"),
+        _pod(phase="Failed"),
+    ],
     ids=["missing", "another pod", "without a node", "succeeded", "failed"],
 )
 async def test_any_other_pod_is_gone(found: Any) -> None:
@@ -39,3 +45,17 @@ async def test_any_other_pod_is_gone(found: Any) -> None:
 
 async def test_a_pod_that_cannot_be_understood_is_reported() -> None:
     assert isinstance(await _read(_pod(priority="high")), ObjectInvalid)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{}, b"<html>", {"metadata": {"namespace": "default", "name": "q", "uid": "u7"}}],
+    ids=["nothing", "a page", "another name"],
+)
+async def test_what_is_not_the_pod_is_asked_for_again(other: Any) -> None:
+    assert await _read(other, _pod()) is None
+
+
+async def test_a_path_that_is_not_served_yet_says_nothing_of_the_pod() -> None:
+    with pytest.raises(ApiError):
+        await _read(ApiError(404, "", "404 page not found"))
