@@ -14,7 +14,14 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from scheduler.api.damaged_json import elements, is_balanced, members, mended, metadata_of
+from scheduler.api.damaged_json import (
+    elements,
+    is_balanced,
+    members,
+    mended,
+    metadata_of,
+    strings,
+)
 from scheduler.api.errors import InvalidObject, shown
 from scheduler.api.meta import ApiStruct, ListMeta
 from scheduler.api.namespace import Namespace
@@ -98,11 +105,13 @@ class ObjectList(msgspec.Struct, Generic[ObjectT], frozen=True):
 
 
 class _ListPage(msgspec.Struct, Generic[ObjectT], frozen=True, gc=False):
+    kind: str = ""
     metadata: ListMeta = ListMeta()
     items: list[ObjectT] = msgspec.field(default_factory=list)
 
 
 class _RawListPage(msgspec.Struct, frozen=True, gc=False):
+    kind: str = ""
     metadata: ListMeta = ListMeta()
     items: list[msgspec.Raw] | None = None
 
@@ -170,14 +179,16 @@ def decode_list(kind: type[ObjectT], data: bytes) -> ObjectList[ObjectT]:
     """Decode one page of a list of a kind; a bad object does not spoil the page.
 
     Raises:
-        InvalidObject: The page itself is not what the API server sends.
+        InvalidObject: The page itself is not what the API server sends, or of another kind.
     """
     try:
         page = _list_decoder(kind).decode(data)
+        _check_kind(kind, page.kind)
         return ObjectList(page.metadata, page.items)
     except _UNREADABLE:
         pass  # the slow path below decodes the objects one by one
-    metadata, items = _raw_list(f"{kind.__name__}List", mended(data))
+    listed, metadata, items = _raw_list(f"{kind.__name__}List", mended(data))
+    _check_kind(kind, listed)
     result: ObjectList[ObjectT] = ObjectList(metadata)
     for item in items:
         try:
@@ -185,6 +196,23 @@ def decode_list(kind: type[ObjectT], data: bytes) -> ObjectList[ObjectT]:
         except InvalidObject as invalid:
             result.invalid.append(invalid)
     return result
+
+
+def _check_kind(kind: type[ApiStruct], listed: str) -> None:
+    """Refuse a list of something else, as far as it says what of: all its fields are optional."""
+    expected = f"{kind.__name__}List"
+    if listed not in ("", expected):
+        raise InvalidObject(expected, "", "kind", shown(listed), expected)
+
+
+def check_is_versioned(page: ObjectList[ObjectT]) -> None:
+    """Refuse a list without a resource version, such as ``{}``: an API server always says it.
+
+    Raises:
+        InvalidObject: it has none.
+    """
+    if not page.metadata.resource_version:
+        raise InvalidObject("List", "", "metadata.resourceVersion", '""', "a resource version")
 
 
 def convert_object(kind: type[ObjectT], builtins: Mapping[str, Any]) -> ObjectT:
@@ -214,11 +242,11 @@ def _list_decoder(kind: type[ObjectT]) -> msgspec.json.Decoder[_ListPage[ObjectT
     return msgspec.json.Decoder(_ListPage[kind])  # type: ignore[valid-type]
 
 
-def _raw_list(kind: str, data: bytes) -> tuple[ListMeta, Iterable[bytes]]:
-    """The metadata of a page and its objects, whatever these are."""
+def _raw_list(kind: str, data: bytes) -> tuple[str, ListMeta, Iterable[bytes]]:
+    """The kind of a page, its metadata and its objects, whatever these are."""
     try:
         raw = _decode_raw_list(data)
-        return raw.metadata, map(bytes, raw.items or ())
+        return raw.kind, raw.metadata, map(bytes, raw.items or ())
     except _UNREADABLE as error:
         parts = members(data)
         # What is missing from a page that was cut off would count as gone.
@@ -228,7 +256,7 @@ def _raw_list(kind: str, data: bytes) -> tuple[ListMeta, Iterable[bytes]]:
             metadata = msgspec.json.decode(parts.get("metadata", b"{}"), type=ListMeta)
         except _UNREADABLE:
             raise _unreadable(kind, data, error) from error
-        return metadata, elements(parts["items"])
+        return strings(data).get("kind", ""), metadata, elements(parts["items"])
 
 
 def _decode_leniently(kind: type[ObjectT], data: bytes) -> ObjectT:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import signal
 import socket
 import sys
@@ -72,6 +73,9 @@ EXIT_OK = 0
 EXIT_FAILED = 1
 """Also after a lost lease, as kube-scheduler does: a fresh process starts from a fresh view."""
 
+LATELY_S = 5.0
+"""A new leader lists pending pods anew unless it has heard of them so lately."""
+
 STOPPED_TOO_LONG = b'{"event":"stopped for longer than the lease lasts","level":"error"}\n'
 
 
@@ -116,7 +120,7 @@ class RunOptions:
     pre_bind_limit_s: float = 600.0
     loop: LoopOptions = field(default_factory=LoopOptions)
     patience: Patience = DEFAULT_PATIENCE
-    shutdown_grace_s: float = 5.0
+    shutdown_grace_s: float = 2.0
     stop: asyncio.Event | None = None
     owns_process: bool = True
 
@@ -292,6 +296,8 @@ class Process:
     async def _take_part(self, elector: LeaderElector) -> None:
         await elector.acquire()
         self._view.refresh(elector.lease_version)
+        # Nobody else would notice that a watch went deaf while there was nothing to do here.
+        self._pending_pod_watch.reconnect(self._clock.monotonic() - LATELY_S)
         await elector.renew()
 
     def _may_write(self) -> bool:
@@ -358,7 +364,14 @@ class Process:
         times = ElectionClock(
             self._clock.monotonic, self._clock.timestamp_micro, asyncio.sleep, self._clock.jitter
         )
-        return LeaderElector(self._client, self._options.leader_election, times)
+        return LeaderElector(self._client, self._options.leader_election, times, self._reconnect)
+
+    def _reconnect(self, silent_since: float | None) -> None:
+        """The server answers again: nobody need wait, or listen to a dead connection, longer."""
+        log.info("the server is back")
+        for reflector in self._reflectors:
+            reflector.reconnect(silent_since)
+        self._pending_pod_watch.reconnect(silent_since)
 
     def _make_dispatcher(self) -> Dispatcher:
         client, sleep, jitter = self._gated_client, asyncio.sleep, self._clock.jitter
@@ -444,9 +457,12 @@ class Process:
         that was let pass before the stop leaves after it.
         """
         if self._elector is not None and self._elector.has_run_out:
-            # The interrupted code may hold the log's lock, so this goes past the log.
-            os.write(sys.stderr.fileno(), STOPPED_TOO_LONG)
-            os._exit(EXIT_FAILED)
+            try:
+                # The interrupted code may hold the log's lock, so this goes past the log.
+                if select.select([], [sys.stderr], [], 0)[1]:
+                    os.write(sys.stderr.fileno(), STOPPED_TOO_LONG)
+            finally:
+                os._exit(EXIT_FAILED)
 
 
 def _bucket(options: RunOptions, clock: Clock) -> TokenBucket | None:

@@ -133,13 +133,14 @@ class Dispatcher:
         await self._pre_binds.close(0)
         await self._volume_writes.close(0)
         await self._reads.close(0)
+        await self._writers.pod_status.close(0)
+        # At the same time: the next leader waits for all of them.
         await asyncio.gather(
             self._bindings.close(grace_s),
             self._evictions.close(grace_s),
             self._writers.extenders.close(grace_s),
+            self._writers.events.close(grace_s),
         )
-        await self._writers.pod_status.close(0)
-        await self._writers.events.close(grace_s)
 
     def _note_attempt(self, attempt: AttemptResult) -> None:
         self._metrics.observe_attempt(attempt)

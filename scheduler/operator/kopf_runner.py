@@ -16,6 +16,8 @@ import kopf
 import msgspec
 import structlog
 
+from scheduler.operator.api_client import is_meant_for_clients
+from scheduler.operator.api_error import error_from_answer
 from scheduler.operator.backoff import Backoff, Jitter, Sleep
 from scheduler.operator.connection import Connection
 from scheduler.operator.kopf_settings import NoMemories
@@ -23,6 +25,8 @@ from scheduler.operator.kopf_settings import NoMemories
 STOP_TIMEOUT_S = 5.0
 WELL_AFTER_S = 60.0
 """Kopf that ran for so long was well: what ends it then is a new trouble."""
+FIRST_LOGIN_PAUSE_S = 0.1
+"""Kopf asks for other credentials after each 401, and would at once, and again."""
 
 log = structlog.get_logger("scheduler.operator.kopf_runner")
 
@@ -48,6 +52,10 @@ class Watched(msgspec.Struct, frozen=True):
 class KopfRunner:
     """Runs Kopf, and runs it again should it end.
 
+    Kopf takes what comes for an answer of the API server. So answers that are none (a login page, a
+    redirect to one) reach it as connections that broke, and so does a 429, once its time is over:
+    Kopf would wait as long as the server asks, be it for hours.
+
     Args:
         connection: Kopf gets sessions of its own from it.
         watched: What it watches.
@@ -70,7 +78,11 @@ class KopfRunner:
         self._jitter = jitter
         self._sleep = sleep
         self._is_first_login = True
+        self._is_in_trouble = False
+        self._has_asked = False
         self._restart = asyncio.Event()
+        self._logins = Backoff(jitter, FIRST_LOGIN_PAUSE_S, connection.patience.pause_s)
+        self._logged_in_at = -WELL_AFTER_S
         self._registry = kopf.OperatorRegistry()
         kopf.on.login(registry=self._registry)(self._login)
         kopf.on.event("", "v1", watched.resource, registry=self._registry)(self._take_event)
@@ -84,22 +96,54 @@ class KopfRunner:
             self._after_start()
             began = asyncio.get_running_loop().time()
             restart = asyncio.create_task(self._restart.wait())
+            idleness = asyncio.create_task(self._until_idle())
             try:
-                await asyncio.wait([*tasks, restart], return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait([*tasks, restart, idleness], return_when=asyncio.FIRST_COMPLETED)
             finally:
                 restart.cancel()
+                idleness.cancel()
                 errors = await _stop(tasks)
             if self._restart.is_set():
                 log.info("watching anew, as asked", resource=self._watched.resource)
+                backoff.reset()
                 continue
             log.warning("kopf ended, starting it again", errors=errors)
             if asyncio.get_running_loop().time() - began > WELL_AFTER_S:
                 backoff.reset()
-            await self._sleep(backoff.next_delay())
+            await self._pause(backoff.next_delay())
+
+    async def _until_idle(self) -> None:
+        """Return once Kopf has had the time to ask for what it is to watch, and has not.
+
+        It looks once which resources there are, and believes whatever answer it gets.
+        """
+        self._has_asked = False
+        await self._sleep(self._connection.patience.request_s)
+        if self._has_asked:
+            await asyncio.Event().wait()
+        log.warning("kopf does not watch", resource=self._watched.resource)
 
     def restart(self) -> None:
         """Begin with a new list, and with what the settings say now."""
+        self._logins.reset()
         self._restart.set()
+
+    @property
+    def is_in_trouble(self) -> bool:
+        """Whether the last request was not answered, or refused."""
+        return self._is_in_trouble
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait that long, or until asked to begin anew."""
+        waits = [
+            asyncio.ensure_future(self._sleep(seconds)),
+            asyncio.create_task(self._restart.wait()),
+        ]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in waits:
+                each.cancel()
 
     async def _spawn(self) -> list[asyncio.Task[Any]]:
         namespace = self._watched.namespace
@@ -117,13 +161,35 @@ class KopfRunner:
     async def _login(self, **_kwargs: Any) -> kopf.AiohttpSession:
         if not self._is_first_login:
             # Kopf logs in again after a 401.
+            await self._pause_between_logins()
             await self._connection.reload(self._connection.generation)
         self._is_first_login = False
-        middlewares = (self._open_in_time, self._watched.middleware)
+        self._logged_in_at = asyncio.get_running_loop().time()
+        middlewares = (self._watched.middleware, self._answered)
         session = self._connection.new_session(middlewares=middlewares)
         return kopf.AiohttpSession(server=self._connection.server, aiohttp_session=session)
 
-    async def _open_in_time(
+    async def _pause_between_logins(self) -> None:
+        if asyncio.get_running_loop().time() - self._logged_in_at > WELL_AFTER_S:
+            self._logins.reset()
+        await self._sleep(self._logins.next_delay())
+
+    async def _answered(
+        self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+    ) -> aiohttp.ClientResponse:
+        """Pass on what the API server says, and nobody else."""
+        self._is_in_trouble = True
+        self._has_asked |= request.url.path.endswith(f"/{self._watched.resource}")
+        response = await self._opened_in_time(request, handler)
+        if response.status == 429 or not is_meant_for_clients(response):
+            error = error_from_answer(response.status, b"", response.headers.get("Retry-After"))
+            response.close()
+            await self._sleep(error.retry_after or 0.0)
+            raise aiohttp.ClientConnectionError(f"no answer of an API server: {error}")
+        self._is_in_trouble = not response.ok
+        return response
+
+    async def _opened_in_time(
         self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
     ) -> aiohttp.ClientResponse:
         """Wait for the start of a watch as for any answer; Kopf would as long as for an event."""

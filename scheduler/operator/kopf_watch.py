@@ -71,6 +71,12 @@ class PendingPodWatch:
         select_pods(self._settings, pending_pods_selector(scheduler_names))
         self._runner.restart()
 
+    def reconnect(self, silent_since: float | None) -> None:
+        """List anew if Kopf is in trouble, or has heard nothing since then."""
+        was_deaf = silent_since is not None and self._pods.heard_at < silent_since
+        if self._runner.is_in_trouble or was_deaf:
+            self._runner.restart()
+
     async def _read_lists_along(
         self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
     ) -> aiohttp.ClientResponse:

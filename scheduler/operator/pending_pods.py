@@ -16,7 +16,12 @@ import msgspec
 from cachetools import LRUCache
 
 from scheduler.api.damaged_json import metadata_of
-from scheduler.api.decode import convert_object, decode_list, decode_watch_event
+from scheduler.api.decode import (
+    check_is_versioned,
+    convert_object,
+    decode_list,
+    decode_watch_event,
+)
 from scheduler.api.errors import InvalidObject
 from scheduler.api.events import PendingPodGone, PendingPodSeen
 from scheduler.api.meta import ListMeta
@@ -104,6 +109,11 @@ class PendingPods:
         self._listed_version = 0
 
     @property
+    def heard_at(self) -> float:
+        """When the server last said anything, a bookmark at least."""
+        return self._heard_at
+
+    @property
     def silence_s(self) -> float:
         """How long ago the server said anything, a bookmark at least."""
         return self._monotonic() - self._heard_at
@@ -150,6 +160,7 @@ class PendingPods:
             InvalidObject: this is no list of pods.
         """
         page = decode_list(Pod, body)
+        check_is_versioned(page)
         self.hear()
         if is_first:
             self._listing = set()

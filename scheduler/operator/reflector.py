@@ -7,8 +7,10 @@ list (pages of 500) --> events, resourceVersion
 |    |
 +----+  410 Gone, as a status or as an ERROR event: relist, and tell what vanished meanwhile
 
-`Reflector.refresh` starts over from the list, whatever is under way. A list that is older than what
-was seen before is not believed: by it, pods bound meanwhile would be gone, and their room free.
+`Reflector.refresh` starts over from the list, whatever is under way; `Reflector.reconnect` goes on
+from the last resourceVersion, over a connection that is known to be good. A list that is older than
+what was seen before is not believed: by it, pods bound meanwhile would be gone, and their room
+free.
 """
 
 from __future__ import annotations
@@ -22,7 +24,12 @@ import msgspec
 import structlog
 
 from scheduler.api.damaged_json import metadata_of, strings
-from scheduler.api.decode import WatchError, decode_list, decode_watch_event
+from scheduler.api.decode import (
+    WatchError,
+    check_is_versioned,
+    decode_list,
+    decode_watch_event,
+)
 from scheduler.api.errors import InvalidObject
 from scheduler.api.events import Event, ObjectInvalid
 from scheduler.api.meta import ObjectMeta
@@ -56,6 +63,10 @@ class _Metadata(msgspec.Struct, frozen=True):
     name: str = ""
     uid: str = ""
     resource_version: str = ""
+
+
+class BrokenWatchError(Exception):
+    """A line of a watch is no JSON: what it was to say is lost, unless it is watched for again."""
 
 
 class StaleListError(Exception):
@@ -123,6 +134,7 @@ class Reflector(Generic[T]):
         self._oldest_believed = 0
         self._num_stale_lists = 0
         self._was_lost = False
+        self._is_pausing = False
 
     @property
     def kind(self) -> str:
@@ -156,6 +168,20 @@ class Reflector(Generic[T]):
         """
         self._num_refreshes += 1
         self._oldest_believed = max(self._oldest_believed, at_least)
+        self._start_over()
+
+    def reconnect(self, silent_since: float | None) -> None:
+        """The server is back: end a pause at once, and what was under way in vain.
+
+        Args:
+            silent_since: What has brought nothing since then goes over a connection that is perhaps
+                dead on one side; None ends nothing but a pause.
+        """
+        was_deaf = silent_since is not None and self._heard_at < silent_since
+        if self._is_pausing or was_deaf:
+            self._start_over()
+
+    def _start_over(self) -> None:
         self._backoff.reset()
         if self._round is not None and not self._round.expired():
             self._round.reschedule(0.0)
@@ -186,7 +212,12 @@ class Reflector(Generic[T]):
                     self._backoff.reset()
                 self._was_lost = False
                 await self._wait(error)
-            except (*LOST_ANSWER_ERRORS, InvalidObject, StaleListError) as error:
+            except (
+                *LOST_ANSWER_ERRORS,
+                InvalidObject,
+                StaleListError,
+                BrokenWatchError,
+            ) as error:
                 # InvalidObject escapes only when the answer as a whole is no list.
                 self._was_lost = isinstance(error, LOST_ANSWER_ERRORS)
                 await self._wait(error)
@@ -195,7 +226,11 @@ class Reflector(Generic[T]):
         self.num_failures += 1
         delay = self._backoff.next_delay(error)
         log.info("reflector waits", kind=self.kind, seconds=round(delay, 3), error=repr(error))
-        await self._sleep(delay)
+        self._is_pausing = True
+        try:
+            await self._sleep(delay)
+        finally:
+            self._is_pausing = False
 
     async def _list(self) -> None:
         """Read everything there is, page by page, and tell what is no longer there."""
@@ -210,6 +245,7 @@ class Reflector(Generic[T]):
                 self._reflected.path, params, self._client.patience.list_timeout
             )
             page = decode_list(self._reflected.type, body)
+            check_is_versioned(page)
             self.hear()
             if "continue" not in params:
                 self._check_age(page.metadata.resource_version)
@@ -320,6 +356,8 @@ class Reflector(Generic[T]):
             said.get("uid", ""),
             said.get("resourceVersion", ""),
         )
+        if invalid.field == "$" and not metadata.resource_version:
+            raise BrokenWatchError(str(invalid))
         self._advance(metadata.resource_version)
         if not self._is_news(metadata):
             return

@@ -32,6 +32,10 @@ class PodWatch(Protocol):
         """Watch for the pods of these profiles from now on."""
         ...
 
+    def reconnect(self, silent_since: float | None) -> None:
+        """Go on over a connection that is known to be good."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:

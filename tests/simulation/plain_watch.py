@@ -69,6 +69,12 @@ class PlainWatch:
         if self._round is not None and not self._round.expired():
             self._round.reschedule(0.0)
 
+    def reconnect(self) -> None:
+        """End a pause or a watch, and go on from where it was."""
+        self._backoff.reset()
+        if self._round is not None and not self._round.expired():
+            self._round.reschedule(0.0)
+
     async def _list_and_watch(self) -> None:
         while True:
             try:
@@ -127,6 +133,11 @@ class PendingPodsWatch:
         self._scheduler_names = frozenset(scheduler_names)
         self._pods.select(scheduler_names)
         self._watch.select(pending_pods_selector(scheduler_names))
+
+    def reconnect(self, silent_since: float | None) -> None:
+        """Go on over a connection that is known to be good."""
+        if silent_since is None or self._pods.heard_at < silent_since:
+            self._watch.reconnect()
 
     def _take_list(self, body: bytes) -> str:
         return self._pods.take_page(body, is_first=True).resource_version

@@ -214,3 +214,97 @@ async def test_a_leader_stuck_for_long_is_not_healthy() -> None:
 def test_times_that_cannot_work_are_refused() -> None:
     with pytest.raises(ValueError, match="leaseDuration > renewDeadline > retryPeriod"):
         LeaderElectionOptions(identity="me", lease_duration_s=10.0, renew_deadline_s=10.0)
+
+
+async def test_a_lease_that_was_deleted_is_not_created_before_its_holder_has_lost_it() -> None:
+    client = FakeApiClient(get=[_lease("other"), NOT_FOUND], post=[_lease("me")])
+    time = FakeTime()
+    elector = _elector(client, time)
+    started_at = time.now
+    await elector.acquire()
+    assert time.now - started_at == pytest.approx(15.0)
+
+
+@pytest.mark.parametrize("duration", [15, 1], ids=["emptied by hand", "let go"])
+async def test_a_lease_without_holder_is_taken_at_once_only_if_it_was_let_go(duration: int) -> None:
+    empty = _lease("")
+    empty["spec"]["leaseDurationSeconds"] = duration
+    client = FakeApiClient(get=[_lease("other"), empty], put=[_lease("me")])
+    elector = _elector(client, FakeTime())
+    assert not await elector.try_acquire_or_renew()
+    assert await elector.try_acquire_or_renew() == (duration == 1)
+
+
+async def test_a_lease_shortened_by_hand_is_not_taken_sooner() -> None:
+    short = _lease("other")
+    short["spec"]["leaseDurationSeconds"] = 1
+    client, time = FakeApiClient(get=[short], put=[_lease("me")]), FakeTime()
+    elector = _elector(client, time)
+    started_at = time.now
+    await elector.acquire()
+    assert time.now - started_at == pytest.approx(15.0)
+
+
+ODD_LEASES = {
+    "nothing": b"null",
+    "a list": b"[1]",
+    "no metadata": b'{"spec":{}}',
+    "metadata of nothing": b'{"metadata":null,"spec":{}}',
+    "another object": b'{"metadata":{"name":"x"},"spec":{}}',
+    "other types": b'{"metadata":{"name":"stowage"},"spec":{"holderIdentity":5}}',
+    "a page": b"<html>",
+}
+
+
+@pytest.mark.parametrize("answer", ODD_LEASES.values(), ids=ODD_LEASES.keys())
+async def test_what_is_no_lease_is_no_answer(answer: bytes) -> None:
+    client = FakeApiClient(get=[_lease("me"), answer], put=[_lease("me")])
+    elector = _elector(client, FakeTime())
+    assert await elector.try_acquire_or_renew()
+    assert not await elector.try_acquire_or_renew()
+    assert elector.may_write()
+
+
+async def test_a_lease_whose_spec_was_taken_away_is_renewed() -> None:
+    bare = {"metadata": {"name": "stowage"}, "spec": None}
+    client = FakeApiClient(get=[bare], put=[_lease("me")])
+    assert await _elector(client, FakeTime()).try_acquire_or_renew()
+
+
+@pytest.mark.parametrize("error", [TimeoutError(), ApiError(503), OSError()], ids=repr)
+async def test_the_return_of_the_server_is_told_once(error: Exception) -> None:
+    client, time = FakeApiClient(get=[error, error, _lease("me")], put=[_lease("me")]), FakeTime()
+    told: list[float | None] = []
+    clock = ElectionClock(time.monotonic, time.timestamp, time.sleep, lambda: 0.0)
+    elector = LeaderElector(client, LeaderElectionOptions(identity="me"), clock, told.append)
+    began_at = time.now
+    for _ in range(4):
+        await elector.try_acquire_or_renew()
+        time.now += 2.0
+    assert told == [began_at if isinstance(error, TimeoutError) else None]
+
+
+async def test_losing_a_race_is_no_trouble_of_the_server() -> None:
+    client = FakeApiClient(get=[_lease("")], put=[ApiError(409, "Conflict"), _lease("me")])
+    told: list[float | None] = []
+    time = FakeTime()
+    clock = ElectionClock(time.monotonic, time.timestamp, time.sleep, lambda: 0.0)
+    elector = LeaderElector(client, LeaderElectionOptions(identity="me"), clock, told.append)
+    await elector.try_acquire_or_renew()
+    await elector.try_acquire_or_renew()
+    assert told == []
+
+
+async def test_a_renewal_that_was_not_answered_leaves_time_for_another() -> None:
+    answers = [_lease("me"), TimeoutError(), _lease("me"), ApiError(503)]
+    client, time = FakeApiClient(get=answers, put=[_lease("me")]), FakeTime()
+    elector = _elector(client, time)
+    await elector.acquire()
+
+    def five_seconds_pass() -> None:
+        if len(client.sent("GET")) == 1:
+            time.now += 5.0
+
+    time.on_sleep = five_seconds_pass
+    await elector.renew()
+    assert len(client.sent("PUT")) == 2

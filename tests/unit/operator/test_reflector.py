@@ -392,3 +392,90 @@ async def test_while_somebody_does_not_say_who_it_is_nobody_counts_as_gone() -> 
     nameless = nameless.replace(b'"items":[', b'"items":[{"metadata":7},')
     story = _Story([_list(_node("a"), _node("b")), nameless], [[_line("ERROR", GONE)]])
     assert await story.arrived() == ["+a", "+b", "! metadata"]
+
+
+OTHER_LISTS = {
+    "nothing": {},
+    "a list of another kind": {
+        "kind": "PodList",
+        "metadata": {"resourceVersion": "11"},
+        "items": [],
+    },
+    "without a version": {"metadata": {}, "items": []},
+}
+
+
+@pytest.mark.parametrize("answer", OTHER_LISTS.values(), ids=OTHER_LISTS.keys())
+async def test_what_is_no_list_of_the_kind_is_not_believed(answer: dict[str, Any]) -> None:
+    story = _Story([answer, _list(_node("a")), answer, _list(_node("a"))], [[_line("ERROR", GONE)]])
+    assert await story.arrived() == ["+a"]
+    assert len(story.requests("GET")) == 4
+
+
+async def test_a_line_that_is_no_json_is_watched_for_again() -> None:
+    story = _Story(
+        [_list(_node("a"))],
+        [
+            [_line("ADDED", _node("b", version=11)), b"<html>502 Bad Gateway</html>\n"],
+            [_line("ADDED", _node("c", version=12))],
+        ],
+    )
+    assert await story.arrived() == ["+a", "+b", "+c"]
+    assert story.watched_from() == ["10", "11", "12"]
+
+
+async def _some_turns() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def _watching(story: _Story) -> asyncio.Task[None]:
+    """The story, gone on until its only watch says nothing."""
+    story.client = FakeApiClient(get=[_list(_node("a"))], watch=[[SILENCE], [_EndOfStory()]])
+    story.reflector = Reflector(
+        NODES, story.client, story.inbox, no_jitter, story.time.sleep, None, story.time.monotonic
+    )
+    running = asyncio.create_task(story.reflector.run())
+    await _some_turns()
+    assert story.requests("WATCH")
+    return running
+
+
+async def test_a_deaf_watch_is_given_up_when_the_server_is_back() -> None:
+    story = _Story([], [])
+    running = await _watching(story)
+    story.time.now += 7.0
+    story.reflector.reconnect(silent_since=story.time.now - 6.0)
+    with pytest.raises(_EndOfStory):
+        await running
+    assert story.watched_from() == ["10", "10"]
+    assert len(story.requests("GET")) == 1
+
+
+@pytest.mark.parametrize("silent_since", [None, 900.0], ids=["never silent", "heard since"])
+async def test_a_watch_that_may_be_well_is_left_alone(silent_since: float | None) -> None:
+    story = _Story([], [])
+    running = await _watching(story)
+    story.reflector.reconnect(silent_since)
+    await _some_turns()
+    assert len(story.requests("WATCH")) == 1
+    running.cancel()
+
+
+async def test_a_pause_ends_when_the_server_is_back() -> None:
+    story = _Story([], [])
+    client = FakeApiClient(get=[OSError(), _list(_node("a"))], watch=[[_EndOfStory()]])
+    pauses: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        await asyncio.Event().wait()
+
+    reflector = Reflector(NODES, client, story.inbox, no_jitter, pause)
+    running = asyncio.create_task(reflector.run())
+    await _some_turns()
+    assert pauses
+    reflector.reconnect(None)
+    with pytest.raises(_EndOfStory):
+        await running
+    assert [_brief(event) for event in story.inbox.drain(limit=100)] == ["+a"]
