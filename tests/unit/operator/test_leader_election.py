@@ -301,10 +301,10 @@ async def test_a_renewal_that_was_not_answered_leaves_time_for_another() -> None
     elector = _elector(client, time)
     await elector.acquire()
 
-    def five_seconds_pass() -> None:
+    def seven_seconds_pass() -> None:
         if len(client.sent("GET")) == 1:
-            time.now += 5.0
+            time.now += 7.0
 
-    time.on_sleep = five_seconds_pass
+    time.on_sleep = seven_seconds_pass
     await elector.renew()
     assert len(client.sent("PUT")) == 2
