@@ -326,7 +326,7 @@ class LeaderElector:
             return False
         if holder:
             self._believed_until = self._taken_until()
-        elif (spec.get("leaseDurationSeconds") or 0) <= RELEASED_DURATION_S:
+        elif spec.get("leaseDurationSeconds") == RELEASED_DURATION_S:
             # Let go by its holder, not emptied by hand.
             self._believed_until = 0.0
         return self._clock.monotonic() < self._believed_until

@@ -225,8 +225,10 @@ async def test_a_lease_that_was_deleted_is_not_created_before_its_holder_has_los
     assert time.now - started_at == pytest.approx(15.0)
 
 
-@pytest.mark.parametrize("duration", [15, 1], ids=["emptied by hand", "let go"])
-async def test_a_lease_without_holder_is_taken_at_once_only_if_it_was_let_go(duration: int) -> None:
+@pytest.mark.parametrize("duration", [15, None, 1], ids=["emptied by hand", "bare", "let go"])
+async def test_a_lease_without_holder_is_taken_at_once_only_if_it_was_let_go(
+    duration: int | None,
+) -> None:
     empty = _lease("")
     empty["spec"]["leaseDurationSeconds"] = duration
     client = FakeApiClient(get=[_lease("other"), empty], put=[_lease("me")])
