@@ -33,6 +33,9 @@ MAX_ANSWERED_ERRORS = 5
 """Answers to one Binding that leave open what became of it, each followed by a pod still unbound,
 before it counts as failed."""
 
+LATE_S = 0.5
+"""A request whose connection broke may still arrive; one posted too soon would be a second one."""
+
 log = structlog.get_logger("scheduler.operator.binder")
 
 
@@ -110,7 +113,7 @@ class Binder:
             if fate is Fate.LOST or _is_final(error, answered_errors):
                 return _failed(instruction, str(error))
             log.info("binding again", pod=instruction.pod.key, error=repr(error))
-            await self._sleep(backoff.next_delay(error))
+            await self._sleep(max(backoff.next_delay(error), _time_to_arrive_s(error)))
             outcome = await self._post_again(instruction, was_sent)
             if not isinstance(outcome, Exception):
                 return outcome
@@ -198,6 +201,11 @@ def _never_reached(error: Exception) -> bool:
     if isinstance(error, ApiError):
         return error.status == 429
     return isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
+
+
+def _time_to_arrive_s(error: Exception) -> float:
+    is_answered = isinstance(error, ApiError) or _never_reached(error)
+    return 0.0 if is_answered else LATE_S
 
 
 def _is_final(error: Exception, answered_errors: int) -> bool:

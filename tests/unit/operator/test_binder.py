@@ -11,7 +11,7 @@ import pytest
 from scheduler.api.events import BindFailed, BindSucceeded
 from scheduler.api.instructions import BindPod, PodReference
 from scheduler.operator.api_error import ApiError
-from scheduler.operator.binder import MAX_ANSWERED_ERRORS, Binder
+from scheduler.operator.binder import LATE_S, MAX_ANSWERED_ERRORS, Binder
 from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
 
 INSTRUCTION = BindPod(PodReference("default", "p", "u1"), "n1")
@@ -75,6 +75,13 @@ async def test_a_binding_that_arrives_after_it_was_looked_for_is_not_posted_agai
     client = FakeApiClient(post=[TimeoutError(), {}], get=[_pod(), _pod(node="n1")])
     assert await _bind(client) == SUCCEEDED
     assert len(client.sent("POST")) == 1
+
+
+async def test_a_binding_whose_connection_broke_has_time_to_arrive() -> None:
+    client = FakeApiClient(post=[aiohttp.ServerDisconnectedError(), {}], get=[_pod()])
+    time = FakeTime()
+    assert await Binder(client, lambda: True, no_jitter, time.sleep).bind(INSTRUCTION) == SUCCEEDED
+    assert time.slept == [LATE_S]
 
 
 async def test_a_pod_that_goes_while_its_binding_waits_is_not_posted_again() -> None:
