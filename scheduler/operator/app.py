@@ -45,6 +45,7 @@ from scheduler.operator.live_configuration import (
     LiveConfiguration,
     LoadedConfiguration,
 )
+from scheduler.operator.log_sink import last_words
 from scheduler.operator.loop import LoopOptions, SchedulingLoop
 from scheduler.operator.metrics import Metrics
 from scheduler.operator.patience import Patience
@@ -126,10 +127,16 @@ class RunOptions:
 
 
 def run_blocking(options: RunOptions) -> int:
-    """Run under uvloop until told to end; the process's exit code."""
+    """Run under uvloop until told to end; the exit code, which a process of our own ends with."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.get_loop().set_exception_handler(_log_loop_error)
-        return runner.run(run(options))
+        status = runner.run(run(options))
+        if options.owns_process:
+            # All is done. What would be waited for now are threads that nobody needs: those that
+            # ask a name server which does not answer take their time.
+            last_words()
+            os._exit(status)
+        return status
 
 
 async def run(options: RunOptions) -> int:

@@ -116,11 +116,22 @@ class LogSink(io.TextIOBase):
             self.num_dropped += 1
 
 
+_open_sinks: list[LogSink] = []
+
+
+def last_words() -> None:
+    """Wait a moment for what was logged last."""
+    for sink in _open_sinks:
+        sink.settle(LAST_WORDS_S)
+
+
 def standard_error() -> TextIO:
     """Where to log: stderr that never blocks, or, where that is no real file, stderr itself."""
     try:
         sink = LogSink(sys.stderr.fileno())
     except (io.UnsupportedOperation, OSError):
         return sys.stderr
-    atexit.register(sink.settle, LAST_WORDS_S)
+    if not _open_sinks:
+        atexit.register(last_words)
+    _open_sinks[:] = [sink]
     return cast("TextIO", sink)

@@ -1,0 +1,30 @@
+"""The process ends when all is done, whatever its threads are at."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+SCRIPT = """
+import asyncio, time
+from types import SimpleNamespace
+from scheduler.operator import app
+from scheduler.operator.log_setup import configure_logging
+
+async def run(_options):
+    asyncio.get_running_loop().run_in_executor(None, time.sleep, 600)
+    app.log.info("last words")
+    return 3
+
+configure_logging(json=True)
+app.run = run
+app.run_blocking(SimpleNamespace(owns_process=True))
+"""
+
+
+def test_a_thread_that_hangs_in_a_name_lookup_does_not_keep_the_process() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", SCRIPT], capture_output=True, check=False, timeout=60
+    )
+    assert ended.returncode == 3
+    assert b"last words" in ended.stderr
