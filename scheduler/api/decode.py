@@ -201,7 +201,7 @@ def decode_list(kind: type[ObjectT], data: bytes) -> ObjectList[ObjectT]:
 def _check_kind(kind: type[ApiStruct], listed: str) -> None:
     """Refuse a list of something else, as far as it says what of: all its fields are optional."""
     expected = f"{kind.__name__}List"
-    if listed not in ("", expected):
+    if listed not in ("", "List", expected):
         raise InvalidObject(expected, "", "kind", shown(listed), expected)
 
 

@@ -151,6 +151,9 @@ class VirtualConnection:
     async def reload(self, _seen_generation: int) -> None:
         """There are no credentials."""
 
+    def drop_idle(self) -> None:
+        """Each request has a connection of its own."""
+
     async def keep_fresh(self) -> None:
         """Nothing runs out."""
         await asyncio.Event().wait()
@@ -187,6 +190,7 @@ class _Response:
         self, answer: Answer, stream: WatchStream | None = None, is_torn: bool = False
     ) -> None:
         self.status = answer.status
+        self.content_type = "application/json"
         is_too_many = answer.status == 429
         self.headers = {"Retry-After": "1"} if is_too_many else {}
         self.content = stream
