@@ -177,7 +177,9 @@ async def test_a_standby_that_went_deaf_does_not_overcommit_when_it_takes_over(
         done.resource for done in replicas.done if (done.who, done.verb) == (standby.name, "list")
     )
     # Pending pods are listed, too, by the reader of their own.
-    assert (lists["nodes"], lists["pods"], lists["namespaces"]) == (2, 3, 1)
+    assert (lists["nodes"], lists["namespaces"]) == (2, 1)
+    # Pending ones once more if it has not heard of any lately.
+    assert lists["pods"] in (3, 4)
 
 
 async def _create_large(replicas: Replicas, name: str) -> None:
