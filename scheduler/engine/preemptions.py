@@ -212,7 +212,8 @@ def _finish(machine: Machine, under_way: PreemptionUnderWay, now: float) -> None
             under_way.preemptor, under_way.node_name, under_way.failed, now - under_way.started_at
         )
     )
-    under_way.is_answered = not under_way.failed
+    # For a preemptor that is gone the last victim was spared, and nobody waits for its end.
+    under_way.is_answered = not under_way.failed and machine.queue.get(uid) is not None
     if _is_still_shown(machine, under_way):
         return
     del machine.preemptions[uid]
