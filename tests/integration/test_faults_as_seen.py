@@ -253,7 +253,8 @@ async def _taken_by_another(world: World) -> None:
 
 
 async def _give_way(world: World) -> None:
-    await world.api.delete(f"{LEASES}/stowage")
+    released = {"holderIdentity": "", "leaseDurationSeconds": 1}
+    await world.api.patch(f"{LEASES}/stowage", {"spec": released}, MERGE)
     await world.leads()
 
 
@@ -422,7 +423,7 @@ STORIES: dict[str, Story] = {
     "API server busy or failing": Story(_busy),
     "configuration refused": Story(_wrong_edit, _right_edit),
     "token or client certificate refused or run out": Story(
-        _unauthorized, elsewhere=frozenset({"credentials not renewed"})
+        _unauthorized, elsewhere=frozenset({"credentials not renewed", "credentials not reloaded"})
     ),
     "a right is missing": Story(_forbidden),
     "bindings refused": Story(_bindings_refused),
@@ -430,7 +431,9 @@ STORIES: dict[str, Story] = {
     "evictions refused": Story(_evictions_refused),
     "volumes not written or not bound in time": Story(_volumes_not_written),
     "watch broken or listed anew": Story(_watch_broken),
-    "watch of pending pods or of the ConfigMap broken": Story(_kopf_broken),
+    "watch of pending pods or of the ConfigMap broken": Story(
+        _kopf_broken, elsewhere=frozenset({"kopf does not watch"})
+    ),
     "watch silent": Story(_nothing),
     "extender failing": Story(_extenders_fail),
     "plugin raising": Story(_filter_raises),

@@ -123,6 +123,7 @@ class _Response:
 
     def __init__(self, said: Said, deadline: float) -> None:
         self.status = said.status
+        self.headers: dict[str, str] = {}
         self.is_torn = False
         self.is_endless = False
         self._body = said.body

@@ -364,8 +364,8 @@ PLANTED = {
         "request_timeout",
         property(lambda _self: _LONG),
         _USUAL,
-        "sent after the storm",
-        first_seed=20,
+        "nothing speaks against",
+        first_seed=14,
     ),
 }
 

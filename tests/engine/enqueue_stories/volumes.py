@@ -212,11 +212,27 @@ BINDING_STORIES = (
         requeued=NOBODY,
     ),
     EnqueueStory(
-        "a driver that no inline volume uses publishes no capacity any more",
+        "a driver publishes no capacity any more",
         BINDING,
         objects=[node(), IMMEDIATE, make_claim("c", "now"), make_driver(DRIVER)],
         pending=[using("p", "c")],
         trigger=[Put(make_driver(DRIVER, capacity=False))],
+        requeued=only("p"),
+    ),
+    EnqueueStory(
+        "a driver goes that published capacity",
+        BINDING,
+        objects=[node(), IMMEDIATE, make_claim("c", "now"), make_driver(DRIVER)],
+        pending=[using("p", "c")],
+        trigger=[Delete(make_driver(DRIVER))],
+        requeued=only("p"),
+    ),
+    EnqueueStory(
+        "a driver begins to publish capacity",
+        BINDING,
+        objects=[node(), IMMEDIATE, make_claim("c", "now"), make_driver(DRIVER, capacity=False)],
+        pending=[using("p", "c")],
+        trigger=[Put(make_driver(DRIVER))],
         requeued=NOBODY,
     ),
 )
