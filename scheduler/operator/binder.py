@@ -119,6 +119,16 @@ class Binder:
                 return outcome
             error = outcome
 
+    async def after_fault(
+        self, pod: PodReference, node_name: str, fault: Exception
+    ) -> BindSucceeded | BindFailed:
+        """Find out what became of a binding that ended in the middle, by a fault of our own."""
+        await self._sleep(LATE_S)
+        fate = await self.find_out(pod, node_name)
+        if fate is Fate.BOUND_HERE:
+            return BindSucceeded(pod.uid, node_name)
+        return BindFailed(pod.uid, node_name, f"binding: {fault!r}")
+
     async def _post_again(
         self, instruction: BindPod, was_sent: bool
     ) -> BindSucceeded | BindFailed | Exception:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import structlog
 
-from scheduler.api.events import BindFailed
+from scheduler.api.events import BindFailed, EvictionFinished, VolumesWritten
 from scheduler.api.instructions import (
     AttemptResult,
     BindByExtender,
@@ -82,15 +82,22 @@ class Dispatcher:
         self._inbox = inbox
         self._writers = writers
         self._metrics = metrics
-        self._bindings: Lane[BindPod] = Lane("bindings", MAX_BINDINGS_IN_FLIGHT, self._bind)
+        self._bindings: Lane[BindPod] = Lane(
+            "bindings", MAX_BINDINGS_IN_FLIGHT, self._bind, self._answer_unbound
+        )
         self._pre_binds: Lane[RunPreBind] = Lane(
             "pre-binds", MAX_PRE_BINDS_IN_FLIGHT, self._run_pre_bind
         )
         self._volume_writes: Lane[BindVolumes] = Lane(
-            "volume writes", MAX_VOLUME_WRITES_IN_FLIGHT, self._bind_volumes
+            "volume writes",
+            MAX_VOLUME_WRITES_IN_FLIGHT,
+            self._bind_volumes,
+            self._answer_unwritten,
         )
         self._reads: Lane[PodReference] = Lane("reads", MAX_READS_IN_FLIGHT, self._read)
-        self._evictions: Lane[EvictPod] = Lane("evictions", MAX_EVICTIONS_IN_FLIGHT, self._evict)
+        self._evictions: Lane[EvictPod] = Lane(
+            "evictions", MAX_EVICTIONS_IN_FLIGHT, self._evict, self._answer_not_evicted
+        )
         self._carriers: dict[type[Any], Callable[[Any], None]] = {
             BindPod: self._bindings.add,
             BindByExtender: self._bind_by_extender,
@@ -188,6 +195,10 @@ class Dispatcher:
             )
         self._inbox.put(outcome)
 
+    async def _answer_unbound(self, instruction: BindPod, fault: Exception) -> None:
+        pod, node_name = instruction.pod, instruction.node_name
+        self._inbox.put(await self._writers.binder.after_fault(pod, node_name, fault))
+
     def _bind_by_extender(self, instruction: BindByExtender) -> None:
         self._writers.pod_status.forget(instruction.pod.uid)
         self._writers.extenders.bind(instruction)
@@ -205,6 +216,9 @@ class Dispatcher:
             log.warning("volumes not bound", pod=instruction.pod.key, error=outcome.error)
         self._inbox.put(outcome)
 
+    async def _answer_unwritten(self, instruction: BindVolumes, fault: Exception) -> None:
+        self._inbox.put(VolumesWritten(instruction.pod.uid, error=repr(fault)))
+
     def _stop_pre_bind(self, instruction: StopPreBind) -> None:
         self._writers.pre_binder.stop(instruction.pod)
         self._writers.volumes.stop(instruction.pod)
@@ -214,6 +228,10 @@ class Dispatcher:
         if outcome.error:
             log.warning("pod not evicted", pod=instruction.victim.key, error=outcome.error)
         self._inbox.put(outcome)
+
+    async def _answer_not_evicted(self, instruction: EvictPod, fault: Exception) -> None:
+        preemptor_uid, victim = instruction.preemptor.uid, instruction.victim
+        self._inbox.put(EvictionFinished(preemptor_uid, victim, error=repr(fault)))
 
     async def _read(self, pod: PodReference) -> None:
         news = await self._writers.pod_reader.read(pod)

@@ -52,12 +52,13 @@ class ExtenderDesk:
         self._inbox = inbox
         self._clients = [make_client(config) for config in extenders.configured]
         self._consultant = Consultant(self._clients, objects)
+        self._reader = binder
         self._binder = ExtenderBinder(self._clients, binder, may_write)
         self._consultations: Lane[ConsultExtenders] = Lane(
             "consultations", extenders.max_consultations, self._consult
         )
         self._bindings: Lane[BindByExtender] = Lane(
-            "extender bindings", MAX_BINDINGS_IN_FLIGHT, self._bind
+            "extender bindings", MAX_BINDINGS_IN_FLIGHT, self._bind, self._answer_unbound
         )
         self._reviewer = VictimReviewer(self._clients, objects)
         self._reviews: Lane[ConsultOnVictims] = Lane(
@@ -123,3 +124,7 @@ class ExtenderDesk:
                 error=outcome.message,
             )
         self._inbox.put(outcome)
+
+    async def _answer_unbound(self, instruction: BindByExtender, fault: Exception) -> None:
+        pod, node_name = instruction.pod, instruction.node_name
+        self._inbox.put(await self._reader.after_fault(pod, node_name, fault))

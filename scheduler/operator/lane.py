@@ -19,9 +19,22 @@ class Lane(Generic[Job]):
 
     Lanes keep kinds of work apart: events waiting for a slow server never stand before a binding.
     A worker lives as long as there are jobs, so a busy lane makes no task per job.
+
+    Args:
+        name: In logs.
+        width: How many jobs are done at a time.
+        work: Does one.
+        answer_fault: Told of a job that failed unforeseen, where somebody waits for its outcome.
     """
 
-    def __init__(self, name: str, width: int, work: Callable[[Job], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        name: str,
+        width: int,
+        work: Callable[[Job], Awaitable[None]],
+        answer_fault: Callable[[Job, Exception], Awaitable[None]] | None = None,
+    ) -> None:
+        self._answer_fault = answer_fault
         self._name = name
         self._width = width
         self._work = work
@@ -65,7 +78,7 @@ class Lane(Generic[Job]):
             while self._waiting:
                 job = self._waiting.popleft()
                 try:
-                    await self._work(job)
+                    await self._do(job)
                 except Exception:
                     # A job that fails unforeseen must not take the lane with it.
                     log.exception("job failed", lane=self._name, job=repr(job))
@@ -73,3 +86,12 @@ class Lane(Generic[Job]):
                     self._num_unfinished -= 1
         finally:
             self._num_running -= 1
+
+    async def _do(self, job: Job) -> None:
+        try:
+            await self._work(job)
+        except Exception as fault:
+            if self._answer_fault is None:
+                raise
+            log.exception("job failed", lane=self._name, job=repr(job))
+            await self._answer_fault(job, fault)
