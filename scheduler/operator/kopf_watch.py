@@ -9,8 +9,9 @@ What is left for its handlers is what happens while it watches: pods that come, 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Callable, Collection
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import aiohttp
 import msgspec
@@ -112,6 +113,27 @@ class _Departure(msgspec.Struct, frozen=True):
 
 
 _DEPARTURE_DECODER = msgspec.json.Decoder(_Departure)
+
+
+class _Identity(msgspec.Struct, frozen=True, rename="camel"):
+    name: str
+    uid: str
+    resource_version: str
+
+
+class _Pod(msgspec.Struct, frozen=True):
+    metadata: _Identity
+    spec: dict[str, msgspec.Raw]
+
+
+class _PodEvent(msgspec.Struct, frozen=True):
+    type: Literal["ADDED", "MODIFIED", "DELETED"]
+    object: _Pod
+
+
+_POD_EVENT_DECODER = msgspec.json.Decoder(_PodEvent)
+_STRIDE = 2048
+_NEIGHBOURING_DIGITS = re.compile(rb"[0-9]{2}")
 _OF_OBJECTS = ("ADDED", "MODIFIED", "DELETED")
 _NEEDED = ("name", "uid", "resourceVersion")
 _DEPARTURE_START = b'{"type":"DELETED"'
@@ -163,13 +185,27 @@ class DepartureFilter:
             yield b"".join([self._rewritten(line) + b"\n" for line in lines])
 
     def _rewritten(self, line: bytes) -> bytes:
-        if not _is_readable(line):
+        if not _is_plain(line) and not _is_readable(line):
             return _bookmark(self._take_unreadable(line))
         if not line.startswith(_DEPARTURE_START):
             return line
         metadata = _DEPARTURE_DECODER.decode(line).object.metadata
         self._take(metadata.uid)
         return _bookmark(metadata.resource_version)
+
+
+def _is_plain(line: bytes) -> bool:
+    """Whether `_is_readable` is sure to say yes; a fifth of its time.
+
+    The decoder does not look into strings that it skips, and takes numbers of any length, while
+    Python refuses those of more than 4,300 digits: such a one is seen at two of the places that
+    are looked at here.
+    """
+    try:
+        _POD_EVENT_DECODER.decode(line)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return False
+    return line.isascii() and not _NEIGHBOURING_DIGITS.search(line[::_STRIDE])
 
 
 def _is_readable(line: bytes) -> bool:

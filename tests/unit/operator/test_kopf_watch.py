@@ -50,6 +50,7 @@ async def test_departures_become_bookmarks_and_all_else_stays() -> None:
 UNREADABLE = {
     "no JSON": b'{"type":"ADDED","object":{"metadata":{"uid":"a","resourceVersion":"9"}',
     "no characters": ADDED.strip().replace(b'"a"', b'"\xff"'),
+    "an endless number": ADDED.strip().replace(b'"spec":{}', b'"spec":{"a":' + b"9" * 4301 + b"}"),
     "nested too deep": b'{"type":"ADDED","object":' + b"[" * 10_000 + b"]" * 10_000 + b"}",
     "an event of nothing": b'{"type":"ADDED","object":null}',
     "no event": b"[]",
