@@ -28,7 +28,8 @@ from scheduler.api.events import (
 from scheduler.api.instructions import BindPod, BindVolumes, EvictPod, Instruction
 from scheduler.api.pod import Pod, ResourceRequirements, Toleration
 from scheduler.api.volume import StorageObject
-from tests.properties.drawn_objects import (
+from tests.support.builders import HOSTNAME, label_selector, make_namespace
+from tests.support.drawn_objects import (
     NAMESPACES,
     NODES,
     TEAMS,
@@ -37,7 +38,6 @@ from tests.properties.drawn_objects import (
     draw_node,
     draw_pod,
 )
-from tests.support.builders import HOSTNAME, label_selector, make_namespace
 from tests.support.engines import default_engine
 from tests.support.model_cluster import ModelCluster
 from tests.support.model_storage import ModelStorage
