@@ -36,6 +36,10 @@ log = structlog.get_logger("scheduler.operator.connection")
 class Connector(aiohttp.TCPConnector):
     """Connections to one API server, of which those that nobody uses can be dropped."""
 
+    def connect_by(self, tls: SSLContext | bool) -> None:
+        """Make new connections that way; those there are stay."""
+        self._ssl = tls
+
     def drop_idle(self) -> None:
         """Close the connections that wait for a request.
 
@@ -68,6 +72,7 @@ class Connection:
         self._configuration = Configuration()
         self._loader: Any = None
         self._connector: Connector | None = None
+        self._certificates: tuple[bytes, ...] = ()
         self._session: aiohttp.ClientSession | None = None
         self._sessions: list[aiohttp.ClientSession] = []
         self._headers: dict[str, str] = {"User-Agent": USER_AGENT}
@@ -81,11 +86,8 @@ class Connection:
             ConfigException: no usable kubeconfig, and not running in a cluster.
         """
         await self._load()
-        tls: SSLContext | bool = True
-        if self.server.startswith("https"):
-            # Made the way the library makes it: CA, client certificate, verification.
-            tls = trusting_like_go(RESTClientObject(self._configuration).ssl_context)
-        self._connector = Connector(limit=0, ssl=tls, keepalive_timeout=60)
+        self._certificates = self._read_certificates()
+        self._connector = Connector(limit=0, ssl=self._make_tls(), keepalive_timeout=60)
         self._session = self.new_session()
 
     @property
@@ -158,7 +160,7 @@ class Connection:
 
         A kubeconfig's loader runs an exec plugin or asks an OIDC provider only when their answer
         is about to expire, and rereads a token file each time; in a cluster the token file is
-        reread each minute.
+        reread each minute. So are certificates that are in files of their own.
         """
         while True:
             await asyncio.sleep(CREDENTIALS_CHECK_S)
@@ -175,6 +177,7 @@ class Connection:
             if self._master:
                 self._configuration.host = self._master
         await self._apply_credentials()
+        self._renew_certificates()
 
     async def close(self) -> None:
         """Close every session and the connector."""
@@ -196,6 +199,30 @@ class Connection:
         if self._master:
             self._configuration.host = self._master
         await self._apply_credentials()
+
+    def _make_tls(self) -> SSLContext | bool:
+        if not self.server.startswith("https"):
+            return True
+        # Made the way the library makes it: CA, client certificate, verification.
+        return trusting_like_go(RESTClientObject(self._configuration).ssl_context)
+
+    def _renew_certificates(self) -> None:
+        """Trust another CA, and show another certificate, once the files say so.
+
+        Raises:
+            OSError: A file cannot be read, or key and certificate do not belong together (yet).
+        """
+        found = self._read_certificates()
+        if self._connector is not None and found != self._certificates:
+            self._connector.connect_by(self._make_tls())
+            self._certificates = found
+            log.info("certificates reloaded")
+
+    def _read_certificates(self) -> tuple[bytes, ...]:
+        """What is in the files."""
+        told = self._configuration
+        paths = filter(None, (told.ssl_ca_cert, told.cert_file, told.key_file))
+        return tuple(Path(path).read_bytes() for path in paths)
 
     async def _apply_credentials(self) -> None:
         """Put the present token into the default headers of every session."""

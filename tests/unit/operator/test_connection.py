@@ -53,6 +53,27 @@ async def test_an_unknown_authority_is_not_trusted(tmp_path: Path) -> None:
             await _answer(_kubeconfig(tmp_path, cluster))
 
 
+async def test_a_new_authority_is_trusted_once_its_file_has_been_replaced(tmp_path: Path) -> None:
+    (tmp_path / "new").mkdir()
+    old, new = Authority(tmp_path), Authority(tmp_path / "new")
+    async with _hello_server(new.server_context()) as address:
+        cluster = {"server": f"https://{address}", "certificate-authority": str(old.file)}
+        connection = await connect(_kubeconfig(tmp_path, cluster))
+        try:
+            await connection.renew()
+            with pytest.raises(aiohttp.ClientConnectorCertificateError):
+                await connection.session.get(connection.server)
+            old.file.write_bytes(b"a part of")
+            with pytest.raises(OSError, match="no certificate"):
+                await connection.renew()
+            old.file.write_bytes(new.file.read_bytes())
+            await connection.renew()
+            async with connection.session.get(connection.server) as response:
+                assert await response.text() == "hello"
+        finally:
+            await connection.close()
+
+
 async def _answer(kubeconfig: str, middlewares: Sequence[aiohttp.ClientMiddlewareType] = ()) -> str:
     connection = await connect(kubeconfig)
     try:
