@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 import structlog
+from cachetools import TTLCache
 
 from scheduler.api.events import BindFailed, EvictionFinished, VolumesWritten
 from scheduler.api.instructions import (
@@ -55,6 +56,11 @@ MAX_VOLUME_WRITES_IN_FLIGHT = 64
 MAX_READS_IN_FLIGHT = 8
 MAX_EVICTIONS_IN_FLIGHT = 64
 
+PROBLEM_AGAIN_S = 60.0
+"""An object that is wrong may be changed a hundred times a second; it is told of once a minute."""
+
+MAX_REMEMBERED_PROBLEMS = 1024
+
 log = structlog.get_logger("scheduler")
 
 
@@ -82,6 +88,9 @@ class Dispatcher:
         self._inbox = inbox
         self._writers = writers
         self._metrics = metrics
+        self._said: TTLCache[tuple[str, str], None] = TTLCache(
+            MAX_REMEMBERED_PROBLEMS, PROBLEM_AGAIN_S, timer=clock.monotonic
+        )
         self._bindings: Lane[BindPod] = Lane(
             "bindings", MAX_BINDINGS_IN_FLIGHT, self._bind, self._answer_unbound
         )
@@ -174,7 +183,10 @@ class Dispatcher:
 
     def _note_problem(self, problem: ReportProblem) -> None:
         self._metrics.observe_problem()
-        log.warning("problem", subject=problem.subject, text=problem.text)
+        said = (problem.subject, problem.text)
+        if said not in self._said:
+            self._said[said] = None
+            log.warning("problem", subject=problem.subject, text=problem.text)
 
     def _note_bound(self, bound: PodBound) -> None:
         self._writers.pod_status.forget(bound.pod.uid)

@@ -22,7 +22,11 @@ from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
 
 
 def make_dispatcher(
-    engine: Engine, inbox: Inbox, client: FakeApiClient, time: FakeTime
+    engine: Engine,
+    inbox: Inbox,
+    client: FakeApiClient,
+    time: FakeTime,
+    metrics: Metrics | None = None,
 ) -> Dispatcher:
     """Leading, without extenders, with a minute for PreBind plugins."""
     binder = Binder(client, lambda: True, no_jitter, time.sleep)
@@ -39,4 +43,4 @@ def make_dispatcher(
         extenders=ExtenderDesk(NO_EXTENDERS, inbox, objects, binder, lambda: True),
         configuration_applied=lambda _applied: None,
     )
-    return Dispatcher(inbox, writers, Metrics(real_time.monotonic))
+    return Dispatcher(inbox, writers, metrics or Metrics(real_time.monotonic))

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from structlog.testing import capture_logs
 
 from scheduler.api.events import BindSucceeded, Event, NodeSeen, PendingPodGone, PendingPodSeen
+from scheduler.api.instructions import ReportProblem
 from scheduler.engine import Engine
 from scheduler.framework import plugin_factory
 from scheduler.framework.authoring import SUCCESS, CycleState, PodInfo, Status
 from scheduler.operator.inbox import Inbox
+from scheduler.operator.metrics import Metrics
 from scheduler.plugins import in_tree_registry
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine
@@ -44,7 +47,8 @@ class _Shell:
     def __init__(self) -> None:
         self.notary, self.inbox, self.client = Notary(), Inbox(), FakeApiClient(post=[b"{}"])
         self.engine = self._make_engine()
-        self.dispatcher = make_dispatcher(self.engine, self.inbox, self.client, FakeTime())
+        self.metrics, time = Metrics(lambda: 0.0), FakeTime()
+        self.dispatcher = make_dispatcher(self.engine, self.inbox, self.client, time, self.metrics)
 
     def _make_engine(self) -> Engine:
         def make_notary() -> Notary:
@@ -87,6 +91,15 @@ async def test_a_pod_is_bound_only_after_its_pre_bind_plugins_are_done(shell: _S
     assert BindSucceeded("uid-p", "n") in await shell.next_events()
     (binding,) = [each for each in shell.client.sent("POST") if each.path.endswith("/binding")]
     assert binding.body["target"]["name"] == "n"
+
+
+async def test_a_problem_is_logged_once_a_minute_and_counted_each_time(shell: _Shell) -> None:
+    odd, other = ReportProblem("Node odd", "no number"), ReportProblem("Node odd", "no quantity")
+    with capture_logs() as logs:
+        shell.dispatcher.dispatch([odd, odd, other, odd])
+    assert [line["text"] for line in logs] == ["no number", "no quantity"]
+    registry = shell.metrics.registry
+    assert registry.get_sample_value("stowage_problems_total") == 4
 
 
 async def test_a_pod_deleted_meanwhile_ends_its_pre_bind_plugins(shell: _Shell) -> None:
