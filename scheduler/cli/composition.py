@@ -282,6 +282,20 @@ def set_up_logging(verbosity: int, logging_format: LoggingFormat | None) -> None
     configure_logging(verbosity, json=is_json)
 
 
+def failure_log(
+    verbosity: int, logging_format: LoggingFormat | None
+) -> Callable[[str, list[str]], None] | None:
+    """How to tell by a log line why nothing runs; None where it is told to people."""
+    if logging_format is not LoggingFormat.JSON:
+        return None
+
+    def tell(event: str, errors: list[str]) -> None:
+        set_up_logging(verbosity, logging_format)
+        log.error(event, errors=errors)
+
+    return tell
+
+
 def run_until_told(options: RunOptions) -> int:
     """Run the scheduler; its exit status.
 

@@ -78,13 +78,8 @@ def run(
         "resource_name": leader_elect_resource_name,
         "resource_namespace": leader_elect_resource_namespace,
     }
-
-    def log_failure(event: str, errors: list[str]) -> None:
-        composition.set_up_logging(verbosity, logging_format)
-        composition.log.error(event, errors=errors)
-
-    as_json = logging_format is run_flags.LoggingFormat.JSON
-    with _failures_reported(composition.CANNOT_START, log_failure if as_json else None):
+    log_failure = composition.failure_log(verbosity, logging_format)
+    with _failures_reported(composition.CANNOT_START, log_failure):
         live = None
         if configmap is None:
             configuration = composition.naming_all_mistakes(

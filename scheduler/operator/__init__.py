@@ -33,7 +33,7 @@ everything (23 KiB and 0.3 ms per object); a task per request (22 µs against 2 
 prometheus_client's own histograms on the hot path (4.7 µs per observation against 0.4 µs).
 """
 
-from scheduler.operator.app import RunOptions, run, run_blocking
+from scheduler.operator.app import run, run_blocking
 from scheduler.operator.config_map import ConfigMapReference, parse_reference, read_config_map
 from scheduler.operator.delegated_access import AccessOptions
 from scheduler.operator.engine_protocol import Engine, EngineFactory, EngineParts
@@ -41,6 +41,7 @@ from scheduler.operator.leader_election import LeaderElectionOptions
 from scheduler.operator.live_configuration import ConfigMapOptions, LoadedConfiguration
 from scheduler.operator.log_setup import configure_logging
 from scheduler.operator.loop import LoopOptions
+from scheduler.operator.run_options import RunOptions
 from scheduler.operator.serving import ServingOptions
 
 __all__ = [

@@ -10,13 +10,11 @@ import socket
 import sys
 from collections.abc import Awaitable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
 import uvloop
 
-from scheduler.api.extenders import NO_EXTENDERS, Extenders
 from scheduler.operator import collector
 from scheduler.operator.api_client import ApiClient
 from scheduler.operator.binder import Binder
@@ -24,10 +22,10 @@ from scheduler.operator.cache_comparer import CacheComparer
 from scheduler.operator.clock import Clock, timer
 from scheduler.operator.config_map_events import ConfigMapEvents
 from scheduler.operator.configuration_metrics import ConfigurationMetrics
-from scheduler.operator.connection import DEFAULT_PATIENCE, Connection, connect
+from scheduler.operator.connection import Connection, connect
 from scheduler.operator.delegated_access import AccessOptions, DelegatedAccess
 from scheduler.operator.dispatcher import Dispatcher, Writers
-from scheduler.operator.engine_protocol import Engine, EngineFactory, EngineParts
+from scheduler.operator.engine_protocol import Engine, EngineParts
 from scheduler.operator.event_recorder import EventClock, EventRecorder
 from scheduler.operator.evictor import Evictor
 from scheduler.operator.extender_desk import ExtenderDesk
@@ -37,18 +35,15 @@ from scheduler.operator.health import Check, Checks
 from scheduler.operator.inbox import Inbox
 from scheduler.operator.leader_election import (
     ElectionClock,
-    LeaderElectionOptions,
     LeaderElector,
 )
 from scheduler.operator.live_configuration import (
     ConfigMapOptions,
     LiveConfiguration,
-    LoadedConfiguration,
 )
 from scheduler.operator.log_sink import last_words
-from scheduler.operator.loop import LoopOptions, SchedulingLoop
+from scheduler.operator.loop import SchedulingLoop
 from scheduler.operator.metrics import Metrics
-from scheduler.operator.patience import Patience
 from scheduler.operator.pending_pods import PendingPods
 from scheduler.operator.pod_reader import PodReader
 from scheduler.operator.pod_status import PodStatusWriter
@@ -63,7 +58,8 @@ from scheduler.operator.replica_metrics import (
     ReplicaMetrics,
 )
 from scheduler.operator.resource_metrics import ResourceMetrics
-from scheduler.operator.serving import Content, Server, ServingOptions
+from scheduler.operator.run_options import RunOptions
+from scheduler.operator.serving import Content, Server
 from scheduler.operator.surroundings import REAL_WORLD, Surroundings
 from scheduler.operator.view import View
 from scheduler.operator.volume_writer import VolumeWriter
@@ -78,52 +74,6 @@ LATELY_S = 5.0
 """A new leader lists pending pods anew unless it has heard of them so lately."""
 
 STOPPED_TOO_LONG = b'{"event":"stopped for longer than the lease lasts","level":"error"}\n'
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunOptions:
-    """Everything `run` wants to know.
-
-    Attributes:
-        engine_factory: Makes the engine from configuration.
-        scheduler_names: Of all profiles.
-        kubeconfig: Path; None for ``$KUBECONFIG``, ``~/.kube/config`` or in-cluster.
-        context: Of the kubeconfig; None for its current one.
-        master: Address of the API server, in place of the kubeconfig's.
-        kube_api_qps: How many requests a second scheduling may make; 0 or less for no limit.
-        kube_api_burst: How many of them may be made at once after a pause.
-        serving: None serves nothing.
-        leader_election: None schedules without a lease.
-        configuration: What the engine is made from; /configz shows it.
-        config_map: Where other configurations come from while we run; None for nowhere.
-        extenders: Who has a say besides the plugins; the engine's own have to be the same.
-        pre_bind_limit_s: How long one PreBind plugin may take for one pod.
-        loop: How the loop shares its time.
-        patience: How long the API server is waited for.
-        shutdown_grace_s: How long bindings in flight may take after the signal to end.
-        stop: Ends the process when set; SIGTERM and SIGINT set it too.
-        owns_process: False leaves the signals and the garbage collector alone, for tests and for a
-            guest in another program.
-    """
-
-    engine_factory: EngineFactory
-    scheduler_names: tuple[str, ...]
-    kubeconfig: str | None = None
-    context: str | None = None
-    master: str | None = None
-    kube_api_qps: float = 0.0
-    kube_api_burst: int = 100
-    serving: ServingOptions | None = field(default_factory=ServingOptions)
-    leader_election: LeaderElectionOptions | None = None
-    configuration: LoadedConfiguration = field(default_factory=LoadedConfiguration)
-    config_map: ConfigMapOptions | None = None
-    extenders: Extenders = NO_EXTENDERS
-    pre_bind_limit_s: float = 600.0
-    loop: LoopOptions = field(default_factory=LoopOptions)
-    patience: Patience = DEFAULT_PATIENCE
-    shutdown_grace_s: float = 2.0
-    stop: asyncio.Event | None = None
-    owns_process: bool = True
 
 
 def run_blocking(options: RunOptions) -> int:

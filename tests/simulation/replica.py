@@ -9,12 +9,13 @@ from typing import Any
 
 from scheduler.api.config import Extender, InvalidConfiguration
 from scheduler.engine import Engine
-from scheduler.operator.app import Process, RunOptions
+from scheduler.operator.app import Process
 from scheduler.operator.clock import Clock
 from scheduler.operator.engine_protocol import EngineParts
 from scheduler.operator.extender_client import ExtenderClient
 from scheduler.operator.leader_election import LeaderElectionOptions
 from scheduler.operator.patience import Patience
+from scheduler.operator.run_options import RunOptions
 from scheduler.operator.surroundings import Surroundings
 from tests.simulation.configurations import CONFIG_MAP_KEY, Composition, text_in
 from tests.simulation.extender_network import VirtualExtenderClient
