@@ -1,0 +1,239 @@
+"""A scheduler in a process of its own, beside a cluster of which anything can be made to fail."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from scheduler.cluster import ClusterOptions, EmbeddedCluster, FaultRule, make_node
+from scheduler.cluster.ports import reserved_port
+from scheduler.cluster.resources import PODS
+from tests.integration.api_client import MERGE, ApiClient
+from tests.integration.api_client import PODS as PODS_PATH
+from tests.support.fault_table import Series
+from tests.support.patience import PATIENCE_S
+from tests.support.troubled_cluster import CAPACITY, small_pod
+
+Json = dict[str, Any]
+Values = dict[Series, float]
+
+TOKEN = "administrator"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+LEASE_S = 4.0
+
+PLUGIN = """
+from scheduler.framework.authoring import SUCCESS
+
+
+class Raises:
+    name = "Raises"
+
+    def filter_node(self, pod, node):
+        if "raise-in-filter" in pod.labels:
+            raise RuntimeError("as requested")
+
+    async def pre_bind(self, state, pod, node_name):
+        if "nothing-in-pre-bind" in pod.labels:
+            return 5
+        return SUCCESS
+"""
+EXTENDERS: dict[str, Json] = {
+    "consulted": {"filterVerb": "filter"},
+    "ignorable": {"filterVerb": "filter", "ignorable": True},
+    "scoring": {"prioritizeVerb": "prioritize", "weight": 1},
+}
+
+
+def configuration(weight: int) -> str:
+    """Every kind of extender, none of which is there; the weight tells edits apart."""
+
+    def extender(name: str, verbs: Mapping[str, Any]) -> Json:
+        mine = [{"name": f"example.com/{name}", "ignoredByScheduler": True}]
+        # Nobody listens there.
+        return {"urlPrefix": f"http://127.0.0.1:1/{name}", "managedResources": mine, **verbs}
+
+    fit = {"name": "NodeResourcesFit"}
+    plugins: Json = {
+        "multiPoint": {"enabled": [{"name": "Raises"}]},
+        "score": {"disabled": [fit], "enabled": [{**fit, "weight": weight}]},
+    }
+    return yaml.safe_dump(
+        {
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "podInitialBackoffSeconds": 1,
+            "podMaxBackoffSeconds": 1,
+            "extenders": [extender(*each) for each in EXTENDERS.items()],
+            "profiles": [{"schedulerName": "stowage", "plugins": plugins}],
+        }
+    )
+
+
+def _installed(folder: Path) -> Path:
+    """A folder to put on the path, with the plugin as pip would leave it."""
+    about = folder / "raises-1.dist-info"
+    about.mkdir(parents=True)
+    (folder / "raises.py").write_text(PLUGIN)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: raises\nVersion: 1\n")
+    (about / "entry_points.txt").write_text("[stowage.plugins]\nRaises = raises:Raises\n")
+    return folder
+
+
+class World:
+    """A cluster, a scheduler in a process of its own, and what an operator sees of it."""
+
+    def __init__(self, folder: Path, cluster: EmbeddedCluster, api: ApiClient, port: int) -> None:
+        self.cluster, self.api, self.port = cluster, api, port
+        self.log = folder / "log"
+        self._kubeconfig = cluster.write_kubeconfig(folder / "kubeconfig")
+        self._plugins = _installed(folder / "plugins")
+        self._read = 0
+        self._process: asyncio.subprocess.Process | None = None
+        self.num_pods = 0
+        self.names: list[str] = []
+
+    async def prepare(self) -> None:
+        """Create what it needs, and a lease that is another's."""
+        config_map = {"metadata": {"name": "stowage"}, "data": {"config.yaml": configuration(1)}}
+        await self.api.create(CONFIG_MAPS, config_map)
+        await self.api.create(PRIORITY_CLASSES, {"metadata": {"name": "high"}, "value": 1000})
+        spec = {"holderIdentity": "another", "leaseDurationSeconds": 3600}
+        spec |= {"renewTime": "2036-01-01T00:00:00.000000Z", "leaseTransitions": 0}
+        await self.api.create(LEASES, {"metadata": {"name": "stowage"}, "spec": spec})
+        self.log.touch()
+
+    async def leads(self) -> None:
+        """Wait until it has the lease."""
+        async with asyncio.timeout(PATIENCE_S):
+            while "became leader" not in self.events():  # noqa: ASYNC110 - the process tells nobody
+                await asyncio.sleep(0.05)
+
+    async def start(self, port: int | None = None) -> None:
+        """Begin anew."""
+        flags = (
+            *("--configmap=default/stowage", "--logging-format=json", "--bind-address=127.0.0.1"),
+            *(
+                f"--secure-port={self.port if port is None else port}",
+                f"--kubeconfig={self._kubeconfig}",
+            ),
+            f"--leader-elect-lease-duration={LEASE_S}s",
+            *("--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms"),
+        )
+        path = os.pathsep.join((str(self._plugins), *sys.path))
+        with self.log.open("ab") as output:
+            self._process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "scheduler.cli", "run", *flags),
+                stdout=output,
+                stderr=output,
+                env={**os.environ, "PYTHONPATH": path},
+            )
+
+    def send(self, number: signal.Signals) -> None:
+        """Send the process a signal."""
+        assert self._process is not None
+        self._process.send_signal(number)
+
+    async def ended(self) -> int:
+        """The exit status of the process, once it has ended."""
+        assert self._process is not None
+        return await asyncio.wait_for(self._process.wait(), PATIENCE_S)
+
+    async def close(self) -> None:
+        """Leave nothing running."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()
+            await self._process.wait()
+
+    def events(self) -> set[str]:
+        """What log lines are about that came since `look_away`."""
+        lines = self.log.read_bytes()[self._read :].splitlines()
+        return {json.loads(line)["event"] for line in lines if line.startswith(b"{")}
+
+    def look_away(self) -> None:
+        """Count lines from here on only."""
+        self._read = self.log.stat().st_size
+
+    async def values(self, series: tuple[Series, ...]) -> Values:
+        """What /metrics says of some series; nothing if it does not answer."""
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        try:
+            async with (
+                aiohttp.ClientSession(headers=headers) as session,
+                session.get(f"https://127.0.0.1:{self.port}/metrics", ssl=False) as answer,
+            ):
+                text = await answer.text() if answer.status == 200 else ""
+        except (aiohttp.ClientError, OSError):
+            return {}
+        return {each: _value(text, each) for each in series} if text else {}
+
+    def fail(self, *rules: FaultRule) -> None:
+        """Have requests fail."""
+        for rule in rules:
+            self.cluster.faults.add(rule)
+
+    def pod(self, cpu: str = "10m", labels: Mapping[str, str] | None = None, **spec: Any) -> None:
+        """Have a pod to be scheduled."""
+        self.num_pods += 1
+        pod = small_pod(f"p{self.num_pods}", cpu, **spec)
+        pod["metadata"]["labels"] = dict(labels or {})
+        self.cluster.registry.create(PODS, "default", pod)
+        self.names.append(f"p{self.num_pods}")
+
+    def pod_asking(self, resource: str) -> None:
+        """Have a pod that concerns an extender."""
+        container = small_pod("c")["spec"]["containers"][0]
+        container["resources"] = {"requests": {resource: "1"}, "limits": {resource: "1"}}
+        self.pod(containers=[container])
+
+    async def clear(self) -> None:
+        """Delete every pod."""
+        for name in self.names:
+            await self.api.delete(f"{PODS_PATH}/{name}", {"gracePeriodSeconds": 0})
+        self.names.clear()
+
+    async def edit(self, text: str) -> None:
+        """Edit the ConfigMap."""
+        await self.api.patch(f"{CONFIG_MAPS}/stowage", {"data": {"config.yaml": text}}, MERGE)
+
+
+def _value(text: str, series: Series) -> float:
+    """The sum of what has these labels; of a histogram, of all its samples."""
+    total = 0.0
+    for family in text_string_to_metric_families(text):
+        if family.name in (series.name, series.name.removesuffix("_total")):
+            labelled = (each for each in family.samples if series.labels <= each.labels.items())
+            total += sum(each.value for each in labelled if not each.name.endswith("_created"))
+    return total
+
+
+# What goes wrong, and how; each returns when it has begun.
+
+
+@asynccontextmanager
+async def world_in(folder: Path) -> AsyncIterator[World]:
+    options = ClusterOptions(token=TOKEN)
+    ssd, other = {"disk": "ssd"}, {"disk": "other"}
+    nodes = [make_node("n0", dict(CAPACITY), ssd), make_node("n1", dict(CAPACITY), other)]
+    async with (
+        EmbeddedCluster(nodes, options) as cluster,
+        ApiClient(cluster.url, TOKEN) as api,
+    ):
+        with reserved_port() as port:
+            world = World(folder, cluster, api, port)
+            try:
+                yield world
+            finally:
+                await world.close()
