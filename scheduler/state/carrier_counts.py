@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-import numpy as np
-
 from scheduler.state.arrays import Int64Array
+from scheduler.state.few_rows import FewRows
 from scheduler.state.label_columns import LabelColumns
 from scheduler.state.pod_counts import DomainTracking, PodCounts
 
@@ -34,24 +33,24 @@ class CarrierCounts:
         labels: LabelColumns,
         num_rows: Callable[[], int],
         tracking: DomainTracking | None,
-        few: dict[int, int] | None = None,
+        few: Mapping[int, int] | None = None,
         counts: PodCounts | None = None,
     ) -> None:
         self._labels = labels
         self._num_rows = num_rows
         self._tracking = tracking
         self._counts = counts
-        self._few: dict[int, int] = few or {}
+        self._few = FewRows(few or {})
 
     @property
     def few(self) -> Mapping[int, int] | None:
         """Row -> count, if there are few rows with any."""
-        return self._few if self._counts is None else None
+        return self._few.counts if self._counts is None else None
 
     @property
     def total(self) -> int:
         """How many there are in all."""
-        return sum(self._few.values()) if self._counts is None else self._counts.total
+        return sum(self._few.counts.values()) if self._counts is None else self._counts.total
 
     @property
     def per_node(self) -> Int64Array:
@@ -71,21 +70,17 @@ class CarrierCounts:
         if self._counts is not None:
             self._counts.add(row, delta)
             return
-        count = self._few.get(row, 0) + delta
-        if count:
-            self._few[row] = count
-        else:
-            self._few.pop(row, None)
-        if len(self._few) > _few_of(self._num_rows()):
+        self._few.add(row, delta)
+        if self._few.are_many(self._num_rows()):
             self._counts = PodCounts(self._labels, self._spread_out(), self._tracking)
-            self._few = {}
+            self._few = FewRows()
 
     def with_changes(self, changes: Iterable[tuple[int, int]]) -> CarrierCounts:
         """A copy with these (row, delta) added, which nobody keeps up to date."""
         if self._counts is not None:
             changed = self._counts.with_changes(changes)
             return CarrierCounts(self._labels, self._num_rows, None, counts=changed)
-        few = dict(self._few)
+        few = dict(self._few.counts)
         for row, delta in changes:
             few[row] = few.get(row, 0) + delta
         return CarrierCounts(self._labels, self._num_rows, None, few)
@@ -105,10 +100,4 @@ class CarrierCounts:
         return self._counts or PodCounts(self._labels, self._spread_out())
 
     def _spread_out(self) -> Int64Array:
-        per_node = np.zeros(self._num_rows(), dtype=np.int64)
-        per_node[list(self._few)] = list(self._few.values())
-        return per_node
-
-
-def _few_of(num_rows: int) -> int:
-    return max(8, num_rows // 64)
+        return self._few.spread_out(self._num_rows())

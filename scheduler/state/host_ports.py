@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from scheduler.state.arrays import BoolArray, Int32Array, Int64Array, extended
+from scheduler.state.few_rows import FewRows
 from scheduler.state.pod_class import ANY_IP, HostPort
 
 
@@ -19,32 +20,26 @@ class _Users:
     __slots__ = ("_column", "_few")
 
     def __init__(self) -> None:
-        self._few: dict[int, int] = {}
+        self._few = FewRows()
         self._column: Int32Array | None = None
 
     def add(self, row: int, delta: int, num_rows: int) -> None:
         if self._column is not None:
             self._column[row] += delta
             return
-        count = self._few.get(row, 0) + delta
-        if count:
-            self._few[row] = count
-        else:
-            self._few.pop(row, None)
-        if len(self._few) > max(8, num_rows // 64):
+        self._few.add(row, delta)
+        if self._few.are_many(num_rows):
             self._column = self.per_row(num_rows)
-            self._few = {}
+            self._few = FewRows()
 
     def at(self, row: int) -> int:
-        return self._few.get(row, 0) if self._column is None else int(self._column[row])
+        return self._few.counts.get(row, 0) if self._column is None else int(self._column[row])
 
     def per_row(self, num_rows: int) -> Int32Array:
         """``int32[rows]``; to be read only."""
         if self._column is not None:
             return self._column
-        column = np.zeros(num_rows, dtype=np.int32)
-        column[list(self._few)] = list(self._few.values())
-        return column
+        return self._few.spread_out(num_rows).astype(np.int32)
 
     def grow(self, num_rows: int) -> None:
         if self._column is not None:
@@ -52,7 +47,7 @@ class _Users:
 
     def copy(self) -> _Users:
         twin = _Users()
-        twin._few = dict(self._few)
+        twin._few = FewRows(self._few.counts)
         twin._column = None if self._column is None else self._column.copy()
         return twin
 
