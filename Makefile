@@ -11,9 +11,10 @@ help: ## List the targets
 
 install: $(STAMP) ## Install Stowage and its development tools into .venv
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml simcluster/pyproject.toml benchmarks/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		-e '.[dev]' -e simcluster -e 'benchmarks[plot]'
 	touch $(STAMP)
 
 demo: install ## Run the embedded cluster and the scheduler, place the sample manifests, report

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler.api.status import Status
-from scheduler.cycle import Failed, NodeSearch, Scheduled, Unschedulable, schedule_pod
-from scheduler.framework import (
+from stowage.api.status import Status
+from stowage.engine.scheduling import Failed, NodeSearch, Scheduled, Unschedulable, schedule_pod
+from stowage.framework import (
     CycleState,
     FilterResult,
     Framework,
@@ -14,7 +14,8 @@ from scheduler.framework import (
     PreFilterOutcome,
     ScoreResult,
 )
-from scheduler.state import PodInfo, Snapshot
+from stowage.state import PodInfo, Snapshot
+
 from tests.conformance.decision_cases import Cluster
 
 Answer = dict[str, Any]

@@ -8,14 +8,13 @@ from functools import cache
 from typing import Any
 
 import msgspec
-
-from scheduler.api import Node, Pod, convert_object
-from scheduler.api.config import ConfigError, KubeSchedulerProfile
-from scheduler.api.meta import LabelSelector
-from scheduler.api.namespace import Namespace
-from scheduler.api.policy import PodDisruptionBudget
-from scheduler.api.strict_decoding import decode_struct
-from scheduler.api.volume import (
+from stowage.api import Node, Pod, convert_object
+from stowage.api.config.loading import ConfigError, KubeSchedulerProfile
+from stowage.api.decoding.strict_decoding import decode_struct
+from stowage.api.objects.meta import LabelSelector
+from stowage.api.objects.namespace import Namespace
+from stowage.api.objects.policy import PodDisruptionBudget
+from stowage.api.objects.volume import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
@@ -25,10 +24,10 @@ from scheduler.api.volume import (
     StorageObject,
     VolumeAttachment,
 )
-from scheduler.framework import CycleState, Framework, Registry, build_profile
-from scheduler.plugins import in_tree_registry
-from scheduler.queue.nominator import Nominator
-from scheduler.state import ClusterCache, PodInfo, make_pod_info
+from stowage.framework import CycleState, Framework, Registry, build_profile
+from stowage.plugins import in_tree_registry
+from stowage.queue.nominator import Nominator
+from stowage.state import ClusterCache, PodInfo, make_pod_info
 
 Record = Mapping[str, Any]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from scheduler.framework import Framework
+from stowage.framework import Framework
+
 from tests.conformance.attempts import Answer, attempt
 from tests.conformance.decision_cases import (
     Cluster,

@@ -1,4 +1,4 @@
-"""Compare the value types of ``scheduler.api`` with what kube-scheduler v1.36.2 computed.
+"""Compare the value types of ``stowage.api`` with what kube-scheduler v1.36.2 computed.
 
 Each theme is a file of recorded rows, one JSON object a line. `run_value_theme` judges them one by
 one: it yields None for a row that agrees and a `Difference` for one that does not.
@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-
-from scheduler.api import (
+from stowage.api import (
     LabelSelector,
     Node,
     NodeSelector,
@@ -40,7 +39,7 @@ from scheduler.api import (
     required_node_affinity,
     tolerates,
 )
-from scheduler.api.pod import PreferredSchedulingTerm
+from stowage.api.objects.pod import PreferredSchedulingTerm
 
 VECTORS = Path(__file__).parent / "vectors"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
-from scheduler.api.events import (
+from stowage.api.events import (
     AssignedPodGone,
     AssignedPodSeen,
     BindSucceeded,
@@ -13,10 +13,11 @@ from scheduler.api.events import (
     PendingPodGone,
     PendingPodSeen,
 )
-from scheduler.api.instructions import AttemptResult, BindPod
-from scheduler.engine import Engine, Journal, replay
-from scheduler.engine.journal import Scheduled
-from scheduler.framework import Timings
+from stowage.api.instructions import AttemptResult, BindPod
+from stowage.engine import Engine, Journal, replay
+from stowage.engine.journal import Scheduled
+from stowage.framework import Timings
+
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine, of_type
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 from msgspec import convert
-
-from scheduler.api.config import KubeSchedulerProfile
-from scheduler.api.events import (
+from stowage.api.config.loading import KubeSchedulerProfile
+from stowage.api.events import (
     AssignedPodGone,
     AssignedPodSeen,
     Event,
@@ -21,15 +20,16 @@ from scheduler.api.events import (
     StorageGone,
     StorageSeen,
 )
-from scheduler.api.instructions import BindPod
-from scheduler.api.meta import ApiStruct
-from scheduler.api.namespace import Namespace
-from scheduler.api.node import Node
-from scheduler.api.pod import Pod
-from scheduler.engine import Engine, make_engine
-from scheduler.engine.storage_observation import RESOURCES
-from scheduler.framework import Framework, build_profile
-from scheduler.plugins import in_tree_registry
+from stowage.api.instructions import BindPod
+from stowage.api.objects.meta import ApiStruct
+from stowage.api.objects.namespace import Namespace
+from stowage.api.objects.node import Node
+from stowage.api.objects.pod import Pod
+from stowage.engine import Engine, make_engine
+from stowage.engine.storage_event_handlers import RESOURCES
+from stowage.framework import Framework, build_profile
+from stowage.plugins import in_tree_registry
+
 from tests.engine.enqueue_stories import STORIES
 from tests.engine.enqueue_stories.story import Delete, EnqueueStory, Put
 from tests.support.engines import DEFAULT_PROFILE, of_type

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
-
-from scheduler.api.config_types import Extender, ExtenderManagedResource
-from scheduler.api.events import (
+from stowage.api.config.extenders import Extenders
+from stowage.api.config.types import Extender, ExtenderManagedResource
+from stowage.api.events import (
     AssignedPodSeen,
     BindFailed,
     ExtendersAnswered,
@@ -17,8 +17,7 @@ from scheduler.api.events import (
     PendingPodGone,
     PendingPodSeen,
 )
-from scheduler.api.extenders import Extenders
-from scheduler.api.instructions import (
+from stowage.api.instructions import (
     AttemptResult,
     BindByExtender,
     BindPod,
@@ -26,9 +25,10 @@ from scheduler.api.instructions import (
     EmitEvent,
     PatchPodStatus,
 )
-from scheduler.api.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
-from scheduler.api.pod import Affinity, NodeAffinity
-from scheduler.engine import Engine, Journal, replay
+from stowage.api.objects.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from stowage.api.objects.pod import Affinity, NodeAffinity
+from stowage.engine import Engine, Journal, replay
+
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine, of_type
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from scheduler.api.events import (
+from stowage.api.events import (
     ActionType,
     BindSucceeded,
     ClusterEvent,
@@ -18,7 +17,7 @@ from scheduler.api.events import (
     PendingPodSeen,
     QueueingHint,
 )
-from scheduler.api.instructions import (
+from stowage.api.instructions import (
     AttemptResult,
     BindPod,
     Instruction,
@@ -27,12 +26,13 @@ from scheduler.api.instructions import (
     ReportProblem,
     RunPreBind,
 )
-from scheduler.api.status import SUCCESS, WAIT, Code, Status, unschedulable
-from scheduler.engine import Engine
-from scheduler.framework import EventRegistration, PluginUnusable, PreFilterResult, plugin_factory
-from scheduler.framework.verdict import ACCEPT_ALL, FilterVerdict, Rejection
-from scheduler.operator.pre_binder import PreBinder
-from scheduler.plugins import in_tree_registry
+from stowage.api.status import SUCCESS, WAIT, Code, Status, unschedulable
+from stowage.engine import Engine
+from stowage.framework import EventRegistration, PluginUnusable, PreFilterResult, plugin_factory
+from stowage.framework.verdict import ACCEPT_ALL, FilterVerdict, Rejection
+from stowage.operator.writers.pre_binder import PreBinder
+from stowage.plugins import in_tree_registry
+
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine, of_type
 

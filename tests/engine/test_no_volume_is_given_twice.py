@@ -7,9 +7,9 @@ from random import Random
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from stowage.api.objects.pod import Pod
+from stowage.engine import Engine, Journal, replay
 
-from scheduler.api.pod import Pod
-from scheduler.engine import Engine, Journal, replay
 from tests.support.builders import HOSTNAME, make_node, make_pod
 from tests.support.engines import default_engine
 from tests.support.model_cluster import ModelCluster

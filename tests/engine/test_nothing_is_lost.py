@@ -7,9 +7,9 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from stowage.api.values.resources import node_allocatable, pod_requests
+from stowage.engine import Engine, Journal, replay
 
-from scheduler.api.resources import node_allocatable, pod_requests
-from scheduler.engine import Engine, Journal, replay
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine
 from tests.support.model_cluster import ModelCluster

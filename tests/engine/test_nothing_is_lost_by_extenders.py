@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from stowage.api.config.extenders import Extenders
+from stowage.api.config.types import Extender
+from stowage.api.events import ExtendersAnswered
+from stowage.api.instructions import ConsultExtenders
+from stowage.engine import Engine, replay
 
-from scheduler.api.config_types import Extender
-from scheduler.api.events import ExtendersAnswered
-from scheduler.api.extenders import Extenders
-from scheduler.api.instructions import ConsultExtenders
-from scheduler.engine import Engine, replay
 from tests.engine.test_nothing_is_lost import Story
 from tests.support.engines import default_engine
 

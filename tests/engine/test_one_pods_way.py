@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.api.events import (
+from stowage.api.events import (
     AssignedPodGone,
     AssignedPodSeen,
     BindFailed,
@@ -11,7 +11,7 @@ from scheduler.api.events import (
     PendingPodGone,
     PendingPodSeen,
 )
-from scheduler.api.instructions import (
+from stowage.api.instructions import (
     AttemptResult,
     BindPod,
     EmitEvent,
@@ -20,7 +20,8 @@ from scheduler.api.instructions import (
     ReadPod,
     ReportProblem,
 )
-from scheduler.engine import Engine
+from stowage.engine import Engine
+
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import DEFAULT_PROFILE, default_engine, of_type
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 import pytest
+from stowage.api.decoding.decode import KINDS, decode_object
+from stowage.api.events import Event, NodeSeen, PendingPodSeen
+from stowage.api.instructions import AttemptResult, BindPod, ReportProblem
+from stowage.api.objects.pod import Pod
+from stowage.operator.watch.kinds import ALL_REFLECTED
 
-from scheduler.api.decode import KINDS, decode_object
-from scheduler.api.events import Event, NodeSeen, PendingPodSeen
-from scheduler.api.instructions import AttemptResult, BindPod, ReportProblem
-from scheduler.api.pod import Pod
-from scheduler.operator.reflected import ALL_REFLECTED
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine, of_type
 

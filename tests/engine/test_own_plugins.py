@@ -6,8 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-
-from scheduler.api.events import (
+from stowage.api.events import (
     BindFailed,
     BindSucceeded,
     Event,
@@ -16,7 +15,7 @@ from scheduler.api.events import (
     PendingPodSeen,
     PreBindFinished,
 )
-from scheduler.api.instructions import (
+from stowage.api.instructions import (
     BindPod,
     EmitEvent,
     Instruction,
@@ -27,10 +26,10 @@ from scheduler.api.instructions import (
     RunPreBind,
     StopPreBind,
 )
-from scheduler.api.status import Code
-from scheduler.engine import Engine, Journal, replay
-from scheduler.framework import plugin_factory
-from scheduler.framework.authoring import (
+from stowage.api.status import Code
+from stowage.engine import Engine, Journal, replay
+from stowage.framework import plugin_factory
+from stowage.framework.authoring import (
     SUCCESS,
     WAIT,
     CycleState,
@@ -39,7 +38,8 @@ from scheduler.framework.authoring import (
     Status,
     unschedulable,
 )
-from scheduler.plugins import in_tree_registry
+from stowage.plugins import in_tree_registry
+
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine, of_type
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
-from scheduler.api.events import (
+from stowage.api.events import (
     BindSucceeded,
     NodeSeen,
     PendingPodGone,
     WaitingPodAllowed,
     WaitingPodRejected,
 )
-from scheduler.api.instructions import BindPod, EmitEvent, PatchPodStatus, RunPreBind
-from scheduler.api.status import SUCCESS, WAIT, error, unschedulable
-from scheduler.framework import Handle, PreFilterResult
+from stowage.api.instructions import BindPod, EmitEvent, PatchPodStatus, RunPreBind
+from stowage.api.status import SUCCESS, WAIT, error, unschedulable
+from stowage.framework import Handle, PreFilterResult
+
 from tests.support.actor import Actor
 from tests.support.builders import make_node
 from tests.support.play import Play, pod_of

@@ -6,9 +6,8 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-
-from scheduler.api.events import BindFailed, BindSucceeded, PreBindFinished
-from scheduler.api.instructions import (
+from stowage.api.events import BindFailed, BindSucceeded, PreBindFinished
+from stowage.api.instructions import (
     AttemptResult,
     BindPod,
     EmitEvent,
@@ -17,8 +16,9 @@ from scheduler.api.instructions import (
     ReportProblem,
     RunPreBind,
 )
-from scheduler.api.status import SUCCESS, Code, unschedulable
-from scheduler.framework import PreFilterResult
+from stowage.api.status import SUCCESS, Code, unschedulable
+from stowage.framework import PreFilterResult
+
 from tests.support.actor import Actor, OwnBinder
 from tests.support.play import Play, pod_of
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-
-from scheduler.api.events import (
+from stowage.api.events import (
     AssignedPodGone,
     AssignedPodSeen,
     BindSucceeded,
@@ -20,7 +19,7 @@ from scheduler.api.events import (
     PendingPodSeen,
     PreBindFinished,
 )
-from scheduler.api.instructions import (
+from stowage.api.instructions import (
     BindPod,
     ClearNomination,
     EmitEvent,
@@ -32,17 +31,18 @@ from scheduler.api.instructions import (
     RunPreBind,
     StopPreBind,
 )
-from scheduler.api.meta import Condition, LabelSelector, ObjectMeta
-from scheduler.api.pod import Affinity, Pod, PodAffinity
-from scheduler.api.policy import (
+from stowage.api.objects.meta import Condition, LabelSelector, ObjectMeta
+from stowage.api.objects.pod import Affinity, Pod, PodAffinity
+from stowage.api.objects.policy import (
     PodDisruptionBudget,
     PodDisruptionBudgetSpec,
     PodDisruptionBudgetStatus,
 )
-from scheduler.api.status import SUCCESS, Code, Status
-from scheduler.engine import Journal, replay
-from scheduler.framework import PluginFactory
-from scheduler.plugins import in_tree_registry
+from stowage.api.status import SUCCESS, Code, Status
+from stowage.engine import Journal, replay
+from stowage.framework import PluginFactory
+from stowage.plugins import in_tree_registry
+
 from tests.support.builders import HOSTNAME, affinity_term, label_selector, make_node, make_pod
 from tests.support.engines import default_engine, of_type
 

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from functools import partial
 
 import pytest
-
-from scheduler.api.config_types import Extender
-from scheduler.api.events import ExtendersAnswered, PendingPodGone, VictimsReviewed
-from scheduler.api.extenders import Extenders
-from scheduler.api.instructions import (
+from stowage.api.config.extenders import Extenders
+from stowage.api.config.types import Extender
+from stowage.api.events import ExtendersAnswered, PendingPodGone, VictimsReviewed
+from stowage.api.instructions import (
     BindPod,
     ConsultExtenders,
     ConsultOnVictims,
@@ -20,7 +19,8 @@ from scheduler.api.instructions import (
     PreemptionAttempted,
     VictimsOnNode,
 )
-from scheduler.engine import replay
+from stowage.engine import replay
+
 from tests.engine.test_preemption import HIGHER, LOW, World
 from tests.support.engines import default_engine, of_type
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-
-from scheduler.api.events import (
+from stowage.api.events import (
     AssignedPodSeen,
     BindFailed,
     BindSucceeded,
@@ -17,7 +16,7 @@ from scheduler.api.events import (
     PreBindFinished,
     WaitingPodAllowed,
 )
-from scheduler.api.instructions import (
+from stowage.api.instructions import (
     AttemptResult,
     BindPod,
     ConfigurationApplied,
@@ -26,11 +25,12 @@ from scheduler.api.instructions import (
     ReportProblem,
     RunPreBind,
 )
-from scheduler.api.status import Code
-from scheduler.engine import Engine, Journal, replay
-from scheduler.framework import plugin_factory
-from scheduler.framework.authoring import SUCCESS, WAIT, CycleState, PodInfo, Status
-from scheduler.plugins import in_tree_registry
+from stowage.api.status import Code
+from stowage.engine import Engine, Journal, replay
+from stowage.framework import plugin_factory
+from stowage.framework.authoring import SUCCESS, WAIT, CycleState, PodInfo, Status
+from stowage.plugins import in_tree_registry
+
 from tests.support.builders import make_node, make_pod
 from tests.support.configurable_engine import change_to, configurable_engine, fit_profile
 from tests.support.engines import default_engine, of_type

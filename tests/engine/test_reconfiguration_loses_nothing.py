@@ -6,8 +6,8 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from stowage.engine import Engine, replay
 
-from scheduler.engine import Engine, replay
 from tests.engine.test_nothing_is_lost import Story
 from tests.support.configurable_engine import change_to, configurable_engine, fit_profile
 

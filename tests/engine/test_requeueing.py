@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from scheduler.api.events import (
-    AssignedPodSeen,
-    NodeSeen,
-    PendingPodGone,
-    PendingPodSeen,
-)
-from scheduler.api.instructions import BindPod
-from scheduler.api.node import Taint
-from scheduler.api.pod import Pod
-from scheduler.engine import Engine
+from stowage.api.events import AssignedPodSeen, NodeSeen, PendingPodGone, PendingPodSeen
+from stowage.api.instructions import BindPod
+from stowage.api.objects.node import Taint
+from stowage.api.objects.pod import Pod
+from stowage.engine import Engine
+
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import of_type
 

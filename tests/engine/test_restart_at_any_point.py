@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import pytest
-
-from scheduler.api.events import (
+from stowage.api.events import (
     AssignedPodSeen,
     Event,
     NodeSeen,
@@ -16,12 +15,13 @@ from scheduler.api.events import (
     PreBindFinished,
     WaitingPodAllowed,
 )
-from scheduler.api.instructions import Instruction
-from scheduler.api.pod import Pod
-from scheduler.api.status import Code
-from scheduler.engine import Engine
-from scheduler.framework import plugin_factory
-from scheduler.plugins import in_tree_registry
+from stowage.api.instructions import Instruction
+from stowage.api.objects.pod import Pod
+from stowage.api.status import Code
+from stowage.engine import Engine
+from stowage.framework import plugin_factory
+from stowage.plugins import in_tree_registry
+
 from tests.support.builders import HOSTNAME, make_node, make_pod
 from tests.support.engines import default_engine
 from tests.support.guard import Guard

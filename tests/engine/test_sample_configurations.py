@@ -9,15 +9,15 @@ from typing import Any
 
 import msgspec
 import pytest
+from stowage.api.events import NodeSeen, PendingPodSeen, WorkloadSeen
+from stowage.api.instructions import BindPod, PatchPodStatus
+from stowage.api.objects.meta import OwnerReference
+from stowage.api.objects.node import Node
+from stowage.api.objects.pod import Affinity, Pod, PodAffinity
+from stowage.cli.config_file import read_configuration
+from stowage.cli.profiles import make_frameworks
+from stowage.engine import make_engine
 
-from scheduler.api.events import NodeSeen, PendingPodSeen, WorkloadSeen
-from scheduler.api.instructions import BindPod, PatchPodStatus
-from scheduler.api.meta import OwnerReference
-from scheduler.api.node import Node
-from scheduler.api.pod import Affinity, Pod, PodAffinity
-from scheduler.cli.config_file import read_configuration
-from scheduler.cli.profiles import make_frameworks
-from scheduler.engine import make_engine
 from tests.support.builders import (
     ZONE,
     affinity_term,

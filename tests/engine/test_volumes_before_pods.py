@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 from msgspec.structs import replace
-
-from scheduler.api.events import (
+from stowage.api.events import (
     Event,
     NodeGone,
     NodeSeen,
@@ -17,7 +16,7 @@ from scheduler.api.events import (
     StorageSeen,
     VolumesWritten,
 )
-from scheduler.api.instructions import (
+from stowage.api.instructions import (
     BindPod,
     BindVolumes,
     EmitEvent,
@@ -25,8 +24,9 @@ from scheduler.api.instructions import (
     SelectNode,
     StopPreBind,
 )
-from scheduler.api.volume import PersistentVolume, StorageObject
-from scheduler.engine import Engine, Journal, replay
+from stowage.api.objects.volume import PersistentVolume, StorageObject
+from stowage.engine import Engine, Journal, replay
+
 from tests.support.builders import HOSTNAME, make_node, make_pod
 from tests.support.engines import DEFAULT_PROFILE, default_engine, of_type
 from tests.support.volume_builders import claim_volume, make_claim, make_class, make_volume

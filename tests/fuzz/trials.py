@@ -7,16 +7,17 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from scheduler.api.decode import KINDS, decode_object
-from scheduler.api.errors import InvalidObject, QuantityError, SelectorError
-from scheduler.api.events import BindFailed, Event, PendingPodSeen
-from scheduler.api.instructions import BindPod, EmitEvent, PatchPodStatus, ReportProblem
-from scheduler.api.pod import Pod
-from scheduler.api.quantity import INT64_MAX, parse_quantity
-from scheduler.api.selector_syntax import parse_field_selector, parse_label_selector
-from scheduler.engine import Engine
-from scheduler.operator.reflected import ALL_REFLECTED
-from scheduler.operator.reflector import object_invalid
+from stowage.api.decoding.decode import KINDS, decode_object
+from stowage.api.decoding.errors import InvalidObject, QuantityError, SelectorError
+from stowage.api.events import BindFailed, Event, PendingPodSeen
+from stowage.api.instructions import BindPod, EmitEvent, PatchPodStatus, ReportProblem
+from stowage.api.objects.pod import Pod
+from stowage.api.values.quantity import INT64_MAX, parse_quantity
+from stowage.api.values.selector_syntax import parse_field_selector, parse_label_selector
+from stowage.engine import Engine
+from stowage.operator.watch.kinds import ALL_REFLECTED
+from stowage.operator.watch.reflector import object_invalid
+
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine, of_type
 

@@ -12,14 +12,14 @@ from typing import Any
 import aiohttp
 import pytest
 import yaml
+from simcluster.kinds.catalog import BY_KIND
+from simcluster.ports import reserved_port
+from stowage.cli import composition
+from stowage.cli.main import app
+from stowage.operator import RunOptions, run
 from typer.testing import CliRunner
 
-from scheduler.cli import composition
-from scheduler.cli.main import app
-from scheduler.cluster.catalog import BY_KIND
-from scheduler.cluster.ports import reserved_port
-from scheduler.operator import RunOptions, run
-from tests.integration.api_client import ApiClient
+from tests.support.api_client import ApiClient
 from tests.support.patience import PATIENCE_S
 
 Json = dict[str, Any]

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from simcluster.kinds.resources import PODS
+from stowage.engine.binding import commitments
+from stowage.operator.client.timeouts import Patience
 
-from scheduler.cluster import FaultRule
-from scheduler.cluster.resources import PODS
-from scheduler.engine import commitments
-from scheduler.operator.patience import Patience
+from simcluster import FaultRule
 from tests.support.auditor import node_of, scheduled_condition
 from tests.support.patience import PATIENCE_S
 from tests.support.running_scheduler import running_scheduler, scheduler_process

@@ -12,17 +12,17 @@ from typing import Any
 import aiohttp
 import pytest
 import yaml
+from simcluster.ports import reserved_port
+from stowage.cli import composition
+from stowage.cli.main import app
+from stowage.cli.run import in_config_map
+from stowage.operator import ServingOptions, run
+from stowage.operator.serving.delegated_access import AccessOptions
 from typer.testing import CliRunner
 
-from scheduler.cli import composition
-from scheduler.cli.main import app
-from scheduler.cli.run import in_config_map
-from scheduler.cluster.ports import reserved_port
-from scheduler.operator import ServingOptions, run
-from scheduler.operator.delegated_access import AccessOptions
-from tests.integration.api_client import CONFIG_MAPS, MERGE, NODES, PODS, ApiClient, config_map
-from tests.integration.api_client import pod as make_pod
-from tests.integration.api_servers import ApiServerUnderTest
+from tests.support.api_client import CONFIG_MAPS, MERGE, NODES, PODS, ApiClient, config_map
+from tests.support.api_client import pod as make_pod
+from tests.support.api_servers import ApiServerUnderTest
 from tests.support.configurable_engine import configuration_of, fit_profile
 from tests.support.patience import PATIENCE_S
 

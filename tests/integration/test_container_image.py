@@ -79,7 +79,7 @@ def test_the_wheel_holds_the_package_and_its_data(image: Path) -> None:
     assert wheel.name.startswith(f"stowage-{version}-")
     names = zipfile.ZipFile(wheel).namelist()
     assert "scheduler/py.typed" in names
-    assert any(name.startswith("scheduler/cli/demo/manifests/") for name in names)
+    assert any(name.startswith("simcluster/simcluster/demo/manifests/") for name in names)
     assert not any(name.startswith("tests/") for name in names)
 
 

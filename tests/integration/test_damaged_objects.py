@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from scheduler.cluster import EmbeddedCluster, make_node
-from tests.integration.api_client import PODS as PODS_PATH
-from tests.integration.api_client import ApiClient
+from simcluster import EmbeddedCluster, make_node
+from tests.support.api_client import PODS as PODS_PATH
+from tests.support.api_client import ApiClient
 from tests.support.auditor import node_of
 from tests.support.patience import PATIENCE_S
 from tests.support.running_scheduler import running_scheduler
@@ -98,7 +98,7 @@ async def test_damaged_objects_are_named_and_hold_up_nobody(tmp_path: Path) -> N
 
 def _put(cluster: EmbeddedCluster, pod: dict[str, Any]) -> None:
     """Past the server's admission, as if an older or another server had let it in."""
-    from scheduler.cluster.resources import PODS
+    from simcluster.kinds.resources import PODS
 
     pod["metadata"] |= {"uid": pod["metadata"]["name"]}
     cluster.registry.store.put(PODS.stored_in, {"apiVersion": "v1", "kind": "Pod", **pod})

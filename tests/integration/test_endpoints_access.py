@@ -10,12 +10,12 @@ from typing import Any
 
 import aiohttp
 import pytest
+from simcluster.auth.users import User
+from simcluster.ports import reserved_port
+from stowage.operator import LeaderElectionOptions, RunOptions, ServingOptions, run
 
-from scheduler.cluster import ClusterOptions, EmbeddedCluster, write_kubeconfig
-from scheduler.cluster.ports import reserved_port
-from scheduler.cluster.users import User
-from scheduler.operator import LeaderElectionOptions, RunOptions, ServingOptions, run
-from tests.integration.api_client import ApiClient
+from simcluster import ClusterOptions, EmbeddedCluster, write_kubeconfig
+from tests.support.api_client import ApiClient
 from tests.support.patience import PATIENCE_S
 from tests.support.round_robin_engine import RoundRobinEngine
 

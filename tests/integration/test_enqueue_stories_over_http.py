@@ -13,13 +13,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from stowage.api.objects.meta import ApiStruct
+from stowage.api.objects.pod import Pod
 
-from scheduler.api.meta import ApiStruct
-from scheduler.api.pod import Pod
 from tests.engine.enqueue_stories import STORIES
 from tests.engine.enqueue_stories.story import EnqueueStory, Put
-from tests.integration.api_client import MERGE, NODES, PODS, ApiClient
-from tests.integration.api_servers import ApiServerUnderTest
+from tests.support.api_client import MERGE, NODES, PODS, ApiClient
+from tests.support.api_servers import ApiServerUnderTest
 from tests.support.patience import PATIENCE_S
 from tests.support.running_scheduler import CONFIGURATION, RunningScheduler, running_scheduler
 

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.integration.api_client import NODES, PODS, ApiClient
-from tests.integration.api_servers import ApiServerUnderTest
+from tests.support.api_client import NODES, PODS, ApiClient
+from tests.support.api_servers import ApiServerUnderTest
 from tests.support.patience import PATIENCE_S
 
 EXAMPLE = Path(__file__).parent.parent / "example_plugin"
-STOWAGE = [sys.executable, "-m", "scheduler.cli"]
+STOWAGE = [sys.executable, "-m", "stowage.cli"]
 GANG = {"example.com/gang": "crew"}
 ENABLED: tuple[Mapping[str, object], ...] = (
     {"name": "PreferLabel", "weight": 50},

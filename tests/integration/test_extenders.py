@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stowage.api.config.loading import load_configuration
+from stowage.cli.composition import run_options
+from stowage.operator import RunOptions, run
 
-from scheduler.api.config import load_configuration
-from scheduler.cli.composition import run_options
-from scheduler.operator import RunOptions, run
-from tests.integration.api_client import NODES, PODS, ApiClient
-from tests.integration.api_servers import ApiServerUnderTest
+from tests.support.api_client import NODES, PODS, ApiClient
+from tests.support.api_servers import ApiServerUnderTest
 from tests.support.patience import PATIENCE_S
 
 EXTENDER = Path(__file__).parent.parent / "support" / "extender_server.py"

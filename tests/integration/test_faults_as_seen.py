@@ -12,9 +12,7 @@ from pathlib import Path
 
 import aiohttp
 
-from scheduler.cluster import FaultRule
-from tests.integration.api_client import MERGE, until
-from tests.integration.api_client import PODS as PODS_PATH
+from simcluster import FaultRule
 from tests.integration.troubled_world import (
     EXTENDERS,
     LEASE_S,
@@ -24,6 +22,8 @@ from tests.integration.troubled_world import (
     world_in,
 )
 from tests.integration.volume_objects import CLAIMS, CLASSES, claim, storage_class, using
+from tests.support.api_client import MERGE, until
+from tests.support.api_client import PODS as PODS_PATH
 from tests.support.fault_table import Fault, Series, faults
 from tests.support.patience import PATIENCE_S
 from tests.support.troubled_cluster import BINDINGS, CAPACITY, TOO_MUCH

@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from simcluster.faults.faults import FaultRule
 
-from scheduler.cluster.faults import FaultRule
-from tests.integration.api_client import PODS
+from tests.support.api_client import PODS
 from tests.support.patience import PATIENCE_S
 from tests.support.replicas import (
     ADMIN_TOKEN,

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 import yaml
+from simcluster.tests.integration.test_kubectl import kubectl_for
+from stowage.cli.config_file import read_configuration
 
-from scheduler.cli.config_file import read_configuration
-from scheduler.cluster import ClusterOptions, EmbeddedCluster
-from tests.integration.api_client import NODES, PODS, ApiClient, node, pod, until
-from tests.integration.api_servers import ApiServerUnderTest
+from simcluster import ClusterOptions, EmbeddedCluster
 from tests.integration.deployed import (
     MANIFESTS,
     ROOT,
@@ -27,7 +26,8 @@ from tests.integration.deployed import (
     serving_client,
     the,
 )
-from tests.integration.test_kubectl import kubectl_for
+from tests.support.api_client import NODES, PODS, ApiClient, node, pod, until
+from tests.support.api_servers import ApiServerUnderTest
 
 pytestmark = needs_kubectl
 

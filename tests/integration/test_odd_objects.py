@@ -10,13 +10,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from simcluster.apiserver.errors import ApiError
+from simcluster.kinds.resources import NODES, PODS
 
-from scheduler.cluster import EmbeddedCluster, make_node
-from scheduler.cluster.errors import ApiError
-from scheduler.cluster.resources import NODES, PODS
+from simcluster import EmbeddedCluster, make_node
 from tests.fuzz.objects import odd_object
-from tests.integration.api_client import PODS as PODS_PATH
-from tests.integration.api_client import ApiClient
+from tests.support.api_client import PODS as PODS_PATH
+from tests.support.api_client import ApiClient
 from tests.support.auditor import node_of
 from tests.support.patience import PATIENCE_S
 from tests.support.running_scheduler import running_scheduler

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import yaml
 from kubernetes.aio.config import ConfigException
+from stowage.operator.client.api_client import ApiClient
+from stowage.operator.client.api_error import ApiError
+from stowage.operator.client.connection import Connection, connect
 
-from scheduler.operator.api_client import ApiClient
-from scheduler.operator.api_error import ApiError
-from scheduler.operator.connection import Connection, connect
-from tests.integration.api_servers import ApiServerUnderTest
+from tests.support.api_servers import ApiServerUnderTest
 
 NAMESPACE = "/api/v1/namespaces/default"
 

@@ -9,15 +9,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from simcluster.faults.faults import FaultRule
+from simcluster.kinds.resources import PODS as CLUSTER_PODS
+from simcluster.store.deletion import DeleteOptions
+from stowage.api.events import PendingPodGone, PendingPodSeen
+from stowage.operator import LeaderElectionOptions, RunOptions, run
 
-from scheduler.api.events import PendingPodGone, PendingPodSeen
-from scheduler.cluster import EmbeddedCluster
-from scheduler.cluster.deletion import DeleteOptions
-from scheduler.cluster.faults import FaultRule
-from scheduler.cluster.resources import PODS as CLUSTER_PODS
-from scheduler.operator import LeaderElectionOptions, RunOptions, run
-from tests.integration.api_client import NODES, PODS, ApiClient
-from tests.integration.api_servers import ApiServerUnderTest
+from simcluster import EmbeddedCluster
+from tests.support.api_client import NODES, PODS, ApiClient
+from tests.support.api_servers import ApiServerUnderTest
 from tests.support.patience import PATIENCE_S
 from tests.support.round_robin_engine import RoundRobinEngine
 

@@ -11,12 +11,10 @@ from typing import Any
 
 import pytest
 
-from tests.integration.api_client import PODS, STRATEGIC, ApiClient
-from tests.integration.api_servers import ApiServerUnderTest
 from tests.integration.test_scheduling import Cluster
-from tests.support.auditor import (
-    node_of,
-)
+from tests.support.api_client import PODS, STRATEGIC, ApiClient
+from tests.support.api_servers import ApiServerUnderTest
+from tests.support.auditor import node_of
 from tests.support.patience import PATIENCE_S
 from tests.support.running_scheduler import RunningScheduler, running_scheduler
 

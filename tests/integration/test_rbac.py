@@ -9,19 +9,18 @@ from typing import Any, NamedTuple
 
 import pytest
 import yaml
+from simcluster.auth.rbac import Decision, rule_allows
+from simcluster.auth.request_attributes import Attributes
+from simcluster.auth.users import User
+from simcluster.tests.integration.test_kubectl import kubectl_for
 
-from scheduler.cluster import (
+from simcluster import (
     ClusterOptions,
     EmbeddedCluster,
     FaultRule,
     service_account_user,
     write_kubeconfig,
 )
-from scheduler.cluster.rbac import Decision, rule_allows
-from scheduler.cluster.request_attributes import Attributes
-from scheduler.cluster.users import User
-from tests.integration.api_client import MERGE, NODES, PODS, ApiClient, node, pod
-from tests.integration.api_servers import ApiServerUnderTest, self_signed_certificate
 from tests.integration.deployed import (
     MANIFESTS,
     CannotStartError,
@@ -33,7 +32,6 @@ from tests.integration.deployed import (
     serving_client,
     the,
 )
-from tests.integration.test_kubectl import kubectl_for
 from tests.integration.volume_objects import (
     HOSTNAME,
     LOCAL,
@@ -43,6 +41,8 @@ from tests.integration.volume_objects import (
     using,
     volume,
 )
+from tests.support.api_client import MERGE, NODES, PODS, ApiClient, node, pod
+from tests.support.api_servers import ApiServerUnderTest, self_signed_certificate
 from tests.support.patience import PATIENCE_S
 
 pytestmark = needs_kubectl

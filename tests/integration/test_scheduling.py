@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.integration.api_client import JSON_PATCH, NODES, PODS, ApiClient
-from tests.integration.api_servers import ApiServerUnderTest
+from tests.support.api_client import JSON_PATCH, NODES, PODS, ApiClient
+from tests.support.api_servers import ApiServerUnderTest
 from tests.support.auditor import node_of, scheduled_condition
 from tests.support.patience import PATIENCE_S
 from tests.support.running_scheduler import RunningScheduler, running_scheduler

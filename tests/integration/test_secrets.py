@@ -11,10 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import aiohttp
+from simcluster.kinds.resources import PODS
+from stowage.operator.serving.self_signed import self_signed
 
-from scheduler.cluster import ClusterOptions, EmbeddedCluster, make_node
-from scheduler.cluster.resources import PODS
-from scheduler.operator.self_signed import self_signed
+from simcluster import ClusterOptions, EmbeddedCluster, make_node
 from tests.support.patience import PATIENCE_S
 from tests.support.troubled_cluster import CAPACITY, small_pod
 
@@ -93,7 +93,7 @@ async def test_no_secret_is_in_logs_events_or_dumps(tmp_path: Path, port: int) -
             cluster.registry.create(PODS, "default", each)
         with log.open("ab") as output:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "scheduler.cli", "run", "-v", "10"),
+                *(sys.executable, "-m", "stowage.cli", "run", "-v", "10"),
                 *("--leader-elect=false", "--bind-address=127.0.0.1", f"--secure-port={port}"),
                 *(f"--kubeconfig={kubeconfig}", f"--config={config}"),
                 stdout=output,

@@ -11,9 +11,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from scheduler.cluster import EmbeddedCluster, FaultRule
-from tests.integration.api_client import ApiClient
-from tests.integration.api_servers import ApiServerUnderTest
+from simcluster import EmbeddedCluster, FaultRule
 from tests.integration.test_scheduling import Cluster
 from tests.integration.volume_objects import (
     CLAIMS,
@@ -25,6 +23,8 @@ from tests.integration.volume_objects import (
     using,
     volume,
 )
+from tests.support.api_client import ApiClient
+from tests.support.api_servers import ApiServerUnderTest
 from tests.support.patience import PATIENCE_S
 from tests.support.running_scheduler import RunningScheduler, running_scheduler
 

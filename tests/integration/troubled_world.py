@@ -15,12 +15,12 @@ from typing import Any
 import aiohttp
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
+from simcluster.kinds.resources import PODS
+from simcluster.ports import reserved_port
 
-from scheduler.cluster import ClusterOptions, EmbeddedCluster, FaultRule, make_node
-from scheduler.cluster.ports import reserved_port
-from scheduler.cluster.resources import PODS
-from tests.integration.api_client import MERGE, ApiClient
-from tests.integration.api_client import PODS as PODS_PATH
+from simcluster import ClusterOptions, EmbeddedCluster, FaultRule, make_node
+from tests.support.api_client import MERGE, ApiClient
+from tests.support.api_client import PODS as PODS_PATH
 from tests.support.fault_table import Series
 from tests.support.patience import PATIENCE_S
 from tests.support.troubled_cluster import CAPACITY, small_pod
@@ -35,7 +35,7 @@ PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 LEASE_S = 4.0
 
 PLUGIN = """
-from scheduler.framework.authoring import SUCCESS
+from stowage.framework.authoring import SUCCESS
 
 
 class Raises:
@@ -135,7 +135,7 @@ class World:
         path = os.pathsep.join((str(self._plugins), *sys.path))
         with self.log.open("ab") as output:
             self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "scheduler.cli", "run", *flags),
+                *(sys.executable, "-m", "stowage.cli", "run", *flags),
                 stdout=output,
                 stderr=output,
                 env={**os.environ, "PYTHONPATH": path},

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from tests.integration.api_client import MERGE, PODS, ApiClient
+from tests.support.api_client import MERGE, PODS, ApiClient
 from tests.support.patience import PATIENCE_S
 
 Json = dict[str, Any]

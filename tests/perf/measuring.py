@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from scheduler.cli.bench.calibration import calibration_ms
-from scheduler.cli.bench.contender import OURS
-from scheduler.cli.bench.core import measure_core
-from scheduler.cli.bench.e2e import run_once
-from scheduler.cli.bench.e2e_result import Drain
-from scheduler.cli.bench.scenarios import WORKLOAD_SCENARIOS, Size
+from stowage_benchmarks.calibration import calibration_ms
+from stowage_benchmarks.contender import OURS
+from stowage_benchmarks.core.run import measure_core
+from stowage_benchmarks.e2e.result import Drain
+from stowage_benchmarks.e2e.run import run_once
+from stowage_benchmarks.e2e.scenarios import WORKLOAD_SCENARIOS, Size
+
 from tests.perf.figures import Figure, Figures, Machine
 
 _CORE_NODES = (1_000, 5_000)

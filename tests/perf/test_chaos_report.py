@@ -4,10 +4,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-
-from scheduler.cli.bench.chaos_plan import REQUESTS, draw_plan
-from scheduler.cli.bench.chaos_replicas import LeaseTimes
-from scheduler.cli.bench.chaos_result import ChaosResult
+from stowage_benchmarks.chaos.plan import REQUESTS, draw_plan
+from stowage_benchmarks.chaos.replicas import LeaseTimes
+from stowage_benchmarks.chaos.result import ChaosResult
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Fresh figures are compared with recorded ones by what a calibration loop took beside them."""
 
-from scheduler.cli.bench.calibration import calibration_ms
+from stowage_benchmarks.calibration import calibration_ms
+
 from tests.perf.figures import Figure, compare, load
 
 

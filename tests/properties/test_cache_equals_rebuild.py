@@ -9,10 +9,10 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-
-from scheduler.api.node import ContainerImage, Node, Taint
-from scheduler.api.pod import Affinity, Pod, PodAffinity, Toleration
-from scheduler.api.selectors import (
+from stowage.api.objects.node import ContainerImage, Node, Taint
+from stowage.api.objects.pod import Affinity, Pod, PodAffinity, Toleration
+from stowage.api.objects.volume import PersistentVolumeClaim, StorageObject
+from stowage.api.values.selectors import (
     NOTHING,
     Operator,
     Requirement,
@@ -20,11 +20,11 @@ from scheduler.api.selectors import (
     compile_label_selector,
     selector_from_labels,
 )
-from scheduler.api.tolerations import tolerated
-from scheduler.api.volume import PersistentVolumeClaim, StorageObject
-from scheduler.api.volume_claims import bound_to
-from scheduler.state import ClusterCache, PodInfo, Snapshot, TermKind, make_pod_info
-from scheduler.state.node_matching import requirement_mask, tolerated_taint_sets
+from stowage.api.values.tolerations import tolerated
+from stowage.api.values.volume_claims import bound_to
+from stowage.state import ClusterCache, PodInfo, Snapshot, TermKind, make_pod_info
+from stowage.state.nodes.node_matching import requirement_mask, tolerated_taint_sets
+
 from tests.support import volume_strategies as some_storage
 from tests.support.builders import (
     HOSTNAME,

@@ -7,28 +7,22 @@ from collections.abc import Sequence
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from scheduler.api.config import KubeSchedulerProfile
-from scheduler.api.node import Node
-from scheduler.api.pod import Affinity, Pod, PodAffinity, TopologySpreadConstraint
-from scheduler.cycle import (
+from stowage.api.config.loading import KubeSchedulerProfile
+from stowage.api.objects.node import Node
+from stowage.api.objects.pod import Affinity, Pod, PodAffinity, TopologySpreadConstraint
+from stowage.engine.scheduling import (
     KnownRefusals,
     NodeSearch,
     Scheduled,
     Unschedulable,
     schedule_pod,
 )
-from scheduler.framework import CycleState, Framework, build_profile
-from scheduler.plugins import in_tree_registry
-from scheduler.state import PodInfo, Snapshot
+from stowage.framework import CycleState, Framework, build_profile
+from stowage.plugins import in_tree_registry
+from stowage.state import PodInfo, Snapshot
+
 from tests.support import placement_strategies as some
-from tests.support.builders import (
-    HOSTNAME,
-    affinity_term,
-    label_selector,
-    make_node,
-    make_pod,
-)
+from tests.support.builders import HOSTNAME, affinity_term, label_selector, make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster, on_node
 from tests.support.volume_builders import claim_volume, make_claim, make_volume
 

@@ -12,15 +12,15 @@ from typing import Any
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from stowage.api.events import PreBindFinished, WaitingPodAllowed, WaitingPodRejected
+from stowage.api.instructions import Instruction
+from stowage.api.objects.pod import PodSpec
+from stowage.api.status import Code
+from stowage.engine import Engine, Journal, replay
+from stowage.engine.journal import Handled
+from stowage.framework import plugin_factory
+from stowage.plugins import in_tree_registry
 
-from scheduler.api.events import PreBindFinished, WaitingPodAllowed, WaitingPodRejected
-from scheduler.api.instructions import Instruction
-from scheduler.api.pod import PodSpec
-from scheduler.api.status import Code
-from scheduler.engine import Engine, Journal, replay
-from scheduler.engine.journal import Handled
-from scheduler.framework import plugin_factory
-from scheduler.plugins import in_tree_registry
 from tests.support.builders import make_node, make_pod
 from tests.support.engine_view import EngineView
 from tests.support.engines import default_engine

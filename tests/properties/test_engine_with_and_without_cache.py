@@ -9,9 +9,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-
-from scheduler.api.config import KubeSchedulerProfile
-from scheduler.api.events import (
+from stowage.api.config.loading import KubeSchedulerProfile
+from stowage.api.events import (
     AssignedPodGone,
     AssignedPodSeen,
     BindFailed,
@@ -22,11 +21,12 @@ from scheduler.api.events import (
     PendingPodGone,
     PendingPodSeen,
 )
-from scheduler.api.instructions import BindPod, Instruction
-from scheduler.api.pod import Affinity, Pod, PodAffinity
-from scheduler.engine import Engine, make_engine
-from scheduler.framework import Framework, build_profile
-from scheduler.plugins import in_tree_registry
+from stowage.api.instructions import BindPod, Instruction
+from stowage.api.objects.pod import Affinity, Pod, PodAffinity
+from stowage.engine import Engine, make_engine
+from stowage.framework import Framework, build_profile
+from stowage.plugins import in_tree_registry
+
 from tests.support.builders import (
     HOSTNAME,
     ZONE,

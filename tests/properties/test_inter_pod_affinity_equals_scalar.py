@@ -6,12 +6,12 @@ import dataclasses
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from stowage.api.objects.pod import Pod
+from stowage.framework import CycleState
+from stowage.plugins.inter_pod_affinity import InterPodAffinity, InterPodAffinityArgs
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import Snapshot
 
-from scheduler.api.pod import Pod
-from scheduler.framework import CycleState
-from scheduler.plugins.inter_pod_affinity import InterPodAffinity, InterPodAffinityArgs
-from scheduler.state.pod_info import PodInfo
-from scheduler.state.snapshot import Snapshot
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes, verdicts_by_node
 from tests.support.random_cluster import RandomCluster
 from tests.support.scalar import inter_pod_affinity as twin

@@ -14,8 +14,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-
-from scheduler.api.events import (
+from stowage.api.events import (
     AssignedPodSeen,
     DisruptionBudgetSeen,
     Event,
@@ -25,9 +24,10 @@ from scheduler.api.events import (
     StorageGone,
     StorageSeen,
 )
-from scheduler.api.instructions import BindPod, BindVolumes, EvictPod, Instruction
-from scheduler.api.pod import Pod, ResourceRequirements, Toleration
-from scheduler.api.volume import StorageObject
+from stowage.api.instructions import BindPod, BindVolumes, EvictPod, Instruction
+from stowage.api.objects.pod import Pod, ResourceRequirements, Toleration
+from stowage.api.objects.volume import StorageObject
+
 from tests.support.builders import HOSTNAME, label_selector, make_namespace
 from tests.support.drawn_objects import (
     NAMESPACES,

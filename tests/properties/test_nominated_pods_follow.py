@@ -6,11 +6,11 @@ import random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from stowage.framework.runtime.nominated_pods import NominatedPods
+from stowage.queue import Nominator
+from stowage.state.pods.pod_info import PodInfo, make_pod_info
+from stowage.state.snapshot import Snapshot
 
-from scheduler.framework.nominated_pods import NominatedPods
-from scheduler.queue import Nominator
-from scheduler.state.pod_info import PodInfo, make_pod_info
-from scheduler.state.snapshot import Snapshot
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 

@@ -8,28 +8,28 @@ import msgspec
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from scheduler.api.config import KubeSchedulerProfile
-from scheduler.api.node import Node
-from scheduler.api.pod import Pod
-from scheduler.framework import CycleState, NodeVerdicts, build_profile
-from scheduler.framework.class_cache import ClassCache
-from scheduler.framework.extension_points import FilterPlugin, PreFilterPlugin, ScorePlugin
-from scheduler.framework.filter_run import FilterRun
-from scheduler.framework.pre_filter_run import run_pre_filter_plugins
-from scheduler.framework.registry import NoArgs
-from scheduler.framework.scores import default_normalize_score
-from scheduler.plugins import in_tree_registry
-from scheduler.plugins.image_locality import ImageLocality
-from scheduler.plugins.node_affinity import NodeAffinity, NodeAffinityArgs
-from scheduler.plugins.node_resources import (
+from stowage.api.config.loading import KubeSchedulerProfile
+from stowage.api.objects.node import Node
+from stowage.api.objects.pod import Pod
+from stowage.framework import CycleState, NodeVerdicts, build_profile
+from stowage.framework.extension_points import FilterPlugin, PreFilterPlugin, ScorePlugin
+from stowage.framework.profile.registry import NoArgs
+from stowage.framework.runtime.class_cache import ClassCache
+from stowage.framework.runtime.filter_run import FilterRun
+from stowage.framework.runtime.pre_filter_run import run_pre_filter_plugins
+from stowage.framework.runtime.scores import default_normalize_score
+from stowage.plugins import in_tree_registry
+from stowage.plugins.image_locality import ImageLocality
+from stowage.plugins.node_affinity import NodeAffinity, NodeAffinityArgs
+from stowage.plugins.node_resources import (
     BalancedAllocation,
     NodeResourcesBalancedAllocationArgs,
     NodeResourcesFit,
     NodeResourcesFitArgs,
 )
-from scheduler.plugins.node_resources.args import ResourceSpec, ScoringStrategy
-from scheduler.plugins.taint_toleration import TaintToleration
+from stowage.plugins.node_resources.args import ResourceSpec, ScoringStrategy
+from stowage.plugins.taint_toleration import TaintToleration
+
 from tests.support import placement_strategies as some
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
 from tests.support.scalar import node_filters, node_scores

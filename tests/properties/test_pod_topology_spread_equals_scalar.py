@@ -6,16 +6,16 @@ import dataclasses
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from scheduler.api.pod import Pod, TopologySpreadConstraint
-from scheduler.framework.cycle_state import CycleState
-from scheduler.plugins.pod_topology_spread import (
+from stowage.api.objects.pod import Pod, TopologySpreadConstraint
+from stowage.framework.cycle_state import CycleState
+from stowage.plugins.pod_topology_spread import (
     DefaultConstraint,
     PodTopologySpread,
     PodTopologySpreadArgs,
 )
-from scheduler.state.pod_info import PodInfo
-from scheduler.state.snapshot import Snapshot
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import Snapshot
+
 from tests.support.builders import HOSTNAME, ZONE
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes, verdicts_by_node
 from tests.support.random_cluster import RACK, RandomCluster

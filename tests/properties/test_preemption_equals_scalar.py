@@ -7,22 +7,22 @@ from collections import Counter
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from scheduler.api.config import KubeSchedulerProfile
-from scheduler.api.meta import ObjectMeta
-from scheduler.api.node import Node
-from scheduler.api.pod import Container, ContainerPort, Pod, ResourceRequirements
-from scheduler.api.policy import (
+from stowage.api.config.loading import KubeSchedulerProfile
+from stowage.api.objects.meta import ObjectMeta
+from stowage.api.objects.node import Node
+from stowage.api.objects.pod import Container, ContainerPort, Pod, ResourceRequirements
+from stowage.api.objects.policy import (
     PodDisruptionBudget,
     PodDisruptionBudgetSpec,
     PodDisruptionBudgetStatus,
 )
-from scheduler.api.volume import GCEPersistentDiskVolumeSource, Volume
-from scheduler.cycle import NodeSearch, Unschedulable, schedule_pod
-from scheduler.framework import Candidate, CycleState, Framework, build_profile
-from scheduler.plugins import in_tree_registry
-from scheduler.queue.nominator import Nominator
-from scheduler.state.snapshot import Snapshot
+from stowage.api.objects.volume import GCEPersistentDiskVolumeSource, Volume
+from stowage.engine.scheduling import NodeSearch, Unschedulable, schedule_pod
+from stowage.framework import Candidate, CycleState, Framework, build_profile
+from stowage.plugins import in_tree_registry
+from stowage.queue.nominator import Nominator
+from stowage.state.snapshot import Snapshot
+
 from tests.support.builders import ZONE, make_node
 from tests.support.random_cluster import RandomCluster
 from tests.support.scalar import preemption as twin

@@ -9,11 +9,11 @@ from typing import Any
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
+from stowage.api.status import SUCCESS, Status, unresolvable
+from stowage.queue import Place, QueuedPod, Registration, Registrations, SchedulingQueue
+from stowage.state.pods.pod_info import PodInfo
 
-from scheduler.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
-from scheduler.api.status import SUCCESS, Status, unresolvable
-from scheduler.queue import Place, QueuedPod, Registration, Registrations, SchedulingQueue
-from scheduler.state.pod_info import PodInfo
 from tests.unit.queue.scenario import (
     CLAIM_ADD,
     NODE_ADD,

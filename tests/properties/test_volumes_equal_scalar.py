@@ -7,25 +7,21 @@ from collections.abc import Callable, Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from scheduler.api.node import Node
-from scheduler.api.pod import Pod
-from scheduler.api.volume import (
-    PersistentVolumeClaim,
-    StorageClass,
-    StorageObject,
-)
-from scheduler.framework import CycleState, NoArgs
-from scheduler.framework.extension_points import FilterPlugin, PreFilterPlugin
-from scheduler.framework.node_verdicts import PluginVerdict
-from scheduler.plugins.volumes import (
+from stowage.api.objects.node import Node
+from stowage.api.objects.pod import Pod
+from stowage.api.objects.volume import PersistentVolumeClaim, StorageClass, StorageObject
+from stowage.framework import CycleState, NoArgs
+from stowage.framework.extension_points import FilterPlugin, PreFilterPlugin
+from stowage.framework.runtime.node_verdicts import PluginVerdict
+from stowage.plugins.volumes import (
     NodeVolumeLimits,
     VolumeBinding,
     VolumeBindingArgs,
     VolumeRestrictions,
     VolumeZone,
 )
-from scheduler.state import Snapshot
+from stowage.state import Snapshot
+
 from tests.support import volume_strategies as some
 from tests.support.builders import ZONE, make_node
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes, on_node

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from scheduler.api.config import (
+from stowage.api.config.extenders import Extenders
+from stowage.api.config.loading import (
     API_VERSION,
     KIND,
     ConfigError,
@@ -16,15 +17,15 @@ from scheduler.api.config import (
     KubeSchedulerConfiguration,
     load_configuration,
 )
-from scheduler.api.extenders import Extenders
-from scheduler.cli.configurator import Configurator
-from scheduler.cli.profiles import make_extenders
-from scheduler.engine import Engine, EngineSettings, make_engine
-from scheduler.framework import Handle, PluginFactory, Registry
-from scheduler.framework.registry import NoArgs
-from scheduler.operator import ConfigMapOptions, ConfigMapReference, LoadedConfiguration
-from scheduler.operator.engine_protocol import EngineParts
-from scheduler.plugins import in_tree_registry
+from stowage.cli.configurator import Configurator
+from stowage.cli.profiles import make_extenders
+from stowage.engine import Engine, EngineSettings, make_engine
+from stowage.framework import Handle, PluginFactory, Registry
+from stowage.framework.profile.registry import NoArgs
+from stowage.operator import ConfigMapOptions, ConfigMapReference, LoadedConfiguration
+from stowage.operator.engine_protocol import EngineParts
+from stowage.plugins import in_tree_registry
+
 from tests.simulation.objects import SCHEDULER_NAME, SECOND_NAME
 from tests.simulation.server import Json
 from tests.simulation.slow_permit import SlowPermit

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from scheduler.api import Node, Pod
-from scheduler.api.events import (
+from stowage.api import Node, Pod
+from stowage.api.events import (
     AssignedPodSeen,
     DisruptionBudgetSeen,
     Event,
@@ -14,11 +14,12 @@ from scheduler.api.events import (
     PendingPodSeen,
     StorageSeen,
 )
-from scheduler.api.instructions import BindByExtender, BindPod, BindVolumes, EvictPod, PodReference
-from scheduler.api.namespace import Namespace
-from scheduler.api.policy import PodDisruptionBudget
-from scheduler.engine import Engine
-from scheduler.state.cache import InvariantViolation
+from stowage.api.instructions import BindByExtender, BindPod, BindVolumes, EvictPod, PodReference
+from stowage.api.objects.namespace import Namespace
+from stowage.api.objects.policy import PodDisruptionBudget
+from stowage.engine import Engine
+from stowage.state.cache import InvariantViolation
+
 from tests.simulation.extenders import has_say, refused_by
 from tests.simulation.judge import Judge, as_judged, stored_pod
 from tests.simulation.known_objects import object_differences

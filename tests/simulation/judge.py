@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from msgspec.structs import replace
+from stowage.api import Pod
+from stowage.api.config.extenders import Extenders
+from stowage.api.config.loading import API_VERSION, KIND, load_configuration
+from stowage.api.events import Event, ExtendersAnswered, VictimsReviewed
+from stowage.api.instructions import ConsultExtenders, ConsultOnVictims
+from stowage.cli.profiles import make_extenders, make_frameworks
+from stowage.engine import make_engine
+from stowage.framework import Framework
 
-from scheduler.api import Pod
-from scheduler.api.config import API_VERSION, KIND, load_configuration
-from scheduler.api.events import Event, ExtendersAnswered, VictimsReviewed
-from scheduler.api.extenders import Extenders
-from scheduler.api.instructions import ConsultExtenders, ConsultOnVictims
-from scheduler.cli.profiles import make_extenders, make_frameworks
-from scheduler.engine import make_engine
-from scheduler.framework import Framework
 from tests.simulation.extenders import has_say, refused_by, spares
 from tests.simulation.server import PODS, Json, ModelServer
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from scheduler.api import Node, Pod
-from scheduler.api.policy import PodDisruptionBudget
-from scheduler.api.resources import node_allocatable, pod_requests
-from scheduler.engine import Engine
-from scheduler.state.snapshot import Snapshot
+from stowage.api import Node, Pod
+from stowage.api.objects.policy import PodDisruptionBudget
+from stowage.api.values.resources import node_allocatable, pod_requests
+from stowage.engine import Engine
+from stowage.state.snapshot import Snapshot
+
 from tests.simulation.server import BUDGETS, NAMESPACES, NODES, PODS, ModelServer
 from tests.simulation.true_reasons import decoded, is_placed
 

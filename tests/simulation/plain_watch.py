@@ -8,15 +8,15 @@ from contextlib import suppress
 from typing import Any
 
 import msgspec
+from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
+from stowage.operator.client.api_error import ApiError
+from stowage.operator.client.backoff import Backoff, Jitter, Sleep
+from stowage.operator.client.connection import Connection
+from stowage.operator.configuration.config_map import ConfigMapReference
+from stowage.operator.configuration.live_configuration import LiveConfiguration
+from stowage.operator.watch.pending_pods import PendingPods, pending_pods_selector
+from stowage.operator.watch.reflector import complete_lines
 
-from scheduler.operator.api_client import LOST_ANSWER_ERRORS, ApiClient
-from scheduler.operator.api_error import ApiError
-from scheduler.operator.backoff import Backoff, Jitter, Sleep
-from scheduler.operator.config_map import ConfigMapReference
-from scheduler.operator.connection import Connection
-from scheduler.operator.live_configuration import LiveConfiguration
-from scheduler.operator.pending_pods import PendingPods, pending_pods_selector
-from scheduler.operator.reflector import complete_lines
 from tests.simulation.server import CONFIG_MAPS, PODS
 
 TakeEvent = Callable[[str, dict[str, Any]], None]
@@ -104,7 +104,7 @@ class PlainWatch:
 
 
 class PendingPodsWatch:
-    """Made and driven as `scheduler.operator.kopf_watch.PendingPodWatch` is."""
+    """Made and driven as `stowage.operator.kopf.pending_pod_watch.PendingPodWatch` is."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class PendingPodsWatch:
 
 
 class ConfigMapFollower:
-    """Made and driven as `scheduler.operator.config_map_watch.ConfigMapWatch` is."""
+    """Made and driven as `stowage.operator.kopf.config_map_watch.ConfigMapWatch` is."""
 
     def __init__(
         self,

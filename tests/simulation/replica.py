@@ -7,16 +7,17 @@ import random
 from contextlib import AsyncExitStack
 from typing import Any
 
-from scheduler.api.config import Extender, InvalidConfiguration
-from scheduler.engine import Engine
-from scheduler.operator.app import Process
-from scheduler.operator.clock import Clock
-from scheduler.operator.engine_protocol import EngineParts
-from scheduler.operator.extender_client import ExtenderClient
-from scheduler.operator.leader_election import LeaderElectionOptions
-from scheduler.operator.patience import Patience
-from scheduler.operator.run_options import RunOptions
-from scheduler.operator.surroundings import Surroundings
+from stowage.api.config.loading import Extender, InvalidConfiguration
+from stowage.engine import Engine
+from stowage.operator.app import Process
+from stowage.operator.client.timeouts import Patience
+from stowage.operator.clock import Clock
+from stowage.operator.engine_protocol import EngineParts
+from stowage.operator.environment import Surroundings
+from stowage.operator.extenders.client import ExtenderClient
+from stowage.operator.leader_election import LeaderElectionOptions
+from stowage.operator.run_options import RunOptions
+
 from tests.simulation.configurations import CONFIG_MAP_KEY, Composition, text_in
 from tests.simulation.extender_network import VirtualExtenderClient
 from tests.simulation.extender_servers import ExtenderServer

@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 import msgspec
+from stowage.operator.watch.kinds import ALL_REFLECTED
 
-from scheduler.operator.reflected import ALL_REFLECTED
 from tests.simulation.server import (
     CLAIMS,
     CONFIG_MAPS,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from scheduler.api.status import SUCCESS, WAIT, Status
-from scheduler.framework import CycleState, Handle
-from scheduler.state.pod_info import PodInfo
+from stowage.api.status import SUCCESS, WAIT, Status
+from stowage.framework import CycleState, Handle
+from stowage.state.pods.pod_info import PodInfo
 
 WAIT_S = 2.0
 LIMIT_S = 4.0

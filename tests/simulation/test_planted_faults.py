@@ -10,31 +10,31 @@ from typing import Any, NamedTuple
 import aiohttp
 import pytest
 from msgspec.structs import replace
+from stowage.api.config.extenders import Extenders
+from stowage.api.events import ActionType, BindFailed, EventResource
+from stowage.api.status import SUCCESS, WAIT
+from stowage.engine import schedule_one as attempts
+from stowage.framework import ACCEPT_ALL, PreBindProgress
+from stowage.operator.client.timeouts import Patience
+from stowage.operator.configuration.live_configuration import LiveConfiguration
+from stowage.operator.extenders.binder import ExtenderBinder
+from stowage.operator.extenders.client import ExtenderError
+from stowage.operator.extenders.consultation import Consultant
+from stowage.operator.extenders.desk import ExtenderDesk
+from stowage.operator.extenders.victim_review import VictimReviewer
+from stowage.operator.leader_election import LeaderElector
+from stowage.operator.watch.reflector import Reflector, as_number
+from stowage.operator.writers.binder import Binder, _failed
+from stowage.operator.writers.event_recorder import EventRecorder
+from stowage.plugins.scheduling_gates import SchedulingGates
+from stowage.plugins.taint_toleration import TaintToleration
+from stowage.plugins.volumes.binding import VolumeBinding
+from stowage.plugins.volumes.limits import NodeVolumeLimits
+from stowage.plugins.volumes.pre_bind import VolumePlan
+from stowage.queue.scheduling_queue import SchedulingQueue
+from stowage.state.cache import ClusterCache
+from stowage.state.storage import event_handlers as storage_keeper
 
-from scheduler.api.events import ActionType, BindFailed, EventResource
-from scheduler.api.extenders import Extenders
-from scheduler.api.status import SUCCESS, WAIT
-from scheduler.engine import attempts
-from scheduler.framework import ACCEPT_ALL, PreBindProgress
-from scheduler.operator.binder import Binder, _failed
-from scheduler.operator.consultation import Consultant
-from scheduler.operator.event_recorder import EventRecorder
-from scheduler.operator.extender_binder import ExtenderBinder
-from scheduler.operator.extender_client import ExtenderError
-from scheduler.operator.extender_desk import ExtenderDesk
-from scheduler.operator.leader_election import LeaderElector
-from scheduler.operator.live_configuration import LiveConfiguration
-from scheduler.operator.patience import Patience
-from scheduler.operator.reflector import Reflector, as_number
-from scheduler.operator.victim_review import VictimReviewer
-from scheduler.plugins.scheduling_gates import SchedulingGates
-from scheduler.plugins.taint_toleration import TaintToleration
-from scheduler.plugins.volumes.binding import VolumeBinding
-from scheduler.plugins.volumes.limits import NodeVolumeLimits
-from scheduler.plugins.volumes.pre_bind import VolumePlan
-from scheduler.queue.scheduling_queue import SchedulingQueue
-from scheduler.state import storage_keeper
-from scheduler.state.cache import ClusterCache
 from tests.simulation.plan import Emphasis
 from tests.simulation.run import simulate
 

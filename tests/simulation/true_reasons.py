@@ -8,10 +8,9 @@ from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
-
-from scheduler.api import Node, Pod, decode_object
-from scheduler.api.meta import ApiStruct
-from scheduler.api.volume import (
+from stowage.api import Node, Pod, decode_object
+from stowage.api.objects.meta import ApiStruct
+from stowage.api.objects.volume import (
     CSINode,
     PersistentVolume,
     PersistentVolumeClaim,
@@ -19,7 +18,8 @@ from scheduler.api.volume import (
     StorageObject,
     VolumeAttachment,
 )
-from scheduler.api.volume_claims import is_fully_bound
+from stowage.api.values.volume_claims import is_fully_bound
+
 from tests.simulation.objects import AT_ONCE
 from tests.simulation.server import (
     ATTACHMENTS,

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 import numpy as np
-
-from scheduler.api.events import ActionType, ClusterEvent, EventResource
-from scheduler.api.instructions import BindPod
-from scheduler.api.status import SKIP, SUCCESS, Status, unschedulable
-from scheduler.framework import (
+from stowage.api.events import ActionType, ClusterEvent, EventResource
+from stowage.api.instructions import BindPod
+from stowage.api.status import SKIP, SUCCESS, Status, unschedulable
+from stowage.framework import (
     ACCEPT_ALL,
     CycleState,
     Diagnosis,
@@ -20,8 +19,8 @@ from scheduler.framework import (
     PreFilterResult,
     Reads,
 )
-from scheduler.framework.verdict import Int64Array
-from scheduler.state import NodeView, PodInfo, Snapshot
+from stowage.framework.verdict import Int64Array
+from stowage.state import NodeView, PodInfo, Snapshot
 
 T = TypeVar("T")
 

@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import msgspec
+from simcluster.kinds.resources import NODES, PODS
+from stowage.api import InvalidObject, Node, Pod, decode_object
+from stowage.api.values.resources import node_allocatable, pod_requests
 
-from scheduler.api import InvalidObject, Node, Pod, decode_object
-from scheduler.api.resources import node_allocatable, pod_requests
-from scheduler.cluster import EmbeddedCluster
-from scheduler.cluster.resources import NODES, PODS
+from simcluster import EmbeddedCluster
 from tests.support.patience import PATIENCE_S
 
 Json = dict[str, Any]

@@ -6,11 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
-
-from scheduler.api.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta, OwnerReference
-from scheduler.api.namespace import Namespace
-from scheduler.api.node import ContainerImage, Node, NodeSpec, NodeStatus, Taint
-from scheduler.api.pod import (
+from stowage.api.objects.meta import (
+    LabelSelector,
+    LabelSelectorRequirement,
+    ObjectMeta,
+    OwnerReference,
+)
+from stowage.api.objects.namespace import Namespace
+from stowage.api.objects.node import ContainerImage, Node, NodeSpec, NodeStatus, Taint
+from stowage.api.objects.pod import (
     Affinity,
     Container,
     ContainerPort,

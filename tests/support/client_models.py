@@ -1,6 +1,6 @@
 """The types of the API as the kubernetes client's models tell them: source of the served schema.
 
-``python -m tests.support.client_models > scheduler/cluster/schema/types.json`` writes the file
+``python -m tests.support.client_models > simcluster/simcluster/schema/types.json`` writes the file
 anew; a test holds the two equal.
 """
 

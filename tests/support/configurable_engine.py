@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from scheduler.api.config import API_VERSION, KIND, configuration_hash, load_configuration
-from scheduler.api.events import ConfigurationChanged
-from scheduler.engine import Engine, EngineSettings, Journal, make_engine
-from scheduler.framework import Framework, Registry, build_profile
-from scheduler.plugins import in_tree_registry
+from stowage.api.config.loading import API_VERSION, KIND, configuration_hash, load_configuration
+from stowage.api.events import ConfigurationChanged
+from stowage.engine import Engine, EngineSettings, Journal, make_engine
+from stowage.framework import Framework, Registry, build_profile
+from stowage.plugins import in_tree_registry
 
 
 def configuration_of(*profiles: Mapping[str, Any], **fields: Any) -> dict[str, Any]:

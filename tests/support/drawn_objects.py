@@ -6,16 +6,15 @@ from random import Random
 from typing import Any
 
 from msgspec.structs import replace
-
-from scheduler.api.meta import LabelSelector, ObjectMeta
-from scheduler.api.node import (
+from stowage.api.objects.meta import LabelSelector, ObjectMeta
+from stowage.api.objects.node import (
     Node,
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
     Taint,
 )
-from scheduler.api.pod import (
+from stowage.api.objects.pod import (
     Affinity,
     NodeAffinity,
     Pod,
@@ -24,11 +23,12 @@ from scheduler.api.pod import (
     Toleration,
     TopologySpreadConstraint,
 )
-from scheduler.api.policy import (
+from stowage.api.objects.policy import (
     PodDisruptionBudget,
     PodDisruptionBudgetSpec,
     PodDisruptionBudgetStatus,
 )
+
 from tests.support.builders import HOSTNAME, ZONE, label_selector, make_node, make_pod
 
 NODES = ("n0", "n1", "n2", "n3")

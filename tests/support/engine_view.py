@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from scheduler.api.events import (
+from stowage.api.events import (
     AssignedPodGone,
     AssignedPodSeen,
     Event,
@@ -15,10 +15,10 @@ from scheduler.api.events import (
     PendingPodGone,
     PendingPodSeen,
 )
-from scheduler.api.instructions import AttemptResult, Instruction
-from scheduler.api.node import Node
-from scheduler.api.pod import Pod
-from scheduler.api.resources import node_allocatable, pod_requests
+from stowage.api.instructions import AttemptResult, Instruction
+from stowage.api.objects.node import Node
+from stowage.api.objects.pod import Pod
+from stowage.api.values.resources import node_allocatable, pod_requests
 
 MAX_BACKOFF_S = 10.0
 

@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from msgspec import convert
-
-from scheduler.api.config import KubeSchedulerProfile
-from scheduler.api.extenders import NO_EXTENDERS, Extenders
-from scheduler.engine import Engine, Journal, make_engine
-from scheduler.framework import Framework, Registry, build_profile
-from scheduler.plugins import in_tree_registry
+from stowage.api.config.extenders import NO_EXTENDERS, Extenders
+from stowage.api.config.loading import KubeSchedulerProfile
+from stowage.engine import Engine, Journal, make_engine
+from stowage.framework import Framework, Registry, build_profile
+from stowage.plugins import in_tree_registry
 
 T = TypeVar("T")
 

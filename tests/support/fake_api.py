@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
-
-from scheduler.operator.api_client import ApiClient
-from scheduler.operator.patience import Patience
+from stowage.operator.client.api_client import ApiClient
+from stowage.operator.client.timeouts import Patience
 
 Answer = bytes | Exception
 

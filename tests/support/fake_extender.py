@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
-
-from scheduler.api.config import Extender
-from scheduler.api.instructions import PodReference
-from scheduler.operator.extender_client import ExtenderError
+from stowage.api.config.loading import Extender
+from stowage.api.instructions import PodReference
+from stowage.operator.extenders.client import ExtenderError
 
 
 class FakeExtender:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scheduler.api.events import ActionType, ClusterEvent, EventResource
-from scheduler.api.status import SKIP, SUCCESS, WAIT, Status, unschedulable
-from scheduler.framework import CycleState, EventRegistration
-from scheduler.state import PodInfo
+from stowage.api.events import ActionType, ClusterEvent, EventResource
+from stowage.api.status import SKIP, SUCCESS, WAIT, Status, unschedulable
+from stowage.framework import CycleState, EventRegistration
+from stowage.state import PodInfo
 
 WAIT_S = 20.0
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+from stowage.api.objects.meta import LabelSelector
+from stowage.api.objects.namespace import Namespace
+from stowage.api.objects.node import Node
+from stowage.api.objects.pod import Pod
+from stowage.api.objects.volume import StorageObject
+from stowage.framework.verdict import FilterVerdict
+from stowage.state.cache import ClusterCache
+from stowage.state.pods.pod_info import PodInfo, make_pod_info
+from stowage.state.snapshot import NodeView, Snapshot
 
-from scheduler.api.meta import LabelSelector
-from scheduler.api.namespace import Namespace
-from scheduler.api.node import Node
-from scheduler.api.pod import Pod
-from scheduler.api.volume import StorageObject
-from scheduler.framework.verdict import FilterVerdict
-from scheduler.state.cache import ClusterCache
-from scheduler.state.pod_info import PodInfo, make_pod_info
-from scheduler.state.snapshot import NodeView, Snapshot
 from tests.support.scalar.cluster import PlainCluster
 
 

@@ -11,8 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import msgspec
-
-from scheduler.api.events import (
+from stowage.api.events import (
     AssignedPodGone,
     AssignedPodSeen,
     BindFailed,
@@ -24,7 +23,7 @@ from scheduler.api.events import (
     PendingPodGone,
     PendingPodSeen,
 )
-from scheduler.api.instructions import (
+from stowage.api.instructions import (
     BindPod,
     ClearNomination,
     ConsultExtenders,
@@ -36,11 +35,11 @@ from scheduler.api.instructions import (
     RunPreBind,
     StopPreBind,
 )
-from scheduler.api.meta import Condition
-from scheduler.api.node import Node
-from scheduler.api.pod import Pod
-from scheduler.api.resources import node_allocatable, pod_requests
-from scheduler.engine import Engine
+from stowage.api.objects.meta import Condition
+from stowage.api.objects.node import Node
+from stowage.api.objects.pod import Pod
+from stowage.api.values.resources import node_allocatable, pod_requests
+from stowage.engine import Engine
 
 
 class BoundTwice(AssertionError):  # noqa: N818 - it names the finding

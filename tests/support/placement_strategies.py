@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hypothesis import strategies as st
-
-from scheduler.api.config_types import UtilizationShapePoint
-from scheduler.api.node import (
+from stowage.api.config.types import UtilizationShapePoint
+from stowage.api.objects.node import (
     ContainerImage,
     Node,
     NodeSelector,
@@ -15,7 +14,7 @@ from scheduler.api.node import (
     NodeSelectorTerm,
     Taint,
 )
-from scheduler.api.pod import (
+from stowage.api.objects.pod import (
     Affinity,
     ContainerPort,
     NodeAffinity,
@@ -24,11 +23,12 @@ from scheduler.api.pod import (
     ResourceRequirements,
     Toleration,
 )
-from scheduler.plugins.node_resources.args import (
+from stowage.plugins.node_resources.args import (
     RequestedToCapacityRatioParam,
     ResourceSpec,
     ScoringStrategy,
 )
+
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar
 
-from scheduler.api.events import Event, NodeSeen, PendingPodSeen
-from scheduler.api.instructions import Instruction, PodReference
-from scheduler.engine import Engine, Journal, make_engine
-from scheduler.framework import Handle
-from scheduler.framework.extension_points import Plugin
+from stowage.api.events import Event, NodeSeen, PendingPodSeen
+from stowage.api.instructions import Instruction, PodReference
+from stowage.engine import Engine, Journal, make_engine
+from stowage.framework import Handle
+from stowage.framework.extension_points import Plugin
+
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import of_type
 from tests.support.small_plugins import framework_of

@@ -10,15 +10,15 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import TypeVar
 
-from scheduler.api.meta import LabelSelector, LabelSelectorRequirement, OwnerReference
-from scheduler.api.node import (
+from stowage.api.objects.meta import LabelSelector, LabelSelectorRequirement, OwnerReference
+from stowage.api.objects.node import (
     Node,
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
     Taint,
 )
-from scheduler.api.pod import (
+from stowage.api.objects.pod import (
     Affinity,
     NodeAffinity,
     Pod,
@@ -28,6 +28,7 @@ from scheduler.api.pod import (
     TopologySpreadConstraint,
     WeightedPodAffinityTerm,
 )
+
 from tests.support.builders import HOSTNAME, ZONE, make_namespace, make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster, on_node
 

@@ -11,11 +11,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from scheduler.cluster import ClusterOptions, EmbeddedCluster, write_kubeconfig
-from scheduler.cluster.rbac import Decision
-from scheduler.cluster.request_attributes import Attributes
-from scheduler.cluster.users import MASTERS, User
-from tests.integration.api_client import NODES, PODS, ApiClient
+from simcluster.auth.rbac import Decision
+from simcluster.auth.request_attributes import Attributes
+from simcluster.auth.users import MASTERS, User
+
+from simcluster import ClusterOptions, EmbeddedCluster, write_kubeconfig
+from tests.support.api_client import NODES, PODS, ApiClient
 from tests.support.patience import PATIENCE_S
 
 ADMIN_TOKEN = "the-administrators-own-token"
@@ -71,7 +72,7 @@ class Replicas:
         folder.mkdir()
         kubeconfig = write_kubeconfig(folder / "kubeconfig", self.server, token_of(name))
         log = folder / "log"
-        command = (sys.executable, "-m", "scheduler.cli", "run", f"--kubeconfig={kubeconfig}")
+        command = (sys.executable, "-m", "stowage.cli", "run", f"--kubeconfig={kubeconfig}")
         with log.open("wb") as output:
             process = await asyncio.create_subprocess_exec(
                 *command, "--secure-port=0", *flags, stdout=output, stderr=output

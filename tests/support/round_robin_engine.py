@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from scheduler.api.events import (
+from stowage.api.events import (
     AssignedPodGone,
     AssignedPodSeen,
     BindFailed,
@@ -17,7 +17,7 @@ from scheduler.api.events import (
     PendingPodGone,
     PendingPodSeen,
 )
-from scheduler.api.instructions import (
+from stowage.api.instructions import (
     AttemptResult,
     BindPod,
     EmitEvent,
@@ -26,7 +26,7 @@ from scheduler.api.instructions import (
     PodBound,
     PodReference,
 )
-from scheduler.state.pod_info import PodInfo
+from stowage.state.pods.pod_info import PodInfo
 
 
 class RoundRobinEngine:

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scheduler.api.config import load_configuration
-from scheduler.cli.profiles import make_frameworks
-from scheduler.engine import Engine, make_engine
-from scheduler.operator import EngineParts, RunOptions, run
+from stowage.api.config.loading import load_configuration
+from stowage.cli.profiles import make_frameworks
+from stowage.engine import Engine, make_engine
+from stowage.operator import EngineParts, RunOptions, run
+
 from tests.support.patience import PATIENCE_S
 
 CONFIGURATION = {
@@ -96,7 +97,7 @@ async def scheduler_process(
     flags = ("--leader-elect=false", "--secure-port=0", f"--kubeconfig={kubeconfig}")
     with log.open("ab") as output:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "scheduler.cli", "run"), *flags, stdout=output, stderr=output
+            *(sys.executable, "-m", "stowage.cli", "run"), *flags, stdout=output, stderr=output
         )
     try:
         yield process

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import time as real_time
 
-from scheduler.api.extenders import NO_EXTENDERS
-from scheduler.operator import Engine
-from scheduler.operator.binder import Binder
-from scheduler.operator.dispatcher import Dispatcher, Writers
-from scheduler.operator.event_recorder import EventClock, EventRecorder
-from scheduler.operator.evictor import Evictor
-from scheduler.operator.extender_desk import ExtenderDesk
-from scheduler.operator.extender_objects import ExtenderObjects
-from scheduler.operator.inbox import Inbox
-from scheduler.operator.metrics import Metrics
-from scheduler.operator.pod_reader import PodReader
-from scheduler.operator.pod_status import PodStatusWriter
-from scheduler.operator.pre_binder import PreBinder
-from scheduler.operator.volume_writer import VolumeWriter
+from stowage.api.config.extenders import NO_EXTENDERS
+from stowage.operator import Engine
+from stowage.operator.dispatcher import Dispatcher, Writers
+from stowage.operator.extenders.desk import ExtenderDesk
+from stowage.operator.extenders.objects import ExtenderObjects
+from stowage.operator.inbox import Inbox
+from stowage.operator.metrics.metrics import Metrics
+from stowage.operator.writers.binder import Binder
+from stowage.operator.writers.event_recorder import EventClock, EventRecorder
+from stowage.operator.writers.evictor import Evictor
+from stowage.operator.writers.pod_reader import PodReader
+from stowage.operator.writers.pod_status import PodStatusWriter
+from stowage.operator.writers.pre_binder import PreBinder
+from stowage.operator.writers.volume_writer import VolumeWriter
+
 from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
 
 

@@ -6,10 +6,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-
-from scheduler.api.config import KubeSchedulerProfile, PluginSet, PluginSets, PluginSetting
-from scheduler.api.status import SUCCESS, Status
-from scheduler.framework import (
+from stowage.api.config.loading import KubeSchedulerProfile, PluginSet, PluginSets, PluginSetting
+from stowage.api.status import SUCCESS, Status
+from stowage.framework import (
     CycleState,
     Diagnosis,
     FilterVerdict,
@@ -21,12 +20,12 @@ from scheduler.framework import (
     Rejection,
     build_profile,
 )
-from scheduler.framework.extension_points import BindPlugin, Plugin
-from scheduler.framework.registry import NoArgs
-from scheduler.framework.verdict import Int64Array
-from scheduler.plugins.default_binder import DefaultBinder
-from scheduler.plugins.priority_sort import PrioritySort
-from scheduler.state import NodeView, PodInfo, Snapshot
+from stowage.framework.extension_points import BindPlugin, Plugin
+from stowage.framework.profile.registry import NoArgs
+from stowage.framework.verdict import Int64Array
+from stowage.plugins.default_binder import DefaultBinder
+from stowage.plugins.priority_sort import PrioritySort
+from stowage.state import NodeView, PodInfo, Snapshot
 
 
 @dataclass

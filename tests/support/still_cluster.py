@@ -6,17 +6,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from scheduler.cluster.binding import bind
-from scheduler.cluster.clock import Clock
-from scheduler.cluster.controllers import ControllerOptions, Shared, make_controllers
-from scheduler.cluster.controllers.pods_by_claim import claims_of
-from scheduler.cluster.deletion import DeleteOptions
-from scheduler.cluster.kubelet import Kubelet, KubeletOptions
-from scheduler.cluster.loading import LoadReport, load_files
-from scheduler.cluster.nodes import make_node
-from scheduler.cluster.registry import Registry, editable
-from scheduler.cluster.resources import NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PODS, Resource
-from scheduler.cluster.store import Store, Stored
+from simcluster.clock import Clock
+from simcluster.controllers import ControllerOptions, Shared, make_controllers
+from simcluster.controllers.storage.pods_by_claim import claims_of
+from simcluster.kinds.binding import bind
+from simcluster.kinds.resources import NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PODS, Resource
+from simcluster.kubelet.kubelet import Kubelet, KubeletOptions
+from simcluster.kubelet.nodes import make_node
+from simcluster.store.deletion import DeleteOptions
+from simcluster.store.loading import LoadReport, load_files
+from simcluster.store.registry import Registry, editable
+from simcluster.store.store import Store, Stored
 
 Json = dict[str, Any]
 

@@ -6,7 +6,7 @@ import asyncio
 from random import Random
 from typing import Any
 
-from scheduler.cluster import FaultRule
+from simcluster import FaultRule
 from tests.support.troubled_cluster import (
     BINDINGS,
     LISTS,

@@ -12,23 +12,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from scheduler.cluster import (
-    ClusterOptions,
-    EmbeddedCluster,
-    FaultRule,
-    KubeletOptions,
-    make_node,
-)
-from scheduler.cluster.binding import bind
-from scheduler.cluster.deletion import DeleteOptions
-from scheduler.cluster.resources import NODES, PODS
-from tests.support.auditor import (
-    Auditor,
-    auditing,
-    is_finished,
-    node_of,
-    scheduled_condition,
-)
+from simcluster.kinds.binding import bind
+from simcluster.kinds.resources import NODES, PODS
+from simcluster.store.deletion import DeleteOptions
+
+from simcluster import ClusterOptions, EmbeddedCluster, FaultRule, KubeletOptions, make_node
+from tests.support.auditor import Auditor, auditing, is_finished, node_of, scheduled_condition
 from tests.support.patience import PATIENCE_S
 from tests.support.running_scheduler import RunningScheduler
 

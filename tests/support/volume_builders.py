@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scheduler.api.csi_migration import MIGRATED_PLUGINS
-from scheduler.api.meta import LabelSelector, ObjectMeta, ObjectReference, OwnerReference
-from scheduler.api.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
-from scheduler.api.volume import (
+from stowage.api.objects.meta import LabelSelector, ObjectMeta, ObjectReference, OwnerReference
+from stowage.api.objects.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from stowage.api.objects.volume import (
     CSIDriver,
     CSIDriverSpec,
     CSINode,
@@ -35,7 +34,8 @@ from scheduler.api.volume import (
     VolumeNodeResources,
     VolumeResourceRequirements,
 )
-from scheduler.api.volume_claims import BIND_COMPLETED, SELECTED_NODE
+from stowage.api.values.csi_migration import MIGRATED_PLUGINS
+from stowage.api.values.volume_claims import BIND_COMPLETED, SELECTED_NODE
 
 DRIVER = "csi.example.com"
 WAITS = "WaitForFirstConsumer"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
-
-from scheduler.api.meta import LabelSelector
-from scheduler.api.pod import Pod
-from scheduler.api.volume import (
+from stowage.api.objects.meta import LabelSelector
+from stowage.api.objects.pod import Pod
+from stowage.api.objects.volume import (
     AWSElasticBlockStoreVolumeSource,
     GCEPersistentDiskVolumeSource,
     ISCSIVolumeSource,
@@ -15,6 +14,7 @@ from scheduler.api.volume import (
     StorageObject,
     Volume,
 )
+
 from tests.support.builders import HOSTNAME, ZONE, make_pod
 from tests.support.volume_builders import (
     DRIVER,

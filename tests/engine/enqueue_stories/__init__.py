@@ -1,10 +1,7 @@
 """The table of enqueue stories, split by plugin: what happens, and who is tried again for it."""
 
 from tests.engine.enqueue_stories.gates import CLAIM_STORIES, FEATURE_STORIES, GATE_STORIES
-from tests.engine.enqueue_stories.inter_pod_affinity import (
-    AFFINITY_STORIES,
-    ANTI_AFFINITY_STORIES,
-)
+from tests.engine.enqueue_stories.inter_pod_affinity import AFFINITY_STORIES, ANTI_AFFINITY_STORIES
 from tests.engine.enqueue_stories.node_affinity import NODE_AFFINITY_STORIES
 from tests.engine.enqueue_stories.pod_topology_spread import SPREAD_BY_NODES, SPREAD_BY_PODS
 from tests.engine.enqueue_stories.ports import PORT_STORIES

@@ -5,16 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec.structs import replace
+from stowage.api.objects.pod import PodResourceClaim, PodResourceClaimStatus, PodStatus
 
-from scheduler.api.pod import PodResourceClaim, PodResourceClaimStatus, PodStatus
-from tests.engine.enqueue_stories.story import (
-    NOBODY,
-    EnqueueStory,
-    Put,
-    node,
-    only,
-    pod,
-)
+from tests.engine.enqueue_stories.story import NOBODY, EnqueueStory, Put, node, only, pod
 
 GATES = ("SchedulingGates",)
 FEATURES = ("NodeDeclaredFeatures",)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
+from stowage.api.objects.pod import Affinity
 
-from scheduler.api.pod import Affinity
 from tests.engine.enqueue_stories.story import (
     NOBODY,
     Delete,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from scheduler.api.pod import Pod
+from stowage.api.objects.pod import Pod
+
 from tests.engine.enqueue_stories.story import (
     NOBODY,
     Delete,

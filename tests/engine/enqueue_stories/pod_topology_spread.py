@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scheduler.api.pod import Pod, Toleration
+from stowage.api.objects.pod import Pod, Toleration
+
 from tests.engine.enqueue_stories.story import (
     NOBODY,
     Delete,

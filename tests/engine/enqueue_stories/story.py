@@ -10,9 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduler.api.meta import ApiStruct
-from scheduler.api.node import Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Taint
-from scheduler.api.pod import (
+from stowage.api.objects.meta import ApiStruct
+from stowage.api.objects.node import (
+    Node,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    Taint,
+)
+from stowage.api.objects.pod import (
     Affinity,
     NodeAffinity,
     Pod,
@@ -21,6 +27,7 @@ from scheduler.api.pod import (
     Toleration,
     TopologySpreadConstraint,
 )
+
 from tests.support.builders import affinity_term, label_selector, make_node, make_pod
 
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
-from scheduler.framework.authoring import (
+from stowage.framework.authoring import (
     SKIP,
     SUCCESS,
     WAIT,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from scheduler.framework.authoring import (
+from stowage.framework.authoring import (
     ACCEPT_ALL,
     ActionType,
     ClusterEvent,

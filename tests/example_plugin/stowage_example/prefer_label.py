@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from scheduler.framework.authoring import ConfigError, NodeInfo, PluginArgs, PodInfo, Reads
+from stowage.framework.authoring import ConfigError, NodeInfo, PluginArgs, PodInfo, Reads
 
 
 class PreferLabel:

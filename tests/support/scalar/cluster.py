@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
-from scheduler.api.meta import LabelSelector
-from scheduler.api.node import Node
-from scheduler.api.pod import Pod
-from scheduler.api.volume import StorageObject
+from stowage.api.objects.meta import LabelSelector
+from stowage.api.objects.node import Node
+from stowage.api.objects.pod import Pod
+from stowage.api.objects.volume import StorageObject
 
 S = TypeVar("S", bound=StorageObject)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from scheduler.api.node import Node
-from scheduler.api.pod import Pod
+from stowage.api.objects.node import Node
+from stowage.api.objects.pod import Pod
 
 
 def score(_pod: Pod, _node: Node) -> int:

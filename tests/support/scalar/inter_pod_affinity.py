@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from scheduler.api.node import Node
-from scheduler.api.pod import Pod, PodAffinityTerm, WeightedPodAffinityTerm
+from stowage.api.objects.node import Node
+from stowage.api.objects.pod import Pod, PodAffinityTerm, WeightedPodAffinityTerm
+
 from tests.support.scalar.cluster import PlainCluster
 from tests.support.scalar.labels import is_empty, selects
 

@@ -1,16 +1,16 @@
 """Label selectors, node selectors and tolerations judged one object at a time, in plain Python.
 
-Written from the API's rules and on purpose without `scheduler.api.selectors`, so that a mistake
-there cannot hide itself.
+Written from the API's rules and on purpose without `stowage.api.values.selectors`, so that a
+mistake there cannot hide itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from scheduler.api.meta import LabelSelector
-from scheduler.api.node import Node, NodeSelectorRequirement, NodeSelectorTerm, Taint
-from scheduler.api.pod import PodSpec, Toleration
+from stowage.api.objects.meta import LabelSelector
+from stowage.api.objects.node import Node, NodeSelectorRequirement, NodeSelectorTerm, Taint
+from stowage.api.objects.pod import PodSpec, Toleration
 
 
 def requirement_holds(

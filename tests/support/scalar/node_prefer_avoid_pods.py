@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from scheduler.api.meta import controller_of
-from scheduler.api.node import Node
-from scheduler.api.pod import Pod
+from stowage.api.objects.meta import controller_of
+from stowage.api.objects.node import Node
+from stowage.api.objects.pod import Pod
 
 ANNOTATION = "scheduler.alpha.kubernetes.io/preferAvoidPods"
 

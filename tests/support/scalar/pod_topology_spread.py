@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scheduler.api.meta import LabelSelector, LabelSelectorRequirement, controller_of
-from scheduler.api.node import Node
-from scheduler.api.pod import Pod, TopologySpreadConstraint
+from stowage.api.objects.meta import LabelSelector, LabelSelectorRequirement, controller_of
+from stowage.api.objects.node import Node
+from stowage.api.objects.pod import Pod, TopologySpreadConstraint
+
 from tests.support.scalar.cluster import PlainCluster
 from tests.support.scalar.labels import (
     is_empty,

@@ -10,9 +10,10 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from scheduler.api.node import Node
-from scheduler.api.pod import Pod
-from scheduler.api.policy import PodDisruptionBudget
+from stowage.api.objects.node import Node
+from stowage.api.objects.pod import Pod
+from stowage.api.objects.policy import PodDisruptionBudget
+
 from tests.support.scalar import inter_pod_affinity as ipa
 from tests.support.scalar import pod_topology_spread as pts
 from tests.support.scalar.cluster import PlainCluster

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from scheduler.api.meta import LabelSelector
-from scheduler.api.node import Node
-from scheduler.api.pod import Pod
+from stowage.api.objects.meta import LabelSelector
+from stowage.api.objects.node import Node
+from stowage.api.objects.pod import Pod
+
 from tests.support.scalar.cluster import PlainCluster
 from tests.support.scalar.labels import is_empty, selects
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from scheduler.api.csi_migration import csi_volume_of, csi_volume_of_pod, migrated_affinity
-from scheduler.api.errors import SelectorError
-from scheduler.api.node import Node
-from scheduler.api.node_affinity import compile_node_selector
-from scheduler.api.pod import Pod
-from scheduler.api.quantity import quantity_value
-from scheduler.api.selectors import compile_label_selector
-from scheduler.api.volume import (
+from stowage.api.decoding.errors import SelectorError
+from stowage.api.objects.node import Node
+from stowage.api.objects.pod import Pod
+from stowage.api.objects.volume import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
@@ -20,6 +16,11 @@ from scheduler.api.volume import (
     VolumeAttachment,
     VolumeNodeAffinity,
 )
+from stowage.api.values.csi_migration import csi_volume_of, csi_volume_of_pod, migrated_affinity
+from stowage.api.values.node_affinity import compile_node_selector
+from stowage.api.values.quantity import quantity_value
+from stowage.api.values.selectors import compile_label_selector
+
 from tests.support.scalar.cluster import PlainCluster
 from tests.support.scalar.node_filters import ACCEPTED, Answer
 

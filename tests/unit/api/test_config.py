@@ -4,8 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
-
-from scheduler.api.config import (
+from stowage.api.config.loading import (
     InvalidConfiguration,
     KubeSchedulerConfiguration,
     PluginSetting,
@@ -13,7 +12,7 @@ from scheduler.api.config import (
     settings_without_effect,
     to_builtins,
 )
-from scheduler.api.duration import Duration
+from stowage.api.values.duration import Duration
 
 HEADER = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 

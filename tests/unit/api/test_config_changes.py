@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
-from scheduler.api.config import API_VERSION, KIND, configuration_hash, load_configuration
-from scheduler.api.config_changes import restart_errors
+from stowage.api.config.changes import restart_errors
+from stowage.api.config.loading import API_VERSION, KIND, configuration_hash, load_configuration
 
 
 def load(**fields: Any) -> Any:

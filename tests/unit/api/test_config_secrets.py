@@ -6,12 +6,11 @@ from typing import Any
 
 import msgspec
 import pytest
-
-from scheduler.api.config import InvalidConfiguration, load_configuration
-from scheduler.api.config_changes import restart_errors
-from scheduler.api.config_errors import ConfigError
-from scheduler.api.config_types import ExtenderTLSConfig
-from scheduler.cli.config_file import parse_configuration
+from stowage.api.config.changes import restart_errors
+from stowage.api.config.errors import ConfigError
+from stowage.api.config.loading import InvalidConfiguration, load_configuration
+from stowage.api.config.types import ExtenderTLSConfig
+from stowage.cli.config_file import parse_configuration
 
 SECRET = "canary"
 HEADER = {

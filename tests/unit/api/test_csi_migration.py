@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 import pytest
-
-from scheduler.api.csi_migration import (
+from stowage.api.objects.volume import (
+    AWSElasticBlockStoreVolumeSource,
+    AzureDiskVolumeSource,
+    AzureFileVolumeSource,
+    CinderVolumeSource,
+    CSIVolumeSource,
+    GCEPersistentDiskVolumeSource,
+    PortworxVolumeSource,
+    Volume,
+    VsphereVirtualDiskVolumeSource,
+)
+from stowage.api.values.csi_migration import (
     REGION,
     REGION_BETA,
     ZONE,
@@ -16,17 +26,7 @@ from scheduler.api.csi_migration import (
     is_migratable,
     migrated_affinity,
 )
-from scheduler.api.volume import (
-    AWSElasticBlockStoreVolumeSource,
-    AzureDiskVolumeSource,
-    AzureFileVolumeSource,
-    CinderVolumeSource,
-    CSIVolumeSource,
-    GCEPersistentDiskVolumeSource,
-    PortworxVolumeSource,
-    Volume,
-    VsphereVirtualDiskVolumeSource,
-)
+
 from tests.support.volume_builders import affinity_to, make_volume
 
 EBS, EBS_ZONE = "ebs.csi.aws.com", "topology.ebs.csi.aws.com/zone"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-
-from scheduler.api.decode import ObjectList, decode_list, decode_watch_event
-from scheduler.api.errors import InvalidObject
-from scheduler.api.node import Node
+from stowage.api.decoding.decode import ObjectList, decode_list, decode_watch_event
+from stowage.api.decoding.errors import InvalidObject
+from stowage.api.objects.node import Node
 
 GOOD = b'{"metadata":{"name":"good","uid":"g"}}'
 #: What stands for a label's value -> whether it can be mended.

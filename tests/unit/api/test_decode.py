@@ -4,8 +4,7 @@ import json
 from typing import Any
 
 import pytest
-
-from scheduler.api.decode import (
+from stowage.api.decoding.decode import (
     KINDS,
     WatchError,
     WatchEvent,
@@ -15,11 +14,11 @@ from scheduler.api.decode import (
     decode_pod,
     decode_watch_event,
 )
-from scheduler.api.errors import InvalidObject
-from scheduler.api.meta import ApiStruct, controller_of
-from scheduler.api.namespace import Namespace
-from scheduler.api.node import Node
-from scheduler.api.pod import Pod
+from stowage.api.decoding.errors import InvalidObject
+from stowage.api.objects.meta import ApiStruct, controller_of
+from stowage.api.objects.namespace import Namespace
+from stowage.api.objects.node import Node
+from stowage.api.objects.pod import Pod
 
 
 def as_json(**body: Any) -> bytes:

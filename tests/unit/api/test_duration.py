@@ -3,8 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from scheduler.api.duration import Duration, format_duration, parse_duration
+from stowage.api.values.duration import Duration, format_duration, parse_duration
 
 
 @pytest.mark.parametrize(

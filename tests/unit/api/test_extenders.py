@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
-from scheduler.api.config import (
+from stowage.api.config.extenders import BindingExtender, Extenders, is_interested
+from stowage.api.config.loading import (
     Extender,
     InvalidConfiguration,
     load_configuration,
     to_builtins,
     without_private_keys,
 )
-from scheduler.api.config_types import ExtenderManagedResource
-from scheduler.api.extenders import BindingExtender, Extenders, is_interested
-from scheduler.api.pod import Container, PodSpec, ResourceRequirements
+from stowage.api.config.types import ExtenderManagedResource
+from stowage.api.objects.pod import Container, PodSpec, ResourceRequirements
 
 GPU = "example.com/gpu"
 MANAGING = Extender(

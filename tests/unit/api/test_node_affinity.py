@@ -3,18 +3,17 @@
 from typing import Any
 
 import pytest
-
-from scheduler.api.decode import convert_object
-from scheduler.api.errors import SelectorError
-from scheduler.api.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
-from scheduler.api.node_affinity import (
+from stowage.api.decoding.decode import convert_object
+from stowage.api.decoding.errors import SelectorError
+from stowage.api.objects.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from stowage.api.objects.pod import Pod, PreferredSchedulingTerm
+from stowage.api.values.node_affinity import (
     NodeTerms,
     compile_node_selector,
     compile_preferred_terms,
     preferred_terms_score,
     required_node_affinity,
 )
-from scheduler.api.pod import Pod, PreferredSchedulingTerm
 
 SSD = NodeSelectorTerm((NodeSelectorRequirement("disk", "In", ("ssd",)),))
 FAULTY = NodeSelectorTerm((NodeSelectorRequirement("disk", "Foo"),))

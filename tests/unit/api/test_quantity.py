@@ -5,9 +5,8 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from scheduler.api.errors import QuantityError
-from scheduler.api.quantity import (
+from stowage.api.decoding.errors import QuantityError
+from stowage.api.values.quantity import (
     INT64_MAX,
     INT64_MIN,
     parse_quantity,

@@ -3,13 +3,12 @@
 from typing import Any
 
 import pytest
-
-from scheduler.api.decode import convert_object
-from scheduler.api.errors import InvalidObject
-from scheduler.api.node import Node
-from scheduler.api.pod import Pod
-from scheduler.api.resource_names import is_extended_resource_name, is_scalar_resource_name
-from scheduler.api.resources import node_allocatable, pod_limits, pod_requests, pod_usage
+from stowage.api.decoding.decode import convert_object
+from stowage.api.decoding.errors import InvalidObject
+from stowage.api.objects.node import Node
+from stowage.api.objects.pod import Pod
+from stowage.api.values.resource_names import is_extended_resource_name, is_scalar_resource_name
+from stowage.api.values.resources import node_allocatable, pod_limits, pod_requests, pod_usage
 
 
 def container(name: str = "c", restart: str = "", **requests: str) -> dict[str, Any]:

@@ -3,9 +3,8 @@
 import re
 
 import pytest
-
-from scheduler.api.errors import SelectorError
-from scheduler.api.selector_syntax import parse_field_selector, parse_label_selector
+from stowage.api.decoding.errors import SelectorError
+from stowage.api.values.selector_syntax import parse_field_selector, parse_label_selector
 
 
 @pytest.mark.parametrize(

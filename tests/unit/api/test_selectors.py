@@ -1,10 +1,9 @@
 """Label selectors select what Kubernetes selects, and equal ones are equal."""
 
 import pytest
-
-from scheduler.api.errors import SelectorError
-from scheduler.api.meta import LabelSelector, LabelSelectorRequirement
-from scheduler.api.selectors import (
+from stowage.api.decoding.errors import SelectorError
+from stowage.api.objects.meta import LabelSelector, LabelSelectorRequirement
+from stowage.api.values.selectors import (
     EVERYTHING,
     NOTHING,
     Operator,

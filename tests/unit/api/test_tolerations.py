@@ -1,10 +1,9 @@
 """Tolerations cover the taints that Kubernetes says they cover."""
 
 import pytest
-
-from scheduler.api.node import Taint
-from scheduler.api.pod import Toleration
-from scheduler.api.tolerations import (
+from stowage.api.objects.node import Taint
+from stowage.api.objects.pod import Toleration
+from stowage.api.values.tolerations import (
     PREFER_NO_SCHEDULE,
     first_untolerated_taint,
     prefer_no_schedule_tolerations,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-
-from scheduler.binding import WaitingPods
+from stowage.engine.binding import WaitingPods
 
 
 def test_a_pod_goes_on_when_the_last_plugin_allows_it() -> None:

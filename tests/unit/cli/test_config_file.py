@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 import yaml
 from rich.console import Console
+from stowage.api.config.loading import InvalidConfiguration, load_configuration
+from stowage.cli.config_file import parse_configuration, print_mistakes, read_configuration
+from stowage.cli.main import app
+from stowage.cli.profiles import make_frameworks
 from typer.testing import CliRunner
-
-from scheduler.api.config import InvalidConfiguration, load_configuration
-from scheduler.cli.config_file import parse_configuration, print_mistakes, read_configuration
-from scheduler.cli.main import app
-from scheduler.cli.profiles import make_frameworks
 
 REPOSITORY = Path(__file__).parents[3]
 HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"

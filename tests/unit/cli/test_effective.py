@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 import yaml
+from stowage.api.config.loading import API_VERSION, KIND, configuration_hash, load_configuration
+from stowage.cli.effective import effective_builtins
+from stowage.cli.main import app
+from stowage.cli.profiles import make_frameworks
+from stowage.plugins import in_tree_registry
 from typer.testing import CliRunner
-
-from scheduler.api.config import API_VERSION, KIND, configuration_hash, load_configuration
-from scheduler.cli.effective import effective_builtins
-from scheduler.cli.main import app
-from scheduler.cli.profiles import make_frameworks
-from scheduler.plugins import in_tree_registry
 
 REPOSITORY = Path(__file__).parents[3]
 SAMPLES = sorted((REPOSITORY / "config").glob("*.yaml"))

@@ -4,9 +4,8 @@ import subprocess
 import sys
 
 import pytest
+from stowage.cli.main import app
 from typer.testing import CliRunner
-
-from scheduler.cli.main import app
 
 COMMANDS = ["run", "cluster", "demo", "bench", "bench e2e", "config", "config check"]
 
@@ -33,7 +32,7 @@ def test_an_unknown_workload_is_refused_with_the_known_ones() -> None:
 
 def test_help_does_not_wait_for_the_kubernetes_client() -> None:
     code = (
-        "import sys; import scheduler.cli.main; "
+        "import sys; import stowage.cli.main; "
         "print([name for name in ('kopf', 'kubernetes', 'numpy') if name in sys.modules])"
     )
     answer = subprocess.run(
@@ -44,17 +43,17 @@ def test_help_does_not_wait_for_the_kubernetes_client() -> None:
 
 def test_run_loads_no_other_command() -> None:
     code = (
-        "import sys; from scheduler.cli.main import app; "
+        "import sys; from stowage.cli.main import app; "
         "app(['run', '--help'], standalone_mode=False); "
-        "print([name for name in sys.modules if name.startswith('scheduler.cli.')])"
+        "print([name for name in sys.modules if name.startswith('stowage.cli.')])"
     )
     answer = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, check=True, text=True
     )
     loaded = answer.stdout.splitlines()[-1]
-    assert "'scheduler.cli.run'" in loaded
+    assert "'stowage.cli.run'" in loaded
     for other in ("bench", "cluster", "demo", "dump", "config"):
-        assert f"'scheduler.cli.{other}'" not in loaded
+        assert f"'stowage.cli.{other}'" not in loaded
 
 
 def test_a_mistyped_command_is_answered_with_the_one_that_was_meant() -> None:

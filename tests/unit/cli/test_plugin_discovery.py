@@ -7,10 +7,9 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
-
-from scheduler.cli.plugin_discovery import GROUP, discover_plugins
-from scheduler.framework import Handle, PluginUnusable, Registry
-from scheduler.plugins import in_tree_registry
+from stowage.cli.plugin_discovery import GROUP, discover_plugins
+from stowage.framework import Handle, PluginUnusable, Registry
+from stowage.plugins import in_tree_registry
 
 MODULE = """
 class Own:

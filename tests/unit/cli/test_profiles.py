@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
-from scheduler.api.config import KubeSchedulerProfile, PluginConfig, load_configuration
-from scheduler.cli.profiles import ignoring_resources, make_extenders, make_frameworks
+from stowage.api.config.loading import KubeSchedulerProfile, PluginConfig, load_configuration
+from stowage.cli.profiles import ignoring_resources, make_extenders, make_frameworks
 
 GPU = "example.com/gpu"
 CONFIGURATION = {

@@ -4,15 +4,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stowage.api.config.loading import InvalidConfiguration, KubeSchedulerConfiguration
+from stowage.api.events import Event
+from stowage.cli import composition
+from stowage.cli.composition import run_options, serving_options
+from stowage.cli.main import app
+from stowage.cli.run import effective_configuration
+from stowage.operator import EngineParts, RunOptions
 from typer.testing import CliRunner
-
-from scheduler.api.config import InvalidConfiguration, KubeSchedulerConfiguration
-from scheduler.api.events import Event
-from scheduler.cli import composition
-from scheduler.cli.composition import run_options, serving_options
-from scheduler.cli.main import app
-from scheduler.cli.run import effective_configuration
-from scheduler.operator import EngineParts, RunOptions
 
 HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 

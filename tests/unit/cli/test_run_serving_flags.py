@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from stowage.cli import composition
+from stowage.cli.main import app
+from stowage.operator import RunOptions, ServingOptions
 from typer.testing import CliRunner
-
-from scheduler.cli import composition
-from scheduler.cli.main import app
-from scheduler.operator import RunOptions, ServingOptions
 
 HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 

@@ -7,7 +7,7 @@ import sys
 
 SCRIPT = """
 import os, socket, sys
-from scheduler.cli.standard_files import open_standard_files
+from stowage.cli.standard_files import open_standard_files
 open_standard_files()
 connection = socket.socket()
 print("logged", file=sys.stderr, flush=True)

@@ -3,10 +3,9 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-
-from scheduler.api.status import unresolvable
-from scheduler.cycle import fit_error_message
-from scheduler.framework import Diagnosis
+from stowage.api.status import unresolvable
+from stowage.engine.scheduling import fit_error_message
+from stowage.framework import Diagnosis
 
 
 @pytest.mark.parametrize(

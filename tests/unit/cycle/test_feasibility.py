@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import pytest
+from stowage.engine.scheduling import NodeSearch, num_feasible_nodes_to_find
+from stowage.engine.scheduling.feasibility import FeasibleNodes, find_feasible_nodes
+from stowage.framework import CycleState, PreFilterOutcome
+from stowage.framework.extension_points import Plugin
 
-from scheduler.cycle import NodeSearch, num_feasible_nodes_to_find
-from scheduler.cycle.feasibility import FeasibleNodes, find_feasible_nodes
-from scheduler.framework import CycleState, PreFilterOutcome
-from scheduler.framework.extension_points import Plugin
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 from tests.support.small_plugins import Refuses, framework_of

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from scheduler.cycle.ranking import pick_node
-from scheduler.framework import ScoreResult
+from stowage.engine.scheduling.ranking import pick_node
+from stowage.framework import ScoreResult
 
 
 def _scores(rows: list[int], total: list[int]) -> ScoreResult:

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-
-from scheduler.api.config import KubeSchedulerProfile
-from scheduler.api.pod import Pod
-from scheduler.api.status import unschedulable
-from scheduler.cycle import (
+from stowage.api.config.loading import KubeSchedulerProfile
+from stowage.api.objects.pod import Pod
+from stowage.api.status import unschedulable
+from stowage.engine.scheduling import (
     KnownRefusals,
     NodeSearch,
     SchedulingResult,
     Unschedulable,
     schedule_pod,
 )
-from scheduler.framework import CycleState, Framework, build_profile
-from scheduler.plugins import in_tree_registry
-from scheduler.queue.nominator import Nominator
+from stowage.framework import CycleState, Framework, build_profile
+from stowage.plugins import in_tree_registry
+from stowage.queue.nominator import Nominator
+
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 from tests.support.small_plugins import MakesRoom, Refuses, framework_of

@@ -1,20 +1,20 @@
 from __future__ import annotations
 
-from scheduler.api.status import SUCCESS, Code, Status, error, unresolvable, unschedulable
-from scheduler.cycle import Failed, Scheduled, SchedulingResult, Unschedulable, schedule_pod
-from scheduler.framework import CycleState, PreFilterResult
-from scheduler.framework.extension_points import Plugin
-from scheduler.state import NodeView, PodInfo
+from stowage.api.status import SUCCESS, Code, Status, error, unresolvable, unschedulable
+from stowage.engine.scheduling import (
+    Failed,
+    Scheduled,
+    SchedulingResult,
+    Unschedulable,
+    schedule_pod,
+)
+from stowage.framework import CycleState, PreFilterResult
+from stowage.framework.extension_points import Plugin
+from stowage.state import NodeView, PodInfo
+
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
-from tests.support.small_plugins import (
-    MakesRoom,
-    Narrows,
-    Raises,
-    Rates,
-    Refuses,
-    framework_of,
-)
+from tests.support.small_plugins import MakesRoom, Narrows, Raises, Rates, Refuses, framework_of
 
 NODES = ("n0", "n1", "n2")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from stowage.api.events import NodeSeen, PendingPodSeen
+from stowage.api.instructions import ReportProblem
+from stowage.engine import engine as module
 
-from scheduler.api.events import NodeSeen, PendingPodSeen
-from scheduler.api.instructions import ReportProblem
-from scheduler.engine import engine as module
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine, of_type
 

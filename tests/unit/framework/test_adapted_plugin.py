@@ -10,8 +10,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import pytest
 from msgspec import Meta, field
-
-from scheduler.api.config import (
+from stowage.api.config.loading import (
     InvalidConfiguration,
     KubeSchedulerProfile,
     PluginConfig,
@@ -19,7 +18,7 @@ from scheduler.api.config import (
     PluginSets,
     PluginSetting,
 )
-from scheduler.framework import (
+from stowage.framework import (
     AdaptedPlugin,
     PluginFactory,
     PluginFailed,
@@ -27,7 +26,7 @@ from scheduler.framework import (
     build_profile,
     plugin_factory,
 )
-from scheduler.framework.authoring import (
+from stowage.framework.authoring import (
     SUCCESS,
     ConfigError,
     CycleState,
@@ -45,7 +44,7 @@ from scheduler.framework.authoring import (
     unresolvable,
     unschedulable,
 )
-from scheduler.framework.extension_points import (
+from stowage.framework.extension_points import (
     FilterPlugin,
     NormalizeScorePlugin,
     PermitPlugin,
@@ -53,7 +52,8 @@ from scheduler.framework.extension_points import (
     ReservePlugin,
     ScorePlugin,
 )
-from scheduler.plugins import in_tree_registry
+from stowage.plugins import in_tree_registry
+
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 from tests.support.small_plugins import framework_of

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from stowage.framework import CycleState, FilterVerdict, Framework, PluginFailed, Reads, Rejection
+from stowage.framework.verdict import Int64Array
+from stowage.state import NodeView, PodInfo
 
-from scheduler.framework import CycleState, FilterVerdict, Framework, PluginFailed, Reads, Rejection
-from scheduler.framework.verdict import Int64Array
-from scheduler.state import NodeView, PodInfo
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 from tests.support.small_plugins import framework_of

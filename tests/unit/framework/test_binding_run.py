@@ -4,12 +4,12 @@ import asyncio
 from dataclasses import dataclass, field
 
 import pytest
+from stowage.api.instructions import BindPod
+from stowage.api.status import SKIP, SUCCESS, Code, Status, error, unschedulable
+from stowage.framework import CycleState, PluginFailed
+from stowage.framework.runtime.binding_run import MAX_PERMIT_WAIT_S
+from stowage.state import ClusterCache, PodInfo, make_pod_info
 
-from scheduler.api.instructions import BindPod
-from scheduler.api.status import SKIP, SUCCESS, Code, Status, error, unschedulable
-from scheduler.framework import CycleState, PluginFailed
-from scheduler.framework.binding_run import MAX_PERMIT_WAIT_S
-from scheduler.state import ClusterCache, PodInfo, make_pod_info
 from tests.support.builders import make_pod
 from tests.support.small_plugins import framework_of
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
+from stowage.api.status import SUCCESS, Code, Status, unresolvable
+from stowage.framework import EventRegistration, Framework
+from stowage.state import ClusterCache, PodInfo, make_pod_info
 
-from scheduler.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
-from scheduler.api.status import SUCCESS, Code, Status, unresolvable
-from scheduler.framework import EventRegistration, Framework
-from scheduler.state import ClusterCache, PodInfo, make_pod_info
 from tests.support.builders import make_pod
 from tests.support.small_plugins import Rates, Refuses, framework_of
 

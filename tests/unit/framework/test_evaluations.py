@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.framework.evaluations import FILTER, PRE_FILTER, Evaluations
+from stowage.framework.runtime.evaluations import FILTER, PRE_FILTER, Evaluations
 
 
 def test_every_plugin_of_a_point_that_was_not_skipped_was_asked() -> None:

@@ -2,10 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from scheduler.api.config import KubeSchedulerProfile
-from scheduler.api.status import Code
-from scheduler.framework import (
+from stowage.api.config.loading import KubeSchedulerProfile
+from stowage.api.status import Code
+from stowage.framework import (
     CycleState,
     FilterVerdict,
     Framework,
@@ -16,10 +15,11 @@ from scheduler.framework import (
     build_profile,
     diagnose_filter,
 )
-from scheduler.framework.verdict import Int64Array
-from scheduler.plugins import in_tree_registry
-from scheduler.queue.nominator import Nominator
-from scheduler.state import NodeView, PodInfo
+from stowage.framework.verdict import Int64Array
+from stowage.plugins import in_tree_registry
+from stowage.queue.nominator import Nominator
+from stowage.state import NodeView, PodInfo
+
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 from tests.support.small_plugins import Raises, Refuses, framework_of

@@ -4,12 +4,11 @@ from itertools import product
 from typing import Any
 
 import pytest
-
-from scheduler.api.config import ConfigError, InvalidConfiguration, KubeSchedulerProfile
-from scheduler.api.strict_decoding import decode_struct
-from scheduler.framework import ExtensionPoint, Profile, Registry, build_profile
-from scheduler.framework.profile import DEFAULT_MULTI_POINT, PROTOCOLS, takes_part
-from scheduler.plugins import in_tree_registry
+from stowage.api.config.loading import ConfigError, InvalidConfiguration, KubeSchedulerProfile
+from stowage.api.decoding.strict_decoding import decode_struct
+from stowage.framework import ExtensionPoint, Profile, Registry, build_profile
+from stowage.framework.profile.profile import DEFAULT_MULTI_POINT, PROTOCOLS, takes_part
+from stowage.plugins import in_tree_registry
 
 
 def _profile(registry: Registry | None = None, **fields: Any) -> Profile:

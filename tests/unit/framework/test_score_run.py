@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-
-from scheduler.api.status import Code
-from scheduler.framework import (
+from stowage.api.status import Code
+from stowage.framework import (
     CycleState,
     Framework,
     PluginFailed,
@@ -14,8 +13,9 @@ from scheduler.framework import (
     ScoreResult,
     default_normalize_score,
 )
-from scheduler.framework.verdict import Int64Array
-from scheduler.state import NodeView, PodInfo
+from stowage.framework.verdict import Int64Array
+from stowage.state import NodeView, PodInfo
+
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 from tests.support.small_plugins import Raises, Rates, framework_of

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from scheduler.framework.scores import (
+from stowage.framework.runtime.scores import (
     any_out_of_range,
     default_normalize_score,
     out_of_range,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from itertools import count
 
 import pytest
-
-from scheduler.api.status import SKIP, Status, unschedulable
-from scheduler.framework import Timings
+from stowage.api.status import SKIP, Status, unschedulable
+from stowage.framework import Timings
 
 
 class _Observed:

@@ -15,41 +15,35 @@ from typing import Any, cast
 
 import pytest
 import yaml
-
-from scheduler.api.config import ConfigError, Extender, InvalidConfiguration
-from scheduler.api.events import BindFailed, BindSucceeded, NodeSeen, PendingPodSeen
-from scheduler.api.instructions import (
-    AttemptResult,
-    BindPod,
-    Instruction,
-    PodBound,
-    ReportProblem,
-)
-from scheduler.framework import PreFilterResult, plugin_factory
-from scheduler.operator.config_map import ConfigMapReference
-from scheduler.operator.configuration_metrics import ConfigurationMetrics
-from scheduler.operator.extender_client import ExtenderClient, ExtenderError
-from scheduler.operator.inbox import Inbox
-from scheduler.operator.leader_election import LeaderElector
-from scheduler.operator.live_configuration import (
+from stowage.api.config.loading import ConfigError, Extender, InvalidConfiguration
+from stowage.api.events import BindFailed, BindSucceeded, NodeSeen, PendingPodSeen
+from stowage.api.instructions import AttemptResult, BindPod, Instruction, PodBound, ReportProblem
+from stowage.framework import PreFilterResult, plugin_factory
+from stowage.operator.configuration.config_map import ConfigMapReference
+from stowage.operator.configuration.live_configuration import (
     ConfigMapOptions,
     LiveConfiguration,
     LoadedConfiguration,
 )
-from scheduler.operator.loop import LoopOptions
-from scheduler.operator.metrics import Metrics
-from scheduler.operator.pending_pods import PendingPods
-from scheduler.operator.reflected import ALL_REFLECTED
-from scheduler.operator.reflector import Reflector
-from scheduler.operator.replica_metrics import (
+from stowage.operator.extenders.client import ExtenderClient, ExtenderError
+from stowage.operator.inbox import Inbox
+from stowage.operator.leader_election import LeaderElector
+from stowage.operator.loop import LoopOptions
+from stowage.operator.metrics.configuration_metrics import ConfigurationMetrics
+from stowage.operator.metrics.metrics import Metrics
+from stowage.operator.metrics.replica_metrics import (
     CertificateMetrics,
     ExtenderMetrics,
     ReflectorMetrics,
     ReplicaMetrics,
 )
-from scheduler.operator.serving_certificate import ServingCertificate
-from scheduler.plugins import in_tree_registry
-from scheduler.state import PodInfo
+from stowage.operator.serving.serving_certificate import ServingCertificate
+from stowage.operator.watch.kinds import ALL_REFLECTED
+from stowage.operator.watch.pending_pods import PendingPods
+from stowage.operator.watch.reflector import Reflector
+from stowage.plugins import in_tree_registry
+from stowage.state import PodInfo
+
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine, of_type
 from tests.support.fake_api import FakeTime

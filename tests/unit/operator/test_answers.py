@@ -12,13 +12,13 @@ import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from stowage.operator.client.api_client import ApiClient
+from stowage.operator.client.api_error import MAX_RETRY_AFTER_S, ApiError
+from stowage.operator.client.connection import Connection
+from stowage.operator.client.timeouts import Patience
+from stowage.operator.kopf.runner import KopfRunner, Watched
+from stowage.operator.kopf.settings import pod_watching_settings
 
-from scheduler.operator.api_client import ApiClient
-from scheduler.operator.api_error import MAX_RETRY_AFTER_S, ApiError
-from scheduler.operator.connection import Connection
-from scheduler.operator.kopf_runner import KopfRunner, Watched
-from scheduler.operator.kopf_settings import pod_watching_settings
-from scheduler.operator.patience import Patience
 from tests.support.fake_api import FakeTime, no_jitter
 
 
@@ -139,7 +139,7 @@ async def test_kopf_that_does_not_begin_to_watch_is_started_again(
             await asyncio.Event().wait()
         return [started[-1]]
 
-    monkeypatch.setattr("scheduler.operator.kopf_runner.kopf.spawn_tasks", spawn_tasks)
+    monkeypatch.setattr("stowage.operator.kopf.runner.kopf.spawn_tasks", spawn_tasks)
     time = FakeTime()
     connection = SimpleNamespace(patience=Patience(request_s=30.0))
     running = asyncio.create_task(_runner(cast("_Connection", connection), time).run())

@@ -7,10 +7,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-
-from scheduler.operator.api_client import ApiClient
-from scheduler.operator.connection import Connection
-from scheduler.operator.patience import Patience
+from stowage.operator.client.api_client import ApiClient
+from stowage.operator.client.connection import Connection
+from stowage.operator.client.timeouts import Patience
 
 
 class _NeverOpens:

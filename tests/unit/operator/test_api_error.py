@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from scheduler.operator.api_error import MAX_RETRY_AFTER_S, ApiError, error_from_answer
+from stowage.operator.client.api_error import MAX_RETRY_AFTER_S, ApiError, error_from_answer
 
 
 def test_a_status_is_taken_apart() -> None:

@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from stowage.api.decoding.decode import decode_pod
+from stowage.operator.client.api_error import ApiError
+from stowage.operator.watch.cache_comparer import CacheComparer
+from stowage.state.pods.pod_class import PodClasses
+from stowage.state.pods.pod_info import PodInfo, make_pod_info
 from structlog.testing import capture_logs
 
-from scheduler.api.decode import decode_pod
-from scheduler.operator.api_error import ApiError
-from scheduler.operator.cache_comparer import CacheComparer
-from scheduler.state.pod_class import PodClasses
-from scheduler.state.pod_info import PodInfo, make_pod_info
 from tests.support.fake_api import FakeApiClient
 
 CLASSES = PodClasses()

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
-
-from scheduler.operator.api_error import ApiError
-from scheduler.operator.delegated_access import (
+from stowage.operator.client.api_error import ApiError
+from stowage.operator.serving.delegated_access import (
     SUBJECT_ACCESS_REVIEWS,
     TOKEN_REVIEWS,
     AccessOptions,
     DelegatedAccess,
 )
+
 from tests.support.fake_api import FakeApiClient, FakeTime, Request
 
 ALICE = {"status": {"authenticated": True, "user": {"username": "alice", "groups": ["dev"]}}}

@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from stowage.api.events import BindSucceeded, Event, NodeSeen, PendingPodGone, PendingPodSeen
+from stowage.api.instructions import ReportProblem
+from stowage.engine import Engine
+from stowage.framework import plugin_factory
+from stowage.framework.authoring import SUCCESS, CycleState, PodInfo, Status
+from stowage.operator.inbox import Inbox
+from stowage.operator.metrics.metrics import Metrics
+from stowage.plugins import in_tree_registry
 from structlog.testing import capture_logs
 
-from scheduler.api.events import BindSucceeded, Event, NodeSeen, PendingPodGone, PendingPodSeen
-from scheduler.api.instructions import ReportProblem
-from scheduler.engine import Engine
-from scheduler.framework import plugin_factory
-from scheduler.framework.authoring import SUCCESS, CycleState, PodInfo, Status
-from scheduler.operator.inbox import Inbox
-from scheduler.operator.metrics import Metrics
-from scheduler.plugins import in_tree_registry
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine
 from tests.support.fake_api import FakeApiClient, FakeTime

@@ -8,8 +8,8 @@ import sys
 SCRIPT = """
 import asyncio, time
 from types import SimpleNamespace
-from scheduler.operator import app
-from scheduler.operator.log_setup import configure_logging
+from stowage.operator import app
+from stowage.operator.logging.setup import configure_logging
 
 async def run(_options):
     asyncio.get_running_loop().run_in_executor(None, time.sleep, 600)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-
-from scheduler.operator.event_order import EventOrder
+from stowage.operator.watch.event_order import EventOrder
 
 A, B = ("d", "a"), ("d", "b")
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from stowage.api.config.loading import Extender
+from stowage.api.events import BindFailed, BindSucceeded
+from stowage.api.instructions import BindByExtender, BindPod, PodReference
+from stowage.operator.client.api_error import ApiError
+from stowage.operator.extenders.binder import ExtenderBinder
+from stowage.operator.extenders.client import ExtenderError
+from stowage.operator.writers.binder import Binder
 
-from scheduler.api.config import Extender
-from scheduler.api.events import BindFailed, BindSucceeded
-from scheduler.api.instructions import BindByExtender, BindPod, PodReference
-from scheduler.operator.api_error import ApiError
-from scheduler.operator.binder import Binder
-from scheduler.operator.extender_binder import ExtenderBinder
-from scheduler.operator.extender_client import ExtenderError
 from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
 from tests.support.fake_extender import FakeExtender
 

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from simcluster.ports import reserved_port
+from stowage.api.config.loading import Extender
+from stowage.api.config.types import ExtenderTLSConfig
+from stowage.api.values.duration import Duration
+from stowage.operator.extenders.client import ExtenderClient, ExtenderError
 
-from scheduler.api.config import Extender
-from scheduler.api.config_types import ExtenderTLSConfig
-from scheduler.api.duration import Duration
-from scheduler.cluster.ports import reserved_port
-from scheduler.operator.extender_client import ExtenderClient, ExtenderError
-from tests.integration.api_servers import self_signed_certificate
+from tests.support.api_servers import self_signed_certificate
 from tests.support.authority import Authority
 
 

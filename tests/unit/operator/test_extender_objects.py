@@ -6,18 +6,18 @@ from typing import Any
 
 import msgspec
 import pytest
-
-from scheduler.api.config import Extender
-from scheduler.api.extenders import NO_EXTENDERS, Extenders
-from scheduler.api.instructions import PodReference
-from scheduler.operator.api_error import ApiError
-from scheduler.operator.extender_client import ExtenderError
-from scheduler.operator.extender_objects import (
+from stowage.api.config.extenders import NO_EXTENDERS, Extenders
+from stowage.api.config.loading import Extender
+from stowage.api.instructions import PodReference
+from stowage.operator.client.api_error import ApiError
+from stowage.operator.extenders.client import ExtenderError
+from stowage.operator.extenders.objects import (
     MAX_READ_ATTEMPTS,
     ExtenderObjects,
     RawObjects,
     name_of,
 )
+
 from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
 
 POD = PodReference("default", "p", "u1")

@@ -6,9 +6,8 @@ from typing import Any
 
 import msgspec
 import pytest
-
-from scheduler.api.instructions import PodReference
-from scheduler.operator.extender_protocol import (
+from stowage.api.instructions import PodReference
+from stowage.operator.extenders.protocol import (
     FilterAnswer,
     InvalidAnswer,
     binding_request,

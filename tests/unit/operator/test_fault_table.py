@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
+from stowage.operator.app import STOPPED_TOO_LONG
+from stowage.operator.metrics import definitions as metric_definitions
+from stowage.operator.metrics.definitions import Definition
 
-from scheduler.operator import metric_definitions
-from scheduler.operator.app import STOPPED_TOO_LONG
-from scheduler.operator.metric_definitions import Definition
 from tests.support.fault_table import README, faults
 
 SHELL = Path(metric_definitions.__file__).parent

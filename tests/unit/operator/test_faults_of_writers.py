@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
-from scheduler.api.config_types import Extender
-from scheduler.api.events import BindFailed, BindSucceeded, EvictionFinished, VolumesWritten
-from scheduler.api.extenders import Extenders
-from scheduler.api.instructions import (
+from stowage.api.config.extenders import Extenders
+from stowage.api.config.types import Extender
+from stowage.api.events import BindFailed, BindSucceeded, EvictionFinished, VolumesWritten
+from stowage.api.instructions import (
     BindByExtender,
     BindPod,
     BindVolumes,
@@ -18,12 +17,13 @@ from scheduler.api.instructions import (
     Instruction,
     PodReference,
 )
-from scheduler.api.meta import ObjectReference
-from scheduler.operator.binder import Binder
-from scheduler.operator.extender_client import ExtenderClient
-from scheduler.operator.extender_desk import ExtenderDesk
-from scheduler.operator.extender_objects import ExtenderObjects
-from scheduler.operator.inbox import Inbox
+from stowage.api.objects.meta import ObjectReference
+from stowage.operator.extenders.client import ExtenderClient
+from stowage.operator.extenders.desk import ExtenderDesk
+from stowage.operator.extenders.objects import ExtenderObjects
+from stowage.operator.inbox import Inbox
+from stowage.operator.writers.binder import Binder
+
 from tests.support.engines import default_engine
 from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
 from tests.support.shell_parts import make_dispatcher

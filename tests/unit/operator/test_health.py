@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.operator.health import Checks, report
+from stowage.operator.serving.health import Checks, report
 
 
 def test_all_well_is_one_word() -> None:

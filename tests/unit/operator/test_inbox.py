@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from scheduler.api.events import BindSucceeded, Event, NodeGone, NodeSeen
-from scheduler.operator.inbox import Inbox
+from stowage.api.events import BindSucceeded, Event, NodeGone, NodeSeen
+from stowage.operator.inbox import Inbox
+
 from tests.support.builders import make_node
 
 

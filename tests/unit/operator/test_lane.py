@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from scheduler.operator.lane import Lane
+from stowage.operator.writers.worker_pool import Lane
 
 
 class _Gate:

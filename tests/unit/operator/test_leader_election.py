@@ -7,13 +7,9 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from stowage.operator.client.api_error import ApiError
+from stowage.operator.leader_election import ElectionClock, LeaderElectionOptions, LeaderElector
 
-from scheduler.operator.api_error import ApiError
-from scheduler.operator.leader_election import (
-    ElectionClock,
-    LeaderElectionOptions,
-    LeaderElector,
-)
 from tests.support.fake_api import FakeApiClient, FakeTime
 
 NOT_FOUND = ApiError(404, "NotFound")

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-
-from scheduler.api.config import ConfigError, InvalidConfiguration
-from scheduler.api.events import ConfigurationChanged, Event
-from scheduler.api.instructions import ConfigurationApplied
-from scheduler.operator.config_map import ConfigMapReference, parse_reference, text_of
-from scheduler.operator.configuration_metrics import ConfigurationMetrics
-from scheduler.operator.live_configuration import (
+from stowage.api.config.loading import ConfigError, InvalidConfiguration
+from stowage.api.events import ConfigurationChanged, Event
+from stowage.api.instructions import ConfigurationApplied
+from stowage.operator.configuration.config_map import ConfigMapReference, parse_reference, text_of
+from stowage.operator.configuration.live_configuration import (
     ConfigMapOptions,
     LiveConfiguration,
     LoadedConfiguration,
 )
+from stowage.operator.metrics.configuration_metrics import ConfigurationMetrics
 
 REFERENCE = ConfigMapReference("stowage-system", "stowage-config")
 

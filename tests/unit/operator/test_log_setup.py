@@ -9,8 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 import structlog
-
-from scheduler.operator.log_setup import QUIET_LIBRARIES, configure_logging
+from stowage.operator.logging.setup import QUIET_LIBRARIES, configure_logging
 
 
 @pytest.fixture(autouse=True)

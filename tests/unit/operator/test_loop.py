@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-from scheduler.api.events import NodeSeen, PendingPodSeen
-from scheduler.operator.inbox import Inbox
-from scheduler.operator.loop import LoopOptions, SchedulingLoop
+from stowage.api.events import NodeSeen, PendingPodSeen
+from stowage.operator.inbox import Inbox
+from stowage.operator.loop import LoopOptions, SchedulingLoop
+
 from tests.support.builders import make_node, make_pod
 from tests.support.fake_api import FakeApiClient, FakeTime
 from tests.support.round_robin_engine import RoundRobinEngine

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
-
-from scheduler.api.instructions import (
+from stowage.api.instructions import (
     AttemptResult,
     PodBound,
     PodReference,
     PreemptionAttempted,
     PreemptionFinished,
 )
-from scheduler.operator.metrics import Metrics
+from stowage.operator.metrics.metrics import Metrics
+
 from tests.support.fake_api import FakeTime
 from tests.support.round_robin_engine import RoundRobinEngine
 

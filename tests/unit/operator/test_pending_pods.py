@@ -6,10 +6,9 @@ from typing import Any
 
 import msgspec
 import pytest
-
-from scheduler.api.events import Event, ObjectInvalid, PendingPodGone, PendingPodSeen
-from scheduler.operator.inbox import Inbox
-from scheduler.operator.pending_pods import PendingPods, pending_pods_selector
+from stowage.api.events import Event, ObjectInvalid, PendingPodGone, PendingPodSeen
+from stowage.operator.inbox import Inbox
+from stowage.operator.watch.pending_pods import PendingPods, pending_pods_selector
 
 
 class _Watch:

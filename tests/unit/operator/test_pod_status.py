@@ -6,10 +6,10 @@ import asyncio
 from typing import Any
 
 from msgspec.structs import replace
+from stowage.api.instructions import ClearNomination, PatchPodStatus, PodReference
+from stowage.operator.client.api_error import ApiError
+from stowage.operator.writers.pod_status import PodStatusWriter
 
-from scheduler.api.instructions import ClearNomination, PatchPodStatus, PodReference
-from scheduler.operator.api_error import ApiError
-from scheduler.operator.pod_status import PodStatusWriter
 from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
 from tests.support.patience import PATIENCE_S
 

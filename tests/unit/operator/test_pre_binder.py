@@ -7,11 +7,10 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import pytest
-
-from scheduler.api.events import PreBindFinished
-from scheduler.api.instructions import PodReference, RunPreBind
-from scheduler.api.status import SUCCESS, Code, Status, unschedulable
-from scheduler.operator.pre_binder import PreBinder
+from stowage.api.events import PreBindFinished
+from stowage.api.instructions import PodReference, RunPreBind
+from stowage.api.status import SUCCESS, Code, Status, unschedulable
+from stowage.operator.writers.pre_binder import PreBinder
 
 POD = PodReference("default", "p", "uid-p")
 PATIENCE_S = 60.0

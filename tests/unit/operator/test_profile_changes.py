@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler.api.events import PendingPodGone, PendingPodSeen
-from scheduler.operator.inbox import Inbox
-from scheduler.operator.pending_pods import PendingPods
+from stowage.api.events import PendingPodGone, PendingPodSeen
+from stowage.operator.inbox import Inbox
+from stowage.operator.watch.pending_pods import PendingPods
 
 
 def pod(name: str, scheduler_name: str) -> dict[str, Any]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from scheduler.operator.rate_limit import TokenBucket
+from stowage.operator.client.rate_limit import TokenBucket
+
 from tests.support.fake_api import FakeTime
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from stowage.api.events import AssignedPodGone, Event, NodeGone, NodeSeen, ObjectInvalid
+from stowage.api.objects.node import Node
+from stowage.operator.client.api_error import ApiError
+from stowage.operator.inbox import Inbox
+from stowage.operator.watch.kinds import ASSIGNED_PODS, NODES
+from stowage.operator.watch.reflector import MAX_STALE_LISTS, Reflector, complete_lines
 
-from scheduler.api.events import AssignedPodGone, Event, NodeGone, NodeSeen, ObjectInvalid
-from scheduler.api.node import Node
-from scheduler.operator.api_error import ApiError
-from scheduler.operator.inbox import Inbox
-from scheduler.operator.reflected import ASSIGNED_PODS, NODES
-from scheduler.operator.reflector import MAX_STALE_LISTS, Reflector, complete_lines
 from tests.support.fake_api import SILENCE, FakeApiClient, FakeTime, Request, no_jitter
 
 GONE = {"kind": "Status", "status": "Failure", "reason": "Expired", "code": 410}

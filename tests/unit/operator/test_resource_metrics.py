@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-
-from scheduler.api.decode import decode_pod
-from scheduler.operator.resource_metrics import LABELS, ResourceMetrics, unit_of
-from scheduler.state.pod_class import PodClasses
-from scheduler.state.pod_info import make_pod_info
+from stowage.api.decoding.decode import decode_pod
+from stowage.operator.metrics.resource_metrics import LABELS, ResourceMetrics, unit_of
+from stowage.state.pods.pod_class import PodClasses
+from stowage.state.pods.pod_info import make_pod_info
 
 CLASSES = PodClasses()
 TEMPLATE = """{"metadata": {"name": "%s", "namespace": "default", "uid": "%s"},

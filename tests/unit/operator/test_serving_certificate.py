@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
-
-from scheduler.operator.self_signed import self_signed
-from scheduler.operator.serving_certificate import (
+from stowage.operator.serving.self_signed import self_signed
+from stowage.operator.serving.serving_certificate import (
     CertificateFiles,
     ServingCertificate,
     self_signed_files,

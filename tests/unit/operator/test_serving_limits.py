@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stowage.operator.serving.connection_limits import ConnectionLimits
+from stowage.operator.serving.delegated_access import AccessOptions, DelegatedAccess
+from stowage.operator.serving.health import Checks
+from stowage.operator.serving.server import Content, Server, ServingOptions
+from stowage.operator.serving.tls_options import CIPHER_SUITES, TlsOptions
 
-from scheduler.operator.connection_limits import ConnectionLimits
-from scheduler.operator.delegated_access import AccessOptions, DelegatedAccess
-from scheduler.operator.health import Checks
-from scheduler.operator.serving import Content, Server, ServingOptions
-from scheduler.operator.tls_options import CIPHER_SUITES, TlsOptions
 from tests.support.authority import Authority
 from tests.support.fake_api import FakeApiClient, FakeTime
 from tests.support.patience import PATIENCE_S

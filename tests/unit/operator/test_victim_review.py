@@ -7,11 +7,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-
-from scheduler.api.config import Extender
-from scheduler.api.instructions import ConsultOnVictims, PodReference, VictimsOnNode
-from scheduler.operator.extender_client import ExtenderError
-from scheduler.operator.victim_review import VictimReviewer
+from stowage.api.config.loading import Extender
+from stowage.api.instructions import ConsultOnVictims, PodReference, VictimsOnNode
+from stowage.operator.extenders.client import ExtenderError
+from stowage.operator.extenders.victim_review import VictimReviewer
 
 PREEMPTOR = PodReference("default", "p", "u-p")
 A, B, C = (PodReference("default", name, f"u-{name}") for name in "abc")

@@ -7,12 +7,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from scheduler.api.events import PendingPodGone
-from scheduler.operator.inbox import Inbox
-from scheduler.operator.loop import MAX_EVENTS_AT_ONCE
-from scheduler.operator.reflected import NODES
-from scheduler.operator.reflector import Reflector
-from scheduler.operator.view import View
+from stowage.api.events import PendingPodGone
+from stowage.operator.inbox import Inbox
+from stowage.operator.loop import MAX_EVENTS_AT_ONCE
+from stowage.operator.watch.cache_sync import View
+from stowage.operator.watch.kinds import NODES
+from stowage.operator.watch.reflector import Reflector
+
 from tests.support.fake_api import SILENCE, FakeApiClient, FakeTime, no_jitter
 
 NUM_NODES = MAX_EVENTS_AT_ONCE + 1

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from stowage.api.events import VolumesWritten
+from stowage.api.instructions import BindVolumes, GiveVolume, PodReference, SelectNode
+from stowage.api.objects.meta import ObjectReference
+from stowage.operator.client.api_error import ApiError
+from stowage.operator.writers.volume_writer import MAX_ANSWERED_ERRORS, VolumeWriter
 
-from scheduler.api.events import VolumesWritten
-from scheduler.api.instructions import BindVolumes, GiveVolume, PodReference, SelectNode
-from scheduler.api.meta import ObjectReference
-from scheduler.operator.api_error import ApiError
-from scheduler.operator.volume_writer import MAX_ANSWERED_ERRORS, VolumeWriter
 from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
 
 POD = PodReference("default", "p", "u1")

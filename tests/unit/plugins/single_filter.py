@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from scheduler.api.pod import Pod
-from scheduler.api.status import SKIP, SUCCESS, Status
-from scheduler.framework import CycleState, PreFilterResult
-from scheduler.framework.extension_points import FilterPlugin, PreFilterPlugin
-from scheduler.framework.node_verdicts import PluginVerdict
+from stowage.api.objects.pod import Pod
+from stowage.api.status import SKIP, SUCCESS, Status
+from stowage.framework import CycleState, PreFilterResult
+from stowage.framework.extension_points import FilterPlugin, PreFilterPlugin
+from stowage.framework.runtime.node_verdicts import PluginVerdict
+
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
 
 

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from msgspec import convert
-
-from scheduler.api.config import KubeSchedulerProfile
-from scheduler.api.status import Status, unschedulable
-from scheduler.cycle import Unschedulable, schedule_pod
-from scheduler.framework import (
+from stowage.api.config.loading import KubeSchedulerProfile
+from stowage.api.status import Status, unschedulable
+from stowage.engine.scheduling import Unschedulable, schedule_pod
+from stowage.framework import (
     ACCEPT_ALL,
     CycleState,
     FilterVerdict,
@@ -24,10 +23,11 @@ from scheduler.framework import (
     build_profile,
     plugin_factory,
 )
-from scheduler.plugins import in_tree_registry
-from scheduler.plugins.default_preemption import DefaultPreemptionArgs
-from scheduler.plugins.default_preemption.plugin import WAITING, DefaultPreemption
-from scheduler.state import NodeView, PodInfo, Snapshot
+from stowage.plugins import in_tree_registry
+from stowage.plugins.default_preemption import DefaultPreemptionArgs
+from stowage.plugins.default_preemption.plugin import WAITING, DefaultPreemption
+from stowage.state import NodeView, PodInfo, Snapshot
+
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 import pytest
-
-from scheduler.api.config import KubeSchedulerProfile
-from scheduler.api.events import ActionType, ClusterEvent, EventResource
-from scheduler.framework import Framework, build_profile
-from scheduler.plugins import in_tree_registry
+from stowage.api.config.loading import KubeSchedulerProfile
+from stowage.api.events import ActionType, ClusterEvent, EventResource
+from stowage.framework import Framework, build_profile
+from stowage.plugins import in_tree_registry
 
 NODE_ADD = ClusterEvent(EventResource.NODE, ActionType.ADD)
 NODE_LABEL = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_LABEL)

@@ -6,14 +6,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
+from stowage.api.objects.node import Node
+from stowage.api.objects.pod import (
+    Affinity,
+    Pod,
+    PodAffinity,
+    PodAffinityTerm,
+    WeightedPodAffinityTerm,
+)
+from stowage.framework.cycle_state import CycleState
+from stowage.framework.profile.profile import decode_args
+from stowage.plugins.inter_pod_affinity import InterPodAffinity, InterPodAffinityArgs
+from stowage.plugins.inter_pod_affinity.hints import after_node_change, after_pod_change
 
-from scheduler.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
-from scheduler.api.node import Node
-from scheduler.api.pod import Affinity, Pod, PodAffinity, PodAffinityTerm, WeightedPodAffinityTerm
-from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.profile import decode_args
-from scheduler.plugins.inter_pod_affinity import InterPodAffinity, InterPodAffinityArgs
-from scheduler.plugins.inter_pod_affinity.hints import after_node_change, after_pod_change
 from tests.support.builders import (
     HOSTNAME,
     ZONE,

@@ -6,15 +6,15 @@ import json
 
 import msgspec
 import pytest
-
-from scheduler.api.node import Node
-from scheduler.api.pod import Pod
-from scheduler.framework import CycleState, NoArgs
-from scheduler.plugins.node_prefer_avoid_pods import (
+from stowage.api.objects.node import Node
+from stowage.api.objects.pod import Pod
+from stowage.framework import CycleState, NoArgs
+from stowage.plugins.node_prefer_avoid_pods import (
     ANNOTATION,
     AvoidanceRequests,
     NodePreferAvoidPods,
 )
+
 from tests.support.builders import make_node, make_pod, owned_by
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
 

@@ -4,26 +4,26 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from scheduler.api.config import ConfigError
-from scheduler.api.config_types import UtilizationShapePoint
-from scheduler.api.pod import ResourceRequirements
-from scheduler.api.strict_decoding import decode_struct
-from scheduler.framework import CycleState
-from scheduler.framework.node_verdicts import PluginVerdict
-from scheduler.plugins.node_resources import (
+from stowage.api.config.loading import ConfigError
+from stowage.api.config.types import UtilizationShapePoint
+from stowage.api.decoding.strict_decoding import decode_struct
+from stowage.api.objects.pod import ResourceRequirements
+from stowage.framework import CycleState
+from stowage.framework.runtime.node_verdicts import PluginVerdict
+from stowage.plugins.node_resources import (
     BalancedAllocation,
     NodeResourcesBalancedAllocationArgs,
     NodeResourcesFit,
     NodeResourcesFitArgs,
 )
-from scheduler.plugins.node_resources.balanced_allocation import balanced_allocation_score
-from scheduler.plugins.node_resources.least_allocated import least_allocated_score
-from scheduler.plugins.node_resources.most_allocated import most_allocated_score
-from scheduler.plugins.node_resources.requested_to_capacity_ratio import (
+from stowage.plugins.node_resources.balanced_allocation import balanced_allocation_score
+from stowage.plugins.node_resources.least_allocated import least_allocated_score
+from stowage.plugins.node_resources.most_allocated import most_allocated_score
+from stowage.plugins.node_resources.requested_to_capacity_ratio import (
     requested_to_capacity_ratio_score,
     utilization_scores,
 )
+
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
 

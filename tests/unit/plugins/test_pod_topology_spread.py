@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-
-from scheduler.api.meta import LabelSelector, OwnerReference
-from scheduler.api.node import Node, Taint
-from scheduler.api.pod import Pod, Toleration, TopologySpreadConstraint
-from scheduler.framework import CycleState
-from scheduler.framework.profile import decode_args
-from scheduler.plugins.pod_topology_spread import (
+from stowage.api.objects.meta import LabelSelector, OwnerReference
+from stowage.api.objects.node import Node, Taint
+from stowage.api.objects.pod import Pod, Toleration, TopologySpreadConstraint
+from stowage.framework import CycleState
+from stowage.framework.profile.profile import decode_args
+from stowage.plugins.pod_topology_spread import (
     DefaultConstraint,
     PodTopologySpread,
     PodTopologySpreadArgs,
 )
+
 from tests.support.builders import HOSTNAME, ZONE, label_selector, make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes, verdicts_by_node
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
-from scheduler.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
-from scheduler.api.node import Node, Taint
-from scheduler.api.pod import Pod, Toleration, TopologySpreadConstraint
-from scheduler.plugins.pod_topology_spread import (
+from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
+from stowage.api.objects.node import Node, Taint
+from stowage.api.objects.pod import Pod, Toleration, TopologySpreadConstraint
+from stowage.plugins.pod_topology_spread import (
     DefaultConstraint,
     PodTopologySpread,
     PodTopologySpreadArgs,
 )
-from scheduler.state.pod_info import PodInfo
+from stowage.state.pods.pod_info import PodInfo
+
 from tests.support.builders import ZONE, label_selector, make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 

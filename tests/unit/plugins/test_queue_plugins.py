@@ -1,12 +1,13 @@
 from __future__ import annotations
 
-from scheduler.api.instructions import BindPod
-from scheduler.api.status import Code
-from scheduler.framework import CycleState, NoArgs
-from scheduler.plugins.default_binder import DefaultBinder
-from scheduler.plugins.priority_sort import PrioritySort
-from scheduler.plugins.scheduling_gates import SchedulingGates
-from scheduler.state import ClusterCache, make_pod_info
+from stowage.api.instructions import BindPod
+from stowage.api.status import Code
+from stowage.framework import CycleState, NoArgs
+from stowage.plugins.default_binder import DefaultBinder
+from stowage.plugins.priority_sort import PrioritySort
+from stowage.plugins.scheduling_gates import SchedulingGates
+from stowage.state import ClusterCache, make_pod_info
+
 from tests.support.builders import make_pod
 
 

@@ -7,30 +7,36 @@ from itertools import pairwise
 from typing import Any, TypeAlias
 
 import pytest
-
-from scheduler.api.errors import SelectorError
-from scheduler.api.events import ActionType, EventResource, QueueingHint
-from scheduler.api.node import (
+from stowage.api.decoding.errors import SelectorError
+from stowage.api.events import ActionType, EventResource, QueueingHint
+from stowage.api.objects.node import (
     Node,
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
     Taint,
 )
-from scheduler.api.pod import Affinity, Container, ContainerPort, ContainerRestartRule, Toleration
-from scheduler.api.pod import NodeAffinity as NodeAffinityRules
-from scheduler.framework import NoArgs
-from scheduler.framework.extension_points import EnqueueExtensions
-from scheduler.plugins.dynamic_resources import DynamicResources, DynamicResourcesArgs
-from scheduler.plugins.node_affinity import NodeAffinity, NodeAffinityArgs
-from scheduler.plugins.node_declared_features import NodeDeclaredFeatures
-from scheduler.plugins.node_name import NodeName
-from scheduler.plugins.node_ports import NodePorts
-from scheduler.plugins.node_resources import NodeResourcesFit, NodeResourcesFitArgs
-from scheduler.plugins.node_unschedulable import NodeUnschedulable
-from scheduler.plugins.scheduling_gates import SchedulingGates
-from scheduler.plugins.taint_toleration import TaintToleration
-from scheduler.state.pod_info import PodClasses, PodInfo, make_pod_info
+from stowage.api.objects.pod import (
+    Affinity,
+    Container,
+    ContainerPort,
+    ContainerRestartRule,
+    Toleration,
+)
+from stowage.api.objects.pod import NodeAffinity as NodeAffinityRules
+from stowage.framework import NoArgs
+from stowage.framework.extension_points import EnqueueExtensions
+from stowage.plugins.dynamic_resources import DynamicResources, DynamicResourcesArgs
+from stowage.plugins.node_affinity import NodeAffinity, NodeAffinityArgs
+from stowage.plugins.node_declared_features import NodeDeclaredFeatures
+from stowage.plugins.node_name import NodeName
+from stowage.plugins.node_ports import NodePorts
+from stowage.plugins.node_resources import NodeResourcesFit, NodeResourcesFitArgs
+from stowage.plugins.node_unschedulable import NodeUnschedulable
+from stowage.plugins.scheduling_gates import SchedulingGates
+from stowage.plugins.taint_toleration import TaintToleration
+from stowage.state.pods.pod_info import PodClasses, PodInfo, make_pod_info
+
 from tests.support.builders import make_node, make_pod
 
 Registered: TypeAlias = dict[EventResource, ActionType]

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
-from scheduler.api.node import Taint
-from scheduler.api.pod import Toleration
-from scheduler.api.status import Code
-from scheduler.framework import CycleState, NoArgs
-from scheduler.plugins.taint_toleration import TaintToleration
+from stowage.api.objects.node import Taint
+from stowage.api.objects.pod import Toleration
+from stowage.api.status import Code
+from stowage.framework import CycleState, NoArgs
+from stowage.plugins.taint_toleration import TaintToleration
+
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
 from tests.unit.plugins.single_filter import refused

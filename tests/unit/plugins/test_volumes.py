@@ -6,12 +6,10 @@ from typing import Any
 
 import msgspec
 import pytest
-
-from scheduler.api.config import KubeSchedulerProfile
-from scheduler.api.events import QueueingHint
-from scheduler.api.meta import LabelSelector
-from scheduler.api.status import Code
-from scheduler.api.volume import (
+from stowage.api.config.loading import KubeSchedulerProfile
+from stowage.api.events import QueueingHint
+from stowage.api.objects.meta import LabelSelector
+from stowage.api.objects.volume import (
     AWSElasticBlockStoreVolumeSource,
     AzureFileVolumeSource,
     CSIVolumeSource,
@@ -22,11 +20,12 @@ from scheduler.api.volume import (
     Volume,
     VolumeAttachment,
 )
-from scheduler.framework import CycleState, ExtensionPoint, NoArgs, build_profile
-from scheduler.framework.extension_points import FilterPlugin, PreFilterPlugin
-from scheduler.framework.row_filter import judges_rows
-from scheduler.plugins import in_tree_registry
-from scheduler.plugins.volumes import (
+from stowage.api.status import Code
+from stowage.framework import CycleState, ExtensionPoint, NoArgs, build_profile
+from stowage.framework.extension_points import FilterPlugin, PreFilterPlugin
+from stowage.framework.runtime.row_filter import judges_rows
+from stowage.plugins import in_tree_registry
+from stowage.plugins.volumes import (
     NodeVolumeLimits,
     VolumeBinding,
     VolumeBindingArgs,
@@ -37,6 +36,7 @@ from scheduler.plugins.volumes import (
     restrictions,
     zone,
 )
+
 from tests.support.builders import HOSTNAME, ZONE, make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
 from tests.support.volume_builders import (

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from scheduler.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
-from scheduler.api.status import SUCCESS, Status, unresolvable
-from scheduler.queue import Place, QueuedPod, SchedulingQueue
-from scheduler.queue.event_registrations import Hint
-from scheduler.state.pod_info import PodClasses, PodInfo, make_pod_info
+from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
+from stowage.api.status import SUCCESS, Status, unresolvable
+from stowage.queue import Place, QueuedPod, SchedulingQueue
+from stowage.queue.event_registrations import Hint
+from stowage.state.pods.pod_info import PodClasses, PodInfo, make_pod_info
+
 from tests.support.builders import make_pod
 
 CLASSES = PodClasses()

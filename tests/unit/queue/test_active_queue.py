@@ -1,8 +1,9 @@
 from __future__ import annotations
 
-from scheduler.queue import QueuedPod
-from scheduler.queue.active_queue import ActiveQueue, InFlightPods
-from scheduler.queue.event_registrations import Happened
+from stowage.queue import QueuedPod
+from stowage.queue.active_queue import ActiveQueue, InFlightPods
+from stowage.queue.event_registrations import Happened
+
 from tests.unit.queue.scenario import NODE_ADD, pending
 
 

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
-from scheduler.api.events import ClusterEvent
-from scheduler.queue import QueuedPod, Registrations
-from scheduler.queue.event_registrations import EventRegistrations, Happened, Hint, Requeue
-from scheduler.queue.queue_events import FORCE_ACTIVATE, UNSCHEDULABLE_TIMEOUT
+from stowage.api.events import ClusterEvent
+from stowage.queue import QueuedPod, Registrations
+from stowage.queue.event_registrations import EventRegistrations, Happened, Hint, Requeue
+from stowage.queue.queue_events import FORCE_ACTIVATE, UNSCHEDULABLE_TIMEOUT
+
 from tests.unit.queue.scenario import NODE_ADD, POD_DELETE, PROFILE, Hints, broken, pending, skip
 
 

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
-from scheduler.api.status import Status, error, unresolvable
-from scheduler.queue import Place, QueueRules, SchedulingQueue
-from scheduler.state.pod_info import PodInfo
+from stowage.api.status import Status, error, unresolvable
+from stowage.queue import Place, QueueRules, SchedulingQueue
+from stowage.state.pods.pod_info import PodInfo
+
 from tests.unit.queue.scenario import (
     CLAIM_ADD,
     NODE_ADD,

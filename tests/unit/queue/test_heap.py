@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from scheduler.queue.heap import KeyedHeap
+from stowage.queue.heap import KeyedHeap
 
 
 def _heap(*members: tuple[str, int]) -> KeyedHeap[str]:

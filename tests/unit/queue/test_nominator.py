@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from scheduler.queue import Nominator
-from scheduler.state.pod_info import PodInfo
+from stowage.queue import Nominator
+from stowage.state.pods.pod_info import PodInfo
+
 from tests.unit.queue.scenario import pending
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler.queue import Place, QueueRules, SchedulingQueue
-from scheduler.state.pod_info import PodInfo
+from stowage.queue import Place, QueueRules, SchedulingQueue
+from stowage.state.pods.pod_info import PodInfo
+
 from tests.unit.queue.scenario import Gate, pending, pop_names
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from scheduler.api.events import ActionType, ClusterEvent, EventResource
-from scheduler.queue import Place
+from stowage.api.events import ActionType, ClusterEvent, EventResource
+from stowage.queue import Place
+
 from tests.unit.queue.scenario import (
     CLAIM_ADD,
     NODE_ADD,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from stowage.queue.queued_pod import Place
+from stowage.queue.rules import QueueRules
+from stowage.state.pods.pod_info import PodInfo
 
-from scheduler.queue.queued_pod import Place
-from scheduler.queue.rules import QueueRules
-from scheduler.state.pod_info import PodInfo
 from tests.unit.queue.scenario import (
     DEFAULT_EVENTS,
     PROFILE,

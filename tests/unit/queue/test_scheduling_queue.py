@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from stowage.queue import Place, QueueInconsistentError
 
-from scheduler.queue import Place, QueueInconsistentError
 from tests.unit.queue.scenario import (
     NODE_ADD,
     PROFILE,

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler.api.events import ActionType, ClusterEvent, EventResource
-from scheduler.queue import QueuedPod
-from scheduler.queue.unschedulable_pods import UnschedulablePods
+from stowage.api.events import ActionType, ClusterEvent, EventResource
+from stowage.queue import QueuedPod
+from stowage.queue.unschedulable_pods import UnschedulablePods
+
 from tests.unit.queue.scenario import CLAIM_ADD, PROFILE, pending
 
 

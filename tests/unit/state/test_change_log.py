@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.state.change_log import ChangeLog
+from stowage.state.change_log import ChangeLog
 
 
 def test_each_changed_row_is_told_once_in_ascending_order() -> None:

@@ -6,15 +6,14 @@ from random import Random
 
 import numpy as np
 import pytest
-
-from scheduler.api.meta import ObjectMeta
-from scheduler.api.namespace import Namespace
-from scheduler.api.selectors import Operator, Requirement, Selector
-from scheduler.state.carrier_counts import CarrierCounts
-from scheduler.state.host_ports import HostPorts
-from scheduler.state.label_columns import LabelColumn, LabelColumns
-from scheduler.state.namespaces import Namespaces
-from scheduler.state.pod_counts import DomainTracking
+from stowage.api.objects.meta import ObjectMeta
+from stowage.api.objects.namespace import Namespace
+from stowage.api.values.selectors import Operator, Requirement, Selector
+from stowage.state.namespaces import Namespaces
+from stowage.state.nodes.host_ports import HostPorts
+from stowage.state.nodes.label_columns import LabelColumn, LabelColumns
+from stowage.state.pods.carrier_counts import CarrierCounts
+from stowage.state.pods.pod_counts import DomainTracking
 
 NUM_ROWS = 1024
 PORT = ("0.0.0.0", "TCP", 80)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
-from scheduler.state.host_ports import HostPorts
-from scheduler.state.pod_class import HostPort
+from stowage.state.nodes.host_ports import HostPorts
+from stowage.state.pods.pod_class import HostPort
 
 ALL = slice(None)
 ANY: HostPort = ("0.0.0.0", "TCP", 80)

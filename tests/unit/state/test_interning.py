@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.state.interning import ABSENT, Interner
+from stowage.state.interning import ABSENT, Interner
 
 
 def test_equal_values_share_a_code() -> None:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-
-from scheduler.api.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Taint
-from scheduler.api.node_affinity import compile_node_selector, required_node_affinity
-from scheduler.api.pod import Affinity, NodeAffinity, Toleration
-from scheduler.state import ClusterCache, NodeView
-from scheduler.state.node_matching import (
+from stowage.api.objects.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Taint
+from stowage.api.objects.pod import Affinity, NodeAffinity, Toleration
+from stowage.api.values.node_affinity import compile_node_selector, required_node_affinity
+from stowage.state import ClusterCache, NodeView
+from stowage.state.nodes.node_matching import (
     node_terms_mask,
     required_affinity_mask,
     tolerated_taint_sets,
     untolerated_taint_counts,
 )
+
 from tests.support.builders import ZONE, make_node, make_pod
 
 Expression = tuple[str, str, Sequence[str]]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from stowage.api.objects.pod import Affinity, PodAffinity
+from stowage.api.values.selectors import selector_from_labels
+from stowage.state import ClusterCache, PodCounts, PodIndex, PodInfo, TermKind, make_pod_info
+from stowage.state.pods.carrier_counts import CarrierCounts
+from stowage.state.snapshot import ClusterState
 
-from scheduler.api.pod import Affinity, PodAffinity
-from scheduler.api.selectors import selector_from_labels
-from scheduler.state import ClusterCache, PodCounts, PodIndex, PodInfo, TermKind, make_pod_info
-from scheduler.state.carrier_counts import CarrierCounts
-from scheduler.state.snapshot import ClusterState
 from tests.support.builders import (
     HOSTNAME,
     ZONE,

@@ -7,11 +7,10 @@ from typing import Any
 
 import msgspec
 import pytest
-
-from scheduler.api.errors import InvalidObject
-from scheduler.api.meta import Condition
-from scheduler.api.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
-from scheduler.api.pod import (
+from stowage.api.decoding.errors import InvalidObject
+from stowage.api.objects.meta import Condition
+from stowage.api.objects.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from stowage.api.objects.pod import (
     Affinity,
     Container,
     ContainerPort,
@@ -23,13 +22,14 @@ from scheduler.api.pod import (
     ResourceRequirements,
     TopologySpreadConstraint,
 )
-from scheduler.api.volume import (
+from stowage.api.objects.volume import (
     EphemeralVolumeSource,
     ImageVolumeSource,
     PersistentVolumeClaimVolumeSource,
     Volume,
 )
-from scheduler.state import PodClass, PodClasses, make_pod_info
+from stowage.state import PodClass, PodClasses, make_pod_info
+
 from tests.support.builders import HOSTNAME, affinity_term, label_selector, make_pod, owned_by
 
 REPLICA_SET = owned_by("ReplicaSet", "rs-1", "u1")

@@ -7,11 +7,12 @@ from random import Random
 import numpy as np
 import pytest
 from msgspec.structs import replace
+from stowage.api.values.selectors import EVERYTHING, NOTHING, Operator, Requirement, Selector
+from stowage.state import ClusterCache, PodInfo, make_pod_info
+from stowage.state.pods import pod_index
+from stowage.state.pods.pod_index import PodIndex
+from stowage.state.snapshot import ClusterState
 
-from scheduler.api.selectors import EVERYTHING, NOTHING, Operator, Requirement, Selector
-from scheduler.state import ClusterCache, PodInfo, make_pod_info, pod_index
-from scheduler.state.pod_index import PodIndex
-from scheduler.state.snapshot import ClusterState
 from tests.support.builders import make_pod
 
 NUM_ROWS = 64

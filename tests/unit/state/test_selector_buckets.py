@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from scheduler.api.selectors import (
+from stowage.api.values.selectors import (
     NOTHING,
     Operator,
     Requirement,
     Selector,
     selector_from_labels,
 )
-from scheduler.state.selector_buckets import SelectorBuckets
+from stowage.state.pods.selector_buckets import SelectorBuckets
 
 labels = st.dictionaries(st.sampled_from("abc"), st.sampled_from("xyz"))
 requirements = st.builds(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from stowage.api.values.selectors import selector_from_labels
+from stowage.state import CPU, ClusterCache, Snapshot, make_pod_info
 
-from scheduler.api.selectors import selector_from_labels
-from scheduler.state import CPU, ClusterCache, Snapshot, make_pod_info
 from tests.support.builders import ZONE, make_node, make_pod
 
 

@@ -1,0 +1,76 @@
+"""The cluster of `stowage bench chaos`, in a process of its own: one store behind two doors.
+
+The schedulers come through the door where faults happen. The bench comes through the calm one: it
+is never closed and answers as it should, so what the bench does to the cluster is done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+
+import uvloop
+from simcluster.apiserver.server import ApiServer, ServerOptions
+from simcluster.auth.users import MASTERS
+from simcluster.controllers.lifecycle.garbage_collector import GarbageCollector
+from simcluster.controllers.storage.ephemeral_volume import EphemeralVolumeController
+from simcluster.controllers.storage.provisioner import ProvisionerController
+from simcluster.controllers.storage.volume import VolumeController
+from simcluster.controllers.storage.volume_protection import VolumeProtectionController
+from simcluster.kubelet.nodes import bench_node
+
+from simcluster import ClusterOptions, EmbeddedCluster, Faults, User, write_kubeconfig
+from stowage_benchmarks.chaos.history import HistoryWriter
+
+REPLICAS = ("replica-a", "replica-b", "replica-c")
+CALM = "calm"
+FAULTY = "faulty"
+HISTORY = "history"
+_MAX_PENDING_FRAMES = 1_000_000
+#: What pods with volumes need.
+_CONTROLLERS = (
+    EphemeralVolumeController,
+    VolumeController,
+    ProvisionerController,
+    VolumeProtectionController,
+    GarbageCollector,
+)
+
+
+def kubeconfig_of(directory: Path, name: str) -> Path:
+    """The kubeconfig of a replica, of the calm door, or of the administrator at the faulty one."""
+    return directory / f"{name}.kubeconfig"
+
+
+def run_chaos_cluster(directory: Path, num_nodes: int, seed: int) -> None:
+    """Run until killed; kubeconfigs and history are written to the directory."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_run(directory, num_nodes, seed))
+
+
+async def _run(directory: Path, num_nodes: int, seed: int) -> None:
+    admin_token = "administrator"  # noqa: S105 - of a cluster that holds nothing
+    options = ClusterOptions(
+        token=admin_token,
+        users={f"token-of-{name}": User(name, (MASTERS,)) for name in REPLICAS},
+        rbac=True,
+        faults_over_http=True,
+        with_controllers=False,
+        controllers=_CONTROLLERS,
+    )
+    faults = Faults(random.Random(f"{seed} faults").random)  # noqa: S311 - to be repeatable
+    cluster = EmbeddedCluster([bench_node(each) for each in range(num_nodes)], options, faults)
+    history = HistoryWriter(cluster, directory / HISTORY)
+    calm_door = ApiServer(
+        cluster.registry, ServerOptions(max_pending_frames=_MAX_PENDING_FRAMES), Faults()
+    )
+    async with cluster:
+        await calm_door.start()
+        for name in REPLICAS:
+            path = kubeconfig_of(directory, name)
+            write_kubeconfig(path, cluster.url, f"token-of-{name}", None)
+        write_kubeconfig(kubeconfig_of(directory, FAULTY), cluster.url, admin_token, None)
+        # The last one says that all are there.
+        write_kubeconfig(kubeconfig_of(directory, CALM), calm_door.url, "", None)
+        await history.run()

@@ -1,0 +1,87 @@
+"""``stowage bench chaos``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+Minutes: TypeAlias = Annotated[
+    float, typer.Option(min=0.1, help="How long things go wrong, before all has to be well again.")
+]
+Seed: TypeAlias = Annotated[int, typer.Option(help="Of the plan and of the pods.")]
+NumNodes: TypeAlias = Annotated[int, typer.Option("--nodes", min=20, help="4 CPUs each, 10 zones.")]
+PodsPerS: TypeAlias = Annotated[
+    float, typer.Option("--rate", min=1.0, help="Pods created a second.")
+]
+RecoveryLimit: TypeAlias = Annotated[
+    float,
+    typer.Option(
+        metavar="SECONDS",
+        help="So long after the last fault all has to be well again.",
+    ),
+]
+TakeoverAllowance: TypeAlias = Annotated[
+    float,
+    typer.Option(
+        min=0.1,
+        metavar="SECONDS",
+        help="So long besides lease and retry period a new leader may take to bind.",
+    ),
+]
+KeepLogs: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Leave the history and the logs of all processes here."),
+]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def chaos(
+    minutes: Minutes = 5.0,
+    seed: Seed = 1,
+    nodes: NumNodes = 200,
+    rate: PodsPerS = 62.0,
+    recovery_limit: RecoveryLimit = 60.0,
+    takeover_allowance: TakeoverAllowance = 2.0,
+    logs: KeepLogs = None,
+    json: AsJson = False,
+) -> None:
+    """Let everything go wrong that can, by a plan drawn from a seed, and see what it breaks.
+
+    Three replicas schedule on a cluster whose API server refuses, delays, loses and cuts answers,
+    goes away and forgets; leaders are killed and stopped, nodes come and go, another scheduler
+    binds to the same nodes. Exits 1 if a pod was bound twice, a node overcommitted, anything
+    written without the lease, a pod that fits left pending or one that does not without a reason,
+    a killed leader replaced too late, a cache differs from the server, or memory grew.
+    """
+    # The Kubernetes client takes a while to import; --help need not wait for it.
+    from simcluster.cli.failures import FAILURES  # noqa: PLC0415
+
+    from stowage_benchmarks.chaos.replicas import LeaseTimes  # noqa: PLC0415
+    from stowage_benchmarks.chaos.report import print_chaos  # noqa: PLC0415
+    from stowage_benchmarks.chaos.run import ChaosOptions, run_chaos  # noqa: PLC0415
+
+    console, progress = Console(highlight=False), Console(stderr=True, highlight=False)
+    times = LeaseTimes(takeover_s=takeover_allowance)
+    options = ChaosOptions(minutes, seed, nodes, rate, recovery_limit, times=times)
+    try:
+        result = run_chaos(options, lambda text: progress.print(text, style="dim"), logs)
+    except FAILURES as error:
+        progress.print(f"[red]failed:[/red] {escape(str(error) or repr(error))}")
+        raise typer.Exit(1) from error
+    if json:
+        typer.echo(msgspec.json.format(msgspec.json.encode(result), indent=1).decode())
+    else:
+        print_chaos(console, result)
+    raise typer.Exit(int(bool(result.violations)))
+
+
+def chaos_cluster(directory: Path, nodes: int, seed: int) -> None:
+    """Run the cluster of `stowage bench chaos`."""
+    from stowage_benchmarks.chaos.cluster import run_chaos_cluster  # noqa: PLC0415
+
+    run_chaos_cluster(directory, nodes, seed)

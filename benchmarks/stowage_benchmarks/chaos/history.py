@@ -1,0 +1,184 @@
+"""What really happened in a cluster under chaos, line by line, as its store and its door saw it.
+
+The cluster's process writes the lines itself, at the moment of each change and in their order: no
+watch stands between that could break, and no fault. Each line says who made the change.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+from simcluster.auth.rbac import Decision
+from simcluster.auth.request_attributes import Attributes
+from simcluster.auth.users import User
+from simcluster.kinds.resources import LEASES, NODES, PODS
+from simcluster.store.store import Change
+from stowage.api.values.quantity import quantity_milli_value
+
+from simcluster import EmbeddedCluster
+
+Json: TypeAlias = dict[str, Any]
+
+_FLUSH_INTERVAL_S = 0.05
+_author: ContextVar[str] = ContextVar("author", default="")
+
+
+class PodChange(msgspec.Struct, tag="pod", omit_defaults=True):
+    """A pod was created, changed or deleted.
+
+    Attributes:
+        at: Monotonic seconds of this machine.
+        change: ADDED, MODIFIED or DELETED.
+        by: The replica whose request it was; empty for anybody else.
+        cpu_milli: What it asks for.
+    """
+
+    at: float
+    change: str
+    by: str
+    uid: str
+    name: str
+    cpu_milli: int
+    scheduler: str = ""
+    node: str = ""
+    phase: str = ""
+    reason: str = ""
+    is_deleting: bool = False
+
+
+class NodeChange(msgspec.Struct, tag="node", omit_defaults=True):
+    """A node was created, changed or deleted."""
+
+    at: float
+    change: str
+    name: str
+
+
+class LeaseChange(msgspec.Struct, tag="lease", omit_defaults=True):
+    """The lease was taken, renewed or given up."""
+
+    at: float
+    by: str
+    holder: str = ""
+
+
+class WriteArrived(msgspec.Struct, tag="write", omit_defaults=True):
+    """A replica's request to change something reached the API server, whatever becomes of it.
+
+    Attributes:
+        verb: As in a rule of RBAC.
+        resource: With its subresource, as in ``pods/binding``; never leases.
+    """
+
+    at: float
+    by: str
+    verb: str
+    resource: str
+    name: str = ""
+
+
+Line: TypeAlias = PodChange | NodeChange | LeaseChange | WriteArrived
+
+_WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+
+_DECODER: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
+
+
+class HistoryWriter:
+    """Writes the history of a cluster to a file, from the beginning.
+
+    Args:
+        cluster: Not started yet; its roles are in force, so that its door names who enters.
+        file: Where the lines go.
+    """
+
+    def __init__(self, cluster: EmbeddedCluster, file: Path) -> None:
+        self._encode = msgspec.json.Encoder().encode
+        self._lines: list[bytes] = []
+        self._file = file
+        store = cluster.store
+        store.subscribe(PODS.stored_in, self._on_pod)
+        store.subscribe(NODES.stored_in, self._on_node)
+        store.subscribe(LEASES.stored_in, self._on_lease)
+        cluster.server.access.audit = self._on_request
+
+    async def run(self) -> None:
+        """Write what has happened, many times a second; runs until cancelled."""
+        with self._file.open("ab", buffering=0) as file:
+            while True:
+                lines, self._lines = self._lines, []
+                if lines:
+                    file.write(b"\n".join(lines) + b"\n")
+                await asyncio.sleep(_FLUSH_INTERVAL_S)
+
+    def _add(self, line: Line) -> None:
+        self._lines.append(self._encode(line))
+
+    def _on_request(self, user: User, attributes: Attributes, decision: Decision) -> None:
+        # What the store does from here on in this request's task is this user's work.
+        _author.set(user.name if user.name.startswith("replica-") else "")
+        verb, resource, name = attributes.verb, attributes.resource, attributes.name
+        if not _author.get() or not decision.is_allowed or verb not in _WRITES:
+            return
+        if resource != "leases":
+            parts = (resource, attributes.subresource) if attributes.subresource else (resource,)
+            self._add(WriteArrived(time.monotonic(), user.name, verb, "/".join(parts), name))
+
+    def _on_pod(self, change: Change) -> None:
+        pod = change.current.obj
+        spec, status, metadata = pod["spec"], pod["status"], pod["metadata"]
+        self._add(
+            PodChange(
+                time.monotonic(),
+                change.type,
+                _author.get(),
+                metadata["uid"],
+                metadata["name"],
+                cpu_milli_of(spec),
+                spec.get("schedulerName", ""),
+                spec.get("nodeName", ""),
+                status.get("phase", ""),
+                status.get("reason", ""),
+                "deletionTimestamp" in metadata,
+            )
+        )
+
+    def _on_node(self, change: Change) -> None:
+        self._add(NodeChange(time.monotonic(), change.type, change.current.name))
+
+    def _on_lease(self, change: Change) -> None:
+        holder = change.current.obj.get("spec", {}).get("holderIdentity") or ""
+        self._add(LeaseChange(time.monotonic(), _author.get(), holder))
+
+
+class HistoryReader:
+    """Reads a history while it is being written.
+
+    Args:
+        file: Written by a `HistoryWriter`.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file.open("rb")
+        self._rest = b""
+
+    def new_lines(self) -> Iterator[Line]:
+        """What has been written since the last call."""
+        *lines, self._rest = (self._rest + self._file.read()).split(b"\n")
+        return map(_DECODER.decode, lines)
+
+    def close(self) -> None:
+        """Read no more."""
+        self._file.close()
+
+
+def cpu_milli_of(spec: Json) -> int:
+    """What a pod of one container asks for."""
+    requests = spec["containers"][0].get("resources", {}).get("requests", {})
+    return quantity_milli_value(requests.get("cpu", "0"))

@@ -1,0 +1,240 @@
+"""Judges a cluster's history: which promises to pods were broken, and how fast all went on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from simcluster.kubelet.nodes import bench_node
+from stowage.api.values.quantity import quantity_milli_value
+
+from stowage_benchmarks.chaos.history import Line, NodeChange, PodChange, WriteArrived
+from stowage_benchmarks.chaos.pods import WITH_VOLUME
+
+_ALLOCATABLE = bench_node(0)["status"]["allocatable"]
+NODE_CPU_MILLI = quantity_milli_value(_ALLOCATABLE["cpu"])
+NODE_PODS = int(_ALLOCATABLE["pods"])
+LATE_S = 4.0
+"""So much later than its lease allows may a write arrive while nobody else leads: it was sent in
+time, to a server too busy to read it."""
+_FINISHED = ("Succeeded", "Failed")
+_OUT_OF = "OutOf"
+
+
+@dataclass(slots=True)
+class SeenPod:
+    """A pod that exists.
+
+    Attributes:
+        node: Where it was bound, or empty.
+        bound_by: The replica that did it; empty for anybody else.
+    """
+
+    name: str
+    uid: str
+    cpu_milli: int
+    scheduler: str
+    created_at: float
+    node: str = ""
+    bound_by: str = ""
+    is_finished: bool = False
+    is_evicted: bool = False
+
+
+@dataclass(slots=True)
+class Disturbance:
+    """A leader was killed or stopped.
+
+    Attributes:
+        at: When, in monotonic seconds.
+        kind: What was done to it.
+        was_taken_over: Whether the lease has changed hands since.
+        recovered_at: The first binding after that; None while there is none.
+        limit_s: So long it may take; None where other faults may be in the way.
+    """
+
+    at: float
+    kind: str
+    holder: str
+    limit_s: float | None = None
+    was_taken_over: bool = False
+    recovered_at: float | None = None
+
+    @property
+    def lateness(self) -> str:
+        """A sentence, if it took longer than it may."""
+        limit_s, after = self.limit_s, "after: " + self.kind
+        if limit_s is None:
+            return ""
+        if self.recovered_at is None:
+            return f"nobody bound a pod {after}"
+        took_s = self.recovered_at - self.at
+        return f"no pod was bound for {took_s:.2f} s {after}" if took_s > limit_s else ""
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The cluster as the history tells it, and what was wrong.
+
+    Attributes:
+        scheduler_name: Of the pods that are the replicas' business.
+        lease_s: How long a lease is good that is not renewed.
+        pods: Those that exist, by UID.
+        finished: UIDs of pods that have finished and are there still.
+        node_names: Of the nodes that exist.
+        on_node: Pods that take room, by node and UID.
+        holder: Identity in the lease.
+        violations: Sentences; there should be none.
+        counts: Of what happened, by name.
+    """
+
+    scheduler_name: str
+    lease_s: float
+    pods: dict[str, SeenPod] = field(default_factory=dict)
+    finished: set[str] = field(default_factory=set)
+    node_names: set[str] = field(default_factory=set)
+    on_node: dict[str, dict[str, SeenPod]] = field(default_factory=dict)
+    waiting: dict[str, SeenPod] = field(default_factory=dict)
+    holder: str = ""
+    holding_replica: str = ""
+    violations: list[str] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    disturbances: list[Disturbance] = field(default_factory=list)
+    first_bound_at: float | None = None
+    last_bound_at: float = 0.0
+    _renewed_at: dict[str, float] = field(default_factory=dict)
+    _names: set[str] = field(default_factory=set)
+
+    def take(self, lines: Iterable[Line]) -> None:
+        """Enter what has happened since."""
+        for line in lines:
+            if isinstance(line, PodChange):
+                self._take_pod(line)
+            elif isinstance(line, NodeChange):
+                self._take_node(line)
+            elif isinstance(line, WriteArrived):
+                self._take_write(line)
+            else:
+                self._take_lease(line.at, line.by, line.holder)
+
+    def disturbed(self, at: float, kind: str, limit_s: float | None = None) -> Disturbance:
+        """Note that the present leader was killed or stopped, to see how long that took to mend."""
+        disturbance = Disturbance(at, kind, self.holder, limit_s)
+        self.disturbances.append(disturbance)
+        return disturbance
+
+    @property
+    def binds_per_s(self) -> float:
+        """Between the first and the last binding by a replica."""
+        if self.first_bound_at is None or self.last_bound_at == self.first_bound_at:
+            return 0.0
+        return self.counts["pods bound"] / (self.last_bound_at - self.first_bound_at)
+
+    def cpu_used(self, node_name: str) -> int:
+        """Milli-CPUs that the pods of a node ask for."""
+        return sum(pod.cpu_milli for pod in self.on_node.get(node_name, {}).values())
+
+    def _take_node(self, line: NodeChange) -> None:
+        if line.change == "DELETED":
+            self.node_names.discard(line.name)
+            self.counts["nodes removed"] += 1
+        else:
+            self.node_names.add(line.name)
+
+    def _take_lease(self, at: float, by: str, holder: str) -> None:
+        if holder and holder != self.holder:
+            self.counts["leaders"] += 1
+            for each in self.disturbances:
+                each.was_taken_over = each.was_taken_over or each.holder != holder
+        self.holder, self.holding_replica = holder, by if holder else ""
+        self._renewed_at[by] = at
+
+    def _take_write(self, line: WriteArrived) -> None:
+        """A write by a replica that had lost its lease, long enough ago for it to know."""
+        limit_s = self.lease_s
+        if line.by == self.holding_replica or not self.holding_replica:
+            limit_s += LATE_S
+        else:
+            self.counts["writes of replicas that do not lead"] += 1
+        renewed_at = self._renewed_at.get(line.by)
+        if renewed_at is None:
+            self.violations.append(f"{line.by} sent {_shown(line)} and never held the lease")
+        elif line.at - renewed_at > limit_s:
+            self.violations.append(
+                f"{line.by} sent {_shown(line)} {line.at - renewed_at:.2f} s after it renewed its "
+                f"lease of {self.lease_s:g} s, while {self.holding_replica or 'nobody'} leads"
+            )
+
+    def _take_pod(self, line: PodChange) -> None:
+        pod = self.pods.get(line.uid)
+        if line.change == "DELETED":
+            self._forget(line.uid)
+            return
+        if pod is None:
+            pod = SeenPod(line.name, line.uid, line.cpu_milli, line.scheduler, line.at)
+            self.pods[line.uid] = pod
+            self._count_new(line)
+            if not line.node and line.scheduler == self.scheduler_name:
+                self.waiting[line.uid] = pod
+        if line.node != pod.node:
+            self._bound(pod, line)
+        if line.is_deleting and line.by and not pod.is_evicted:
+            pod.is_evicted = True
+            self.counts["pods preempted"] += 1
+        if line.phase in _FINISHED and not pod.is_finished:
+            pod.is_finished = True
+            self.finished.add(line.uid)
+            if line.phase == "Failed":
+                self._refused(pod, line.reason)
+            self.on_node.get(pod.node, {}).pop(line.uid, None)
+
+    def _count_new(self, line: PodChange) -> None:
+        self.counts["pods created"] += 1
+        if line.name in self._names:
+            self.counts["pods made again under their names"] += 1
+        self._names.add(line.name)
+
+    def _forget(self, uid: str) -> None:
+        pod = self.pods.pop(uid, None)
+        self.waiting.pop(uid, None)
+        self.finished.discard(uid)
+        if pod is not None:
+            self.on_node.get(pod.node, {}).pop(uid, None)
+
+    def _bound(self, pod: SeenPod, line: PodChange) -> None:
+        if pod.node:
+            self.violations.append(f"pod {pod.name} was on {pod.node} and is on {line.node}")
+        pod.node, pod.bound_by = line.node, line.by
+        self.waiting.pop(pod.uid, None)
+        self.on_node.setdefault(line.node, {})[pod.uid] = pod
+        if not line.by:
+            self.counts["pods bound by another scheduler"] += 1
+            return
+        self.counts["pods bound"] += 1
+        if pod.name.startswith(WITH_VOLUME):
+            self.counts["pods with volumes bound"] += 1
+        self.first_bound_at = self.first_bound_at or line.at
+        self.last_bound_at = line.at
+        for each in self.disturbances:
+            if each.was_taken_over and each.recovered_at is None:
+                each.recovered_at = line.at
+
+    def _refused(self, pod: SeenPod, reason: str) -> None:
+        """The kubelet refused a pod: somebody gave away what was not there."""
+        there = self.on_node.get(pod.node, {}).values()
+        ours = [each for each in there if each.bound_by]
+        others = len(there) - len(ours)
+        is_overcommitted_by_us = (
+            sum(each.cpu_milli for each in ours) > NODE_CPU_MILLI or len(ours) > NODE_PODS
+        )
+        if not pod.bound_by:
+            self.counts["conflicts with another scheduler (its pod refused)"] += 1
+        elif reason.startswith(_OUT_OF) and others and not is_overcommitted_by_us:
+            self.counts["conflicts with another scheduler (our pod refused)"] += 1
+        else:
+            self.violations.append(f"pod {pod.name} was refused by node {pod.node}: {reason}")
+
+
+def _shown(line: WriteArrived) -> str:
+    return f"{line.verb} {line.resource} {line.name}".rstrip()

@@ -1,0 +1,148 @@
+"""The pods of `stowage bench chaos`: of all kinds, and what becomes of them; drawn from a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+
+from simcluster.controllers.storage.provisioner import DELAY
+from simcluster.kubelet.kubelet import RUN_SECONDS_ANNOTATION
+
+from stowage_benchmarks.e2e.scenarios import HIGH_PRIORITY
+from stowage_benchmarks.workloads import Json, pending_pod
+
+FOREIGN_SCHEDULER = "foreign"
+MIDDLE_PRIORITY = "bench-middle"
+GATED = "gated-"
+HUGE = "huge-"
+"""How the names of pods begin that have a reason to be pending."""
+WITH_VOLUME = "volume-"
+"""How the names of pods begin that wait for a volume made for them."""
+
+PRIORITY_CLASSES = ((MIDDLE_PRIORITY, 100), (HIGH_PRIORITY, 1000))
+_GATE = "bench/chaos"
+_STORAGE_CLASS = "chaos"
+_MIN_RUN_S, _MAX_RUN_S = 4.0, 40.0
+
+
+@dataclass(frozen=True, slots=True)
+class PodLife:
+    """A pod to create, and what its user does with it later.
+
+    Attributes:
+        opens_after_s: When its gate is removed; None if it has none or keeps it.
+        deleted_after_s: When it is deleted, bound or not; None lets it run to its end.
+        is_made_again: Whether another pod of that name follows at once.
+    """
+
+    manifest: Json
+    opens_after_s: float | None = None
+    deleted_after_s: float | None = None
+    is_made_again: bool = False
+
+    @property
+    def name(self) -> str:
+        """Of the pod."""
+        name: str = self.manifest["metadata"]["name"]
+        return name
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether another scheduler is to bind it."""
+        return bool(self.manifest["spec"]["schedulerName"] == FOREIGN_SCHEDULER)
+
+    @property
+    def has_volume(self) -> bool:
+        """Whether only a scheduler that chooses a node for its volume can bind it."""
+        return self.name.startswith(WITH_VOLUME)
+
+
+def classes() -> Iterator[Json]:
+    """The classes of the pods and of their volumes, which are made once a node is chosen."""
+    for name, value in PRIORITY_CLASSES:
+        yield {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+            "value": value,
+        }
+    yield {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": _STORAGE_CLASS},
+        "provisioner": "disk.example.com",
+        "volumeBindingMode": "WaitForFirstConsumer",
+        "reclaimPolicy": "Delete",
+        "parameters": {DELAY: "0.3"},
+    }
+
+
+def pod_lives(seed: int, scheduler_name: str) -> Iterator[PodLife]:
+    """Pods without end, of seven kinds of constraints, many sizes and three priorities."""
+    random = Random(f"{seed} pods")  # noqa: S311 - to be repeatable
+    index = 0
+    while True:
+        yield _draw(index, scheduler_name, random)
+        index += 1
+
+
+def calm_pod(name: str, scheduler_name: str) -> Json:
+    """A small pod that any node can hold."""
+    pod = pending_pod("basic", 0, scheduler_name)
+    pod["metadata"]["name"] = name
+    _shape(pod, "100m", run_s=1.0)
+    return pod
+
+
+def _draw(index: int, scheduler_name: str, random: Random) -> PodLife:
+    pod = pending_pod("mixed", index, scheduler_name)
+    _shape(
+        pod, random.choice(("100m", "200m", "300m", "500m")), random.uniform(_MIN_RUN_S, _MAX_RUN_S)
+    )
+    spec, kind = pod["spec"], random.random()
+    if random.random() < 0.2:
+        spec["priorityClassName"] = MIDDLE_PRIORITY
+    if kind < 0.03:
+        spec["schedulerName"] = FOREIGN_SCHEDULER
+    elif kind < 0.04:
+        _rename(pod, GATED)
+        spec["schedulingGates"] = [{"name": _GATE}]
+        opens = random.random() < 0.95
+        return PodLife(pod, opens_after_s=random.uniform(0.5, 15.0) if opens else None)
+    elif kind < 0.0405:
+        _rename(pod, HUGE)
+        _shape(pod, "100", run_s=1.0)
+        return PodLife(pod, deleted_after_s=random.choice((None, 60.0)))
+    elif kind < 0.05:
+        # No node has so much left: somebody less important has to go.
+        spec["priorityClassName"] = HIGH_PRIORITY
+        _shape(pod, random.choice(("2500m", "3500m")), random.uniform(1.0, 5.0))
+    elif kind < 0.09:
+        return PodLife(
+            pod, deleted_after_s=random.uniform(0.0, 5.0), is_made_again=random.random() < 0.5
+        )
+    elif kind < 0.13:
+        _rename(pod, WITH_VOLUME)
+        spec["volumes"] = [_ephemeral_volume()]
+    return PodLife(pod)
+
+
+def _shape(pod: Json, cpu: str, run_s: float) -> None:
+    resources = {"cpu": cpu, "memory": "64Mi"}
+    pod["spec"]["containers"][0]["resources"] = {"requests": resources, "limits": resources}
+    pod["spec"] |= {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1}
+    pod["metadata"]["annotations"] = {RUN_SECONDS_ANNOTATION: f"{run_s:.1f}"}
+
+
+def _ephemeral_volume() -> Json:
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": _STORAGE_CLASS,
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
+    return {"name": "data", "ephemeral": {"volumeClaimTemplate": {"spec": spec}}}
+
+
+def _rename(pod: Json, prefix: str) -> None:
+    pod["metadata"]["name"] = prefix + pod["metadata"]["name"]

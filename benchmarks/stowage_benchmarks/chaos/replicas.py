@@ -1,0 +1,224 @@
+"""The schedulers of `stowage bench chaos`: three replicas, killed, stopped, and started again."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import time
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+from simcluster.cli.process_cost import memory_mib
+from simcluster.cli.processes import ChildProcess, ChildProcesses
+
+from stowage_benchmarks.chaos import replica as chaos_replica
+from stowage_benchmarks.chaos.cluster import REPLICAS, kubeconfig_of
+
+CONFIG_MAP = "default/stowage"
+_RESTART_AFTER_S = 0.5
+_POLL_S = 0.1
+_SAMPLE_EVERY_S = 2.0
+_SETTLED_AFTER_S = 20.0
+"""By then a process has read the cluster and bound its first pods."""
+_COMPARE_WITHIN_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTimes:
+    """Of the election, in seconds.
+
+    Attributes:
+        takeover_s: What a new leader may need besides: for its lists, a decision and a binding.
+    """
+
+    lease_s: float = 4.0
+    renew_s: float = 3.0
+    retry_s: float = 0.5
+    takeover_s: float = 2.0
+
+    def flags(self) -> tuple[str, ...]:
+        """Of ``stowage run``."""
+        return (
+            f"--leader-elect-lease-duration={self.lease_s}s",
+            f"--leader-elect-renew-deadline={self.renew_s}s",
+            f"--leader-elect-retry-period={self.retry_s}s",
+        )
+
+
+@dataclass(slots=True)
+class Life:
+    """One process of a replica.
+
+    Attributes:
+        memory: (age in seconds, MiB), sampled now and then.
+    """
+
+    replica: str
+    child: ChildProcess
+    started_at: float
+    memory: list[tuple[float, float]] = field(default_factory=list)
+
+    def sample(self) -> None:
+        """Take down the memory in use, if the process is there."""
+        with suppress(OSError):
+            self.memory.append((time.monotonic() - self.started_at, memory_mib(self.child.pid)))
+
+    def growth(self) -> tuple[float, float, float] | None:
+        """MiB when it had settled, MiB at last, and seconds between; None if it lived briefly."""
+        settled = [sample for sample in self.memory if sample[0] >= _SETTLED_AFTER_S]
+        if len(settled) < 2:
+            return None
+        (first_at, first), (last_at, last) = settled[0], settled[-1]
+        return first, last, last_at - first_at
+
+
+class Replicas:
+    """Starts the replicas, starts them again when they have ended, and harms them.
+
+    Args:
+        processes: Where they are started.
+        directory: With their kubeconfigs.
+        times: Of the election.
+    """
+
+    def __init__(self, processes: ChildProcesses, directory: Path, times: LeaseTimes) -> None:
+        self.lives: list[Life] = []
+        self.exits: Counter[str] = Counter()
+        self.times = times
+        self._processes = processes
+        self._directory = directory
+        self._current: dict[str, Life] = {}
+        self._stopped: set[str] = set()
+
+    def start(self) -> None:
+        """Start all of them."""
+        for name in REPLICAS:
+            self._start(name)
+
+    async def keep_running(self) -> None:
+        """Start again whoever has ended, as a Deployment would, until cancelled."""
+        sampled_at = 0.0
+        while True:
+            await asyncio.sleep(_POLL_S)
+            for name, life in tuple(self._current.items()):
+                status = life.child.exit_status
+                if status is None:
+                    continue
+                self.exits[_exit_name(status)] += 1
+                self._processes.stop(life.child)
+                del self._current[name]
+                self._restart_soon(name)
+            if time.monotonic() >= sampled_at + _SAMPLE_EVERY_S:
+                sampled_at = time.monotonic()
+                self.sample()
+
+    def sample(self) -> None:
+        """Take down the memory of all that run."""
+        for life in self._current.values():
+            life.sample()
+
+    def kill(self, name: str) -> bool:
+        """SIGKILL; False if it is not running."""
+        return self._signal(name, signal.SIGKILL)
+
+    def retire(self, name: str) -> bool:
+        """SIGTERM; False if it is not running."""
+        return self._signal(name, signal.SIGTERM)
+
+    def set_clock(self, name: str, offset_s: float) -> None:
+        """Have the wall clock of a replica differ from others' from now on, restarts included."""
+        self._clock_of(name).write_text(f"{offset_s}")
+
+    def all_run_for(self, seconds: float) -> bool:
+        """Whether all replicas have run for so long."""
+        ages = [time.monotonic() - life.started_at for life in self._current.values()]
+        return len(ages) == len(REPLICAS) and min(ages) >= seconds
+
+    def can_be_stopped(self, name: str) -> bool:
+        """Whether it runs, and is not stopped already."""
+        return name in self._current and name not in self._stopped
+
+    async def stop_for(self, name: str, seconds: float) -> None:
+        """SIGSTOP, and SIGCONT after a while."""
+        if not self.can_be_stopped(name):
+            return
+        life = self._current[name]
+        self._stopped.add(name)
+        life.child.send_signal(signal.SIGSTOP)
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            self._stopped.discard(name)
+            life.child.send_signal(signal.SIGCONT)
+
+    def memory_mib(self) -> float:
+        """Of the largest that runs at this moment."""
+        self.sample()
+        return max(
+            (life.memory[-1][1] for life in self._current.values() if life.memory), default=0.0
+        )
+
+    @property
+    def running(self) -> list[str]:
+        """Names of the replicas that run."""
+        return sorted(self._current)
+
+    async def cache_mismatches(self) -> list[str]:
+        """Have every replica compare its cache with the server (SIGUSR2); what differs."""
+        found = await asyncio.gather(*(self._compare(life) for life in self._current.values()))
+        return [sentence for sentences in found for sentence in sentences]
+
+    async def _compare(self, life: Life) -> list[str]:
+        deadline = time.monotonic() + _COMPARE_WITHIN_S
+        # Before its first line a process may not listen to signals yet, and would end by this one.
+        while not (begin := life.child.log.stat().st_size) and time.monotonic() < deadline:  # noqa: ASYNC110 - a file
+            await asyncio.sleep(_POLL_S)
+        life.child.send_signal(signal.SIGUSR2)
+        while time.monotonic() < deadline:
+            await asyncio.sleep(_POLL_S)
+            with life.child.log.open("rb") as log:
+                log.seek(begin)
+                *lines, _ = log.read().split(b"\n")
+            events = [msgspec.json.decode(line) for line in lines if line.startswith(b"{")]
+            if any(event.get("event") == "cache compared" for event in events):
+                return [
+                    f"{life.replica}: {msgspec.json.encode(event).decode()}"
+                    for event in events
+                    if event.get("event") == "Cache mismatch"
+                ]
+        return [f"{life.replica} did not compare its cache within {_COMPARE_WITHIN_S:g} s"]
+
+    def _signal(self, name: str, number: signal.Signals) -> bool:
+        life = self._current.get(name)
+        if life is None:
+            return False
+        life.child.send_signal(number)
+        return True
+
+    def _start(self, name: str) -> None:
+        command = (
+            *(sys.executable, "-m", chaos_replica.__name__, str(self._clock_of(name))),
+            "run",
+            f"--kubeconfig={kubeconfig_of(self._directory, name)}",
+            f"--configmap={CONFIG_MAP}",
+            "--secure-port=0",
+            *self.times.flags(),
+        )
+        child = self._processes.start(f"{name}-{len(self.lives):04d}", command)
+        life = Life(name, child, time.monotonic())
+        self.lives.append(life)
+        self._current[name] = life
+
+    def _clock_of(self, name: str) -> Path:
+        return self._directory / f"{name}.clock"
+
+    def _restart_soon(self, name: str) -> None:
+        asyncio.get_running_loop().call_later(_RESTART_AFTER_S, self._start, name)
+
+
+def _exit_name(status: int) -> str:
+    return signal.Signals(-status).name if status < 0 else f"exit status {status}"

@@ -1,0 +1,185 @@
+"""What a run under chaos came to."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+
+import msgspec
+from simcluster.cli.audit import ClusterState, overcommitted_nodes
+from stowage.api.objects.pod import Pod
+
+from stowage_benchmarks.chaos.ledger import Disturbance, Ledger
+from stowage_benchmarks.chaos.pods import GATED, HUGE
+from stowage_benchmarks.chaos.replicas import Life
+
+MAX_GROWTH = 1.5
+MAX_GROWTH_MIB = 64.0
+"""Memory may rise to so many times what it was, and by so much more, before it counts as a leak."""
+
+
+class Machine(msgspec.Struct, frozen=True):
+    """Where a run took place, when, and how it was started."""
+
+    date: str
+    command: str
+    system: str
+    processor: str
+    cores: int
+    python: str
+    load_average: float
+    niceness: int
+
+
+class Recovery(msgspec.Struct, frozen=True):
+    """How long it took until pods were bound again, in seconds.
+
+    Attributes:
+        unrecovered: How often nobody had taken over by the end, or the leader got off lightly.
+    """
+
+    kind: str
+    times: int
+    unrecovered: int
+    median_s: float | None = None
+    max_s: float | None = None
+
+
+def has_grown(before_mib: float, after_mib: float) -> bool:
+    """Whether memory has risen further than it may."""
+    return after_mib > before_mib * MAX_GROWTH + MAX_GROWTH_MIB
+
+
+class Memory(msgspec.Struct, frozen=True):
+    """Memory of one process of a replica: when it had settled and at last."""
+
+    process: str
+    settled_mib: float
+    last_mib: float
+    between_s: float
+
+    @property
+    def has_grown(self) -> bool:
+        """Whether it is out of bounds."""
+        return has_grown(self.settled_mib, self.last_mib)
+
+
+class ChaosResult(msgspec.Struct, frozen=True):
+    """Everything a run printed.
+
+    Attributes:
+        plan: Digest of what went wrong, the same for the same seed and duration.
+        requests_hit: How many requests each API fault hit.
+        trouble: How often everything else was done.
+        counts: What the history says happened.
+        memory_before_mib: Of the largest replica when pods had been bound for a while and nothing
+            had gone wrong yet.
+        memory_after_mib: Of the largest replica at the end.
+        recovered_after_last_fault_s: Until every pod that fits was bound; None if that never was.
+        violations: Of the promises; there should be none.
+    """
+
+    machine: Machine
+    seed: int
+    minutes: float
+    nodes: int
+    plan: str
+    requests_hit: dict[str, int]
+    trouble: dict[str, int]
+    exits: dict[str, int]
+    counts: dict[str, int]
+    pods_created_per_s: float
+    binds_per_s: float
+    recoveries: list[Recovery]
+    recovered_after_last_fault_s: float | None
+    memory_before_mib: float
+    memory_after_mib: float
+    memory: list[Memory]
+    violations: list[str]
+
+
+def this_machine() -> Machine:
+    """What can be said of it."""
+    return Machine(
+        date=datetime.now(UTC).isoformat(timespec="seconds"),
+        command=shlex.join(["stowage", *sys.argv[1:]]),
+        system=platform.platform(),
+        processor=_processor(),
+        cores=len(os.sched_getaffinity(0)),
+        python=platform.python_version(),
+        load_average=round(os.getloadavg()[0], 2),
+        niceness=os.nice(0),
+    )
+
+
+def _processor() -> str:
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor())
+
+
+def recoveries(disturbances: Iterable[Disturbance]) -> list[Recovery]:
+    """A summary for each kind."""
+    by_kind: dict[str, list[Disturbance]] = {}
+    for each in disturbances:
+        by_kind.setdefault(each.kind, []).append(each)
+    return [_recovery(kind, group) for kind, group in sorted(by_kind.items())]
+
+
+def _recovery(kind: str, group: Sequence[Disturbance]) -> Recovery:
+    times = [each.recovered_at - each.at for each in group if each.recovered_at is not None]
+    if not times:
+        return Recovery(kind, len(group), len(group))
+    unrecovered = len(group) - len(times)
+    return Recovery(kind, len(group), unrecovered, round(median(times), 2), round(max(times), 2))
+
+
+def memory_of(lives: Iterable[Life]) -> list[Memory]:
+    """Of every process that lived long enough to say something."""
+    found = []
+    for life in lives:
+        growth = life.growth()
+        if growth is not None:
+            settled, last, between_s = growth
+            found.append(Memory(life.child.name, round(settled), round(last), round(between_s)))
+    return found
+
+
+def final_violations(
+    ledger: Ledger, state: ClusterState, memory: Iterable[Memory]
+) -> Iterator[str]:
+    """What is wrong with the cluster when all should be well again."""
+    yield from ledger.violations
+    yield from filter(None, (each.lateness for each in ledger.disturbances))
+    yield from overcommitted_nodes(state)
+    yield from unjustly_pending(state, ledger.scheduler_name)
+    for each in memory:
+        if each.has_grown:
+            yield (
+                f"{each.process} grew from {each.settled_mib:g} MiB to {each.last_mib:g} MiB "
+                f"in {each.between_s:g} s"
+            )
+
+
+def unjustly_pending(state: ClusterState, scheduler_name: str) -> Iterator[str]:
+    """One sentence for each pod of a scheduler that waits for a node and has no reason to."""
+    for pod in state.pods:
+        if pod.spec.scheduler_name == scheduler_name and not pod.spec.node_name:
+            yield from _no_reason_to_wait(pod)
+
+
+def _no_reason_to_wait(pod: Pod) -> Iterator[str]:
+    name = pod.metadata.name
+    said = next((each for each in pod.status.conditions if each.type == "PodScheduled"), None)
+    if name.startswith(GATED) and pod.spec.scheduling_gates:
+        return
+    if not name.startswith(HUGE):
+        yield f"pod {name} is pending and fits" + (f": {said.message}" if said else "")
+    elif said is None or said.reason != "Unschedulable":
+        yield f"pod {name} is pending and nothing says why"

@@ -1,0 +1,297 @@
+"""Carries out the plan of `stowage bench chaos`, each step at its time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import msgspec
+from simcluster.cli.apply import create
+from simcluster.kubelet.nodes import bench_node
+from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
+
+from stowage_benchmarks.chaos import plan as kinds
+from stowage_benchmarks.chaos.ledger import Ledger
+from stowage_benchmarks.chaos.plan import Plan, Step
+from stowage_benchmarks.chaos.replicas import CONFIG_MAP, Replicas
+from stowage_benchmarks.workloads import Json
+
+FAULTS = "/stowage/faults"
+_RETRY_S = 0.1
+_NAMESPACE, _NAME = CONFIG_MAP.split("/")
+_CONFIG_MAPS = f"/api/v1/namespaces/{_NAMESPACE}/configmaps"
+_NO_LEADER_PATIENCE_S = 5.0
+_BINDING_WITHIN_S = 5.0
+_PEACE_FACTOR = 30.0
+_SETTLED_S = 6.0
+_DAY_S = 86_400
+_HUNG_BINDING = {
+    "method": "POST",
+    "path": "/binding$",
+    "is_applied": True,
+    "hang_s": 60.0,
+    "times": 3,
+    "lasts_s": _BINDING_WITHIN_S,
+    "name": "binding: applied, server gone before it answers",
+}
+
+_CONFIGURATION = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+podInitialBackoffSeconds: 1
+podMaxBackoffSeconds: {max_backoff_s}
+profiles:
+- schedulerName: {scheduler_name}
+  plugins:
+    score:
+      disabled: [{{name: NodeResourcesFit}}]
+      enabled: [{{name: NodeResourcesFit, weight: {weight}}}]
+"""
+
+
+def config_map(scheduler_name: str, number: int) -> Json:
+    """The configuration with other weights and back-offs for each number."""
+    text = _CONFIGURATION.format(
+        scheduler_name=scheduler_name, weight=1 + number % 5, max_backoff_s=2 + number % 3
+    )
+    return {"metadata": {"name": _NAME}, "data": {"config.yaml": text}}
+
+
+async def create_config_map(calm: ApiClient, scheduler_name: str) -> None:
+    """Create the configuration the replicas start with."""
+    body = msgspec.json.encode(config_map(scheduler_name, 0))
+    await calm.post(_CONFIG_MAPS, body)
+
+
+class Trouble:
+    """What goes wrong on purpose.
+
+    Args:
+        calm: Of the door without faults.
+        faulty: Of the administrator at the other door, where faults are set.
+        replicas: Who is harmed.
+        ledger: Says who leads.
+        scheduler_name: In the configuration.
+
+    Attributes:
+        done: How often each kind has been done; 0 where there was nobody to do it to.
+    """
+
+    def __init__(
+        self,
+        calm: ApiClient,
+        faulty: ApiClient,
+        replicas: Replicas,
+        ledger: Ledger,
+        scheduler_name: str,
+    ) -> None:
+        self.done: Counter[str] = Counter()
+        self._calm = calm
+        self._faulty = faulty
+        self._replicas = replicas
+        self._ledger = ledger
+        self._scheduler_name = scheduler_name
+        self._absent_nodes: set[str] = set()
+        self._absence = asyncio.Lock()
+        self._carriers: dict[str, Callable[[Step], Awaitable[bool]]] = {
+            kinds.API_FAULT: self._fail_requests,
+            kinds.KILL_LEADER: self._kill_leader,
+            kinds.STOP_LEADER: self._stop_leader,
+            kinds.RETIRE_LEADER: self._retire_leader,
+            kinds.KILL_STANDBY: self._kill_standby,
+            kinds.AWAY: self._go_away,
+            kinds.AWAY_LONG: self._go_away,
+            kinds.AWAY_IN_BINDING: self._go_away_in_binding,
+            kinds.RESTART_FORGETTING: self._restart_forgetting,
+            kinds.DROP_WATCHES: self._drop_watches,
+            kinds.FORGET_HISTORY: self._forget_history,
+            kinds.EDIT_CONFIG: self._edit_configuration,
+            kinds.BREAK_CONFIG: self._break_configuration,
+            kinds.CYCLE_NODE: self._cycle_node,
+            kinds.JUMP_CLOCK: self._jump_clock,
+            kinds.KILL_IN_PEACE: self._end_leader_in_peace,
+            kinds.RETIRE_IN_PEACE: self._end_leader_in_peace,
+        }
+
+    async def carry_out(self, plan: Plan) -> None:
+        """Do everything at its time; returns when all is over.
+
+        Raises:
+            ApiError: the calm door refused something.
+        """
+        started_at = time.monotonic()
+        async with asyncio.TaskGroup() as group:
+            for step in plan.in_storm:
+                await asyncio.sleep(max(0.0, started_at + step.at_s - time.monotonic()))
+                group.create_task(self._carry_out(step))
+            await asyncio.sleep(max(0.0, started_at + plan.duration_s - time.monotonic()))
+        await self._patiently(lambda: self._faulty.delete(FAULTS, b"{}"))
+        for step in plan.in_peace:
+            await self._carry_out(step)
+
+    async def hits(self) -> dict[str, int]:
+        """How many requests each API fault has hit."""
+        answer = msgspec.json.decode(await self._patiently(lambda: self._faulty.get(FAULTS)))
+        hits: dict[str, int] = answer["hits_by_name"]
+        return hits
+
+    async def _carry_out(self, step: Step) -> None:
+        # Steps overlap: what is counted may not be read before the step is waited for.
+        was_done = await self._carriers[step.kind](step)
+        self.done[step.kind] += was_done
+
+    async def _patiently(self, ask: Callable[[], Awaitable[bytes]]) -> bytes:
+        """Ask until answered: the server may be away, on our own behalf."""
+        while True:
+            with suppress(*LOST_ANSWER_ERRORS):
+                return await ask()
+            await asyncio.sleep(_RETRY_S)
+
+    async def _ask(self, action: str, **fields: float) -> None:
+        body = msgspec.json.encode(fields)
+        await self._patiently(lambda: self._faulty.post(f"{FAULTS}/{action}", body))
+
+    async def _fail_requests(self, step: Step) -> bool:
+        body = msgspec.json.encode(step.rule)
+        await self._patiently(lambda: self._faulty.post(FAULTS, body))
+        # Lists and watches are rare by themselves: a fault of theirs would hit nobody.
+        if step.request == kinds.LIST:
+            await self._forget_history(step)
+        elif step.request == kinds.WATCH:
+            await self._drop_watches(step)
+        await asyncio.sleep(step.seconds)
+        return True
+
+    async def _leader(self) -> str:
+        """The replica that leads, or is about to; empty if nobody is."""
+        deadline = time.monotonic() + _NO_LEADER_PATIENCE_S
+        while time.monotonic() < deadline:
+            leader = self._ledger.holding_replica
+            if leader in self._replicas.running:
+                return leader
+            await asyncio.sleep(_RETRY_S)
+        return ""
+
+    async def _kill_leader(self, step: Step) -> bool:
+        return self._end(await self._leader(), self._replicas.kill, step)
+
+    async def _retire_leader(self, step: Step) -> bool:
+        return self._end(await self._leader(), self._replicas.retire, step)
+
+    def _end(self, leader: str, end: Callable[[str], bool], step: Step) -> bool:
+        """Whether there was a leader to be ended; that it was is noted."""
+        if not (leader and end(leader)):
+            return False
+        self._ledger.disturbed(time.monotonic(), step.kind)
+        return True
+
+    async def _end_leader_in_peace(self, step: Step) -> bool:
+        """Kill or retire a leader at some instant, and see that another is as fast as promised."""
+        times, is_killed = self._replicas.times, step.kind == kinds.KILL_IN_PEACE
+        peace_within_s = times.takeover_s * _PEACE_FACTOR
+        if not await self._is_within(peace_within_s, self._is_at_peace):
+            self._ledger.violations.append(f"no peace {peace_within_s:g} s after the storm")
+            return False
+        await asyncio.sleep(step.number % 1000 / 1000 * times.retry_s * 2)
+        leader = self._ledger.holding_replica
+        limit_s = times.retry_s + times.takeover_s + (times.lease_s if is_killed else 0.0)
+        ended = self._ledger.disturbed(time.monotonic(), step.kind, limit_s)
+        end = self._replicas.kill if is_killed else self._replicas.retire
+        was_there = end(leader)
+        await self._is_within(limit_s * 2, lambda: ended.recovered_at is not None)
+        return was_there
+
+    def _is_at_peace(self) -> bool:
+        """Whether somebody leads and binds, and everybody else has had the time to be ready."""
+        ledger = self._ledger
+        binds = time.monotonic() - ledger.last_bound_at < 1.0
+        leads = ledger.holding_replica in self._replicas.running
+        return binds and leads and self._replicas.all_run_for(_SETTLED_S)
+
+    async def _is_within(self, seconds: float, condition: Callable[[], bool]) -> bool:
+        deadline = time.monotonic() + seconds
+        while not condition() and time.monotonic() < deadline:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(_RETRY_S)
+        return condition()
+
+    async def _stop_leader(self, step: Step) -> bool:
+        leader = await self._leader()
+        if not (leader and self._replicas.can_be_stopped(leader)):
+            return False
+        self._ledger.disturbed(time.monotonic(), step.kind)
+        await self._replicas.stop_for(leader, step.seconds)
+        return True
+
+    async def _kill_standby(self, step: Step) -> bool:
+        leader = await self._leader()
+        others = [name for name in self._replicas.running if name != leader]
+        return bool(others) and self._replicas.kill(others[step.number % len(others)])
+
+    async def _go_away(self, step: Step) -> bool:
+        async with self._absence:
+            await self._ask("away", seconds=step.seconds)
+            await asyncio.sleep(step.seconds)
+        return True
+
+    async def _go_away_in_binding(self, step: Step) -> bool:
+        body, name = msgspec.json.encode(_HUNG_BINDING), str(_HUNG_BINDING["name"])
+        before = (await self.hits()).get(name, 0)
+        await self._patiently(lambda: self._faulty.post(FAULTS, body))
+        deadline = time.monotonic() + _BINDING_WITHIN_S
+        while not (is_hung := (await self.hits()).get(name, 0) > before):
+            if time.monotonic() > deadline:
+                break
+            await asyncio.sleep(_RETRY_S)
+        await self._go_away(step)
+        return is_hung
+
+    async def _jump_clock(self, step: Step) -> bool:
+        """Put the clock on the wall of a replica forward or back, by up to a day."""
+        running = self._replicas.running
+        if running:
+            offset_s = step.number % (2 * _DAY_S) - _DAY_S
+            self._replicas.set_clock(running[step.number % len(running)], offset_s)
+        return bool(running)
+
+    async def _drop_watches(self, _step: Step) -> bool:
+        await self._ask("drop-watches")
+        return True
+
+    async def _forget_history(self, step: Step) -> bool:
+        await self._ask("forget-history")
+        return await self._drop_watches(step)
+
+    async def _restart_forgetting(self, step: Step) -> bool:
+        await self._ask("forget-history")
+        return await self._go_away(step)
+
+    async def _edit_configuration(self, step: Step) -> bool:
+        await self._patch_configuration(config_map(self._scheduler_name, step.number)["data"])
+        return True
+
+    async def _break_configuration(self, step: Step) -> bool:
+        good = config_map(self._scheduler_name, step.number)["data"]
+        bad = {name: text.replace("weight: ", "weight: -") for name, text in good.items()}
+        await self._patch_configuration(bad)
+        await asyncio.sleep(step.seconds)
+        await self._patch_configuration(good)
+        return True
+
+    async def _patch_configuration(self, data: Json) -> None:
+        body = msgspec.json.encode({"data": data})
+        await self._calm.patch(f"{_CONFIG_MAPS}/{_NAME}", body)
+
+    async def _cycle_node(self, step: Step) -> bool:
+        names = sorted(self._ledger.node_names - self._absent_nodes)
+        name = names[step.number % len(names)]
+        self._absent_nodes.add(name)
+        try:
+            await self._calm.delete(f"/api/v1/nodes/{name}", b"{}")
+            await asyncio.sleep(step.seconds)
+            await create(self._calm, bench_node(int(name.rpartition("-")[2])))
+        finally:
+            self._absent_nodes.discard(name)
+        return True

@@ -1,0 +1,1 @@
+"""``stowage bench cluster``: cost of the simulated cluster itself."""

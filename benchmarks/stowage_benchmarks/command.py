@@ -1,0 +1,110 @@
+"""``stowage bench``."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+import msgspec
+import typer
+from rich.console import Console
+
+from stowage_benchmarks.chaos.command import chaos, chaos_cluster
+from stowage_benchmarks.e2e.command import e2e
+from stowage_benchmarks.workloads import CORE_SIZES, PREEMPTION, WORKLOADS
+
+#: A workload of `core` that is no shape of pods.
+REQUEUE_STORM = "requeue-storm"
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    help="Measure what a pod costs.",
+    rich_markup_mode="rich",
+)
+app.command()(e2e)
+app.command()(chaos)
+app.command(hidden=True)(chaos_cluster)
+
+
+def _known_workload(name: str) -> str:
+    if name not in WORKLOADS:
+        raise typer.BadParameter(f"{name!r} is not a workload (expected {', '.join(WORKLOADS)})")
+    return name
+
+
+def _known_core_workload(name: str) -> str:
+    return name if name == PREEMPTION else _known_workload(name)
+
+
+Sizes: TypeAlias = Annotated[
+    list[int],
+    typer.Option("--nodes", min=100, help="Nodes, and as many running pods; may be repeated."),
+]
+SomeWorkloads: TypeAlias = Annotated[
+    list[str],
+    typer.Option("--workload", help="Shape of the pods; may be repeated. All by default."),
+]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one line of JSON.")]
+
+
+@app.callback()
+def bench() -> None:
+    """Measure what a pod costs."""
+
+
+@app.command()
+def core(
+    nodes: Sizes = list(CORE_SIZES),  # noqa: B006 - typer copies the default
+    pods: Annotated[int, typer.Option(min=10, help="Pods to measure per workload.")] = 300,
+    workload: SomeWorkloads = [*WORKLOADS, PREEMPTION, REQUEUE_STORM],  # noqa: B006
+    json: AsJson = False,
+) -> None:
+    """Run pods through the engine alone, without I/O, and measure what each costs.
+
+    CPU time of a pod's whole way: seen, scheduled, bound, confirmed. Workload preemption fills the
+    nodes first, so that each pod takes the place of less important ones. Exits 1 if a pod found
+    no node. The workload requeue-storm measures instead what it costs when all nodes change while
+    10,000 pods wait, and exits 1 if a pod was woken in vain or slept on.
+    """
+    from stowage_benchmarks.core.preemption import measure_preemption  # noqa: PLC0415
+    from stowage_benchmarks.core.report import print_core_results  # noqa: PLC0415
+    from stowage_benchmarks.core.requeue_storm import measure_storms, print_storms  # noqa: PLC0415
+    from stowage_benchmarks.core.run import measure_core, measure_memory  # noqa: PLC0415
+
+    shapes = [_known_core_workload(name) for name in workload if name != REQUEUE_STORM]
+    results = [
+        measure_preemption(size, pods) if name == PREEMPTION else measure_core(name, size, pods)
+        for name in shapes
+        for size in nodes
+    ]
+    storms = [each for size in nodes if REQUEUE_STORM in workload for each in measure_storms(size)]
+    memory = [measure_memory(size) for size in nodes] if shapes else []
+    if json:
+        report = {"core": results, "memory": memory, "requeue_storms": storms}
+        typer.echo(msgspec.json.encode(report).decode())
+    else:
+        console = Console(highlight=False)
+        if shapes:
+            print_core_results(console, results, memory)
+        if storms:
+            print_storms(console, storms)
+    failed = any(each.unscheduled for each in results) or not all(each.valid for each in storms)
+    raise typer.Exit(int(failed))
+
+
+@app.command()
+def cluster(
+    nodes: Annotated[int, typer.Option(min=1, help="Nodes: 4 CPUs, 32Gi, 10 zones.")] = 5000,
+    pods: Annotated[int, typer.Option(min=1, help="Pods that run.")] = 100_000,
+    requests: Annotated[int, typer.Option(min=100, help="Requests of each kind.")] = 5000,
+    json: AsJson = False,
+) -> None:
+    """Measure the embedded cluster itself: requests, watch events, memory.
+
+    The cluster runs as a process of its own, without kubelet and controllers, and starts from a
+    file with all of it; CPU time and memory are the server's alone.
+    """
+    from stowage_benchmarks.cluster.run import ClusterOptions, run_cluster_bench  # noqa: PLC0415
+
+    options = ClusterOptions(nodes, pods, requests)
+    raise typer.Exit(run_cluster_bench(options, Console(highlight=False), json))

@@ -1,0 +1,47 @@
+"""Whose work is measured: this scheduler's, or another's beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from simcluster.cli.launch import start_scheduler
+from simcluster.cli.processes import ChildProcess, ChildProcesses
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A scheduler that can be started.
+
+    Attributes:
+        name: What the report calls it.
+        command: Of another scheduler; ``{kubeconfig}`` in it becomes the file's path. Empty for
+            this one.
+    """
+
+    name: str
+    command: tuple[str, ...] = ()
+
+    def start(
+        self, processes: ChildProcesses, kubeconfig: Path, scheduler_name: str
+    ) -> ChildProcess:
+        """Start it, to place the pods of `scheduler_name`.
+
+        Raises:
+            OSError: there is no such program.
+        """
+        if not self.command:
+            return start_scheduler(processes, kubeconfig, scheduler_name, port=0)
+        command = [each.replace("{kubeconfig}", str(kubeconfig)) for each in self.command]
+        return processes.start("scheduler", command)
+
+
+OURS = Contender("stowage")
+
+
+def contenders(command: Sequence[str]) -> list[Contender]:
+    """Ours and, if a command is given, the scheduler it starts."""
+    if not command:
+        return [OURS]
+    return [OURS, Contender(Path(command[0]).name, tuple(command))]

@@ -1,0 +1,1 @@
+"""``stowage bench core``: cost per pod inside the engine, without I/O."""

@@ -1,0 +1,158 @@
+"""What it costs when everything changes while many pods wait: ``--workload requeue-storm``.
+
+Half of the pods ask for more CPU than any node has, half for a label that none has. Then node
+after node gets other labels and another size. Taking such an event in is timed whole: the cache,
+the hints and the moves of the pods that may be helped.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+from simcluster.kubelet.nodes import bench_node
+from stowage.api.config.loading import DEFAULT_SCHEDULER_NAME, load_configuration
+from stowage.api.decoding.decode import convert_object
+from stowage.api.events import NodeSeen, PendingPodSeen
+from stowage.api.objects.node import Node
+from stowage.api.objects.pod import Pod
+from stowage.cli.profiles import make_frameworks
+from stowage.engine import Engine, make_engine
+
+from stowage_benchmarks.workloads import pending_pod
+
+Json: TypeAlias = dict[str, Any]
+
+#: Pods that wait when the storm begins.
+WAITING = 10_000
+#: How many templates the pods come from, where that is few.
+TEMPLATES = 50
+#: Nodes that are there while the pods are first tried, and that change where each pod is of its
+#: own class: there an event costs the number of classes, and a few events show it.
+FIRST_NODES = 100
+
+_LABEL = "stowage.example.com/storm"
+_WANTED_CPU = "100"
+_BEGAN = 60.0
+"""Seconds after the pods were tried: no backoff is left, and no pod has waited too long."""
+
+
+class StormResult(msgspec.Struct, frozen=True):
+    """Cost of one storm.
+
+    Attributes:
+        case: Which one.
+        events: Nodes that changed.
+        waiting: Pods that waited at the beginning.
+        classes: Of how many templates they were.
+        woken: Pods that an event moved.
+        us_per_pod_event: CPU microseconds a waiting pod and event.
+        worst_event_ms: CPU milliseconds of the most expensive event.
+        total_ms: CPU milliseconds of all events.
+        valid: Whether as many pods were woken as should be.
+    """
+
+    case: str
+    events: int
+    waiting: int
+    classes: int
+    woken: int
+    us_per_pod_event: float
+    worst_event_ms: float
+    total_ms: float
+    valid: bool
+
+
+def measure_storms(num_nodes: int, waiting: int = WAITING) -> list[StormResult]:
+    """Storms over `num_nodes` nodes: no pod is woken, all are, and each is of its own class."""
+    few = max(min(FIRST_NODES, num_nodes), 1)
+    return [
+        _measure("none woken", num_nodes, waiting, TEMPLATES, helps=False),
+        _measure("all woken", num_nodes, waiting, TEMPLATES, helps=True),
+        _measure("no two pods alike", few, waiting, waiting, helps=False),
+    ]
+
+
+def _measure(case: str, num_nodes: int, waiting: int, classes: int, *, helps: bool) -> StormResult:
+    engine = _waiting_engine(num_nodes, waiting, classes)
+    gc.collect()
+    gc.freeze()
+    costs: list[int] = []
+    offered = 0
+    for index in range(num_nodes):
+        event = NodeSeen(convert_object(Node, _changed_node(index, helps)))
+        offered += engine.pending_counts()["unschedulable"]
+        begin = time.thread_time_ns()
+        engine.handle((event,), _BEGAN)
+        costs.append(time.thread_time_ns() - begin)
+    gc.unfreeze()
+    woken = waiting - engine.pending_counts()["unschedulable"]
+    return StormResult(
+        case=case,
+        events=num_nodes,
+        waiting=waiting,
+        classes=classes,
+        woken=woken,
+        us_per_pod_event=round((costs[0] if helps else sum(costs)) / 1e3 / offered, 4),
+        worst_event_ms=round(max(costs) / 1e6, 3),
+        total_ms=round(sum(costs) / 1e6, 1),
+        valid=woken == (waiting if helps else 0),
+    )
+
+
+def _waiting_engine(num_nodes: int, waiting: int, classes: int) -> Engine:
+    """All nodes are there, and all pods were tried in vain."""
+    ties = random.Random(0)  # noqa: S311 - ties between equal nodes are no secret
+    engine = make_engine(make_frameworks(load_configuration()), ties.randrange)
+    few = min(FIRST_NODES, num_nodes)
+    engine.handle(_nodes(range(few)), 0.0)
+    engine.handle((PendingPodSeen(_pod(index, classes)) for index in range(waiting)), 0.0)
+    engine.schedule(0.0, waiting)
+    engine.handle(_nodes(range(few, num_nodes)), 0.0)
+    return engine
+
+
+def _nodes(numbers: Iterable[int]) -> Iterable[NodeSeen]:
+    return (NodeSeen(convert_object(Node, bench_node(number))) for number in numbers)
+
+
+def _changed_node(index: int, helps: bool) -> Json:
+    node = bench_node(index)
+    node["metadata"]["labels"][_LABEL] = "wanted" if helps else "unwanted"
+    node["status"]["allocatable"]["cpu"] = "200" if helps else "5"
+    return node
+
+
+def _pod(index: int, classes: int) -> Pod:
+    manifest = pending_pod("basic", index, DEFAULT_SCHEDULER_NAME)
+    template = index % classes
+    manifest["metadata"]["labels"] = {"template": str(template)}
+    if template % 2:
+        manifest["spec"]["nodeSelector"] = {_LABEL: "wanted"}
+    else:
+        manifest["spec"]["containers"][0]["resources"] = {"requests": {"cpu": _WANTED_CPU}}
+    pod = convert_object(Pod, manifest)
+    metadata = msgspec.structs.replace(pod.metadata, uid=f"uid-{index}")
+    return msgspec.structs.replace(pod, metadata=metadata)
+
+
+def print_storms(console: Console, results: Sequence[StormResult]) -> None:
+    """A row a storm, and what went wrong in it."""
+    title = "Requeue storms: CPU of taking in the change of one node after another"
+    table = Table("storm", title=title, title_justify="left")
+    for name in ("events", "pods", "classes", "woken", "µs a pod, event", "worst ms", "all ms"):
+        table.add_column(name, justify="right")
+    for each in results:
+        counts = (each.events, each.waiting, each.classes, each.woken)
+        costs = (each.us_per_pod_event, each.worst_event_ms, each.total_ms)
+        table.add_row(each.case, *(f"{it:,}" for it in (*counts, *costs)))
+    console.print(table)
+    for each in results:
+        if not each.valid:
+            console.print(f"[red]failed:[/red] {each.case}: {each.woken:,} pods were woken")

@@ -1,0 +1,177 @@
+"""What a pod costs inside the engine: no API server, no network, no waiting.
+
+Each pod goes its whole way: seen pending, scheduled, bound, shown bound by the watch. The clock
+runs over all of it, so work that one step leaves for the next is counted too. It is the CPU time
+of the thread: what else runs on the machine does not count.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+import time
+import tracemalloc
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+import msgspec
+from simcluster.kubelet.nodes import bench_node
+from stowage.api.config.loading import DEFAULT_SCHEDULER_NAME, load_configuration
+from stowage.api.decoding.decode import KINDS, convert_object
+from stowage.api.events import (
+    AssignedPodSeen,
+    BindSucceeded,
+    NamespaceSeen,
+    NodeSeen,
+    PendingPodGone,
+    PendingPodSeen,
+    StorageSeen,
+)
+from stowage.api.instructions import BindPod
+from stowage.api.objects.meta import ObjectMeta
+from stowage.api.objects.namespace import Namespace
+from stowage.api.objects.node import Node
+from stowage.api.objects.pod import Pod
+from stowage.api.objects.volume import StorageObject
+from stowage.cli.profiles import make_frameworks
+from stowage.engine import Engine, make_engine
+
+from stowage_benchmarks.workloads import NAMESPACE, pending_pod, running_pod, storage_of
+
+SCHEDULER_NAME = DEFAULT_SCHEDULER_NAME
+#: Pods scheduled before the clock counts: classes become known, caches warm.
+WARM_UP_PODS = 30
+
+
+class CoreResult(msgspec.Struct, frozen=True):
+    """Cost of one workload at one size.
+
+    Attributes:
+        nodes: Nodes, and running pods at the start.
+        pods: Pods measured.
+        pod_median_us: Whole way of a pod through the engine, CPU microseconds.
+        pod_p99_us: The same, 99th percentile.
+        cycle_median_us: The part of `Engine.schedule`, microseconds.
+        unscheduled: Pods that found no node; 0 in a valid run.
+    """
+
+    workload: str
+    nodes: int
+    pods: int
+    pod_median_us: float
+    pod_p99_us: float
+    cycle_median_us: float
+    unscheduled: int
+
+
+class MemoryResult(msgspec.Struct, frozen=True):
+    """Bytes the engine keeps a node and a running pod, as traced by the interpreter."""
+
+    nodes: int
+    bytes_per_node: float
+    bytes_per_running_pod: float
+
+
+def measure_core(workload: str, num_nodes: int, num_pods: int) -> CoreResult:
+    """Schedule `num_pods` pods of `workload` on `num_nodes` nodes that run as many pods."""
+    engine = bench_engine()
+    engine.handle(node_events(num_nodes), 0.0)
+    engine.handle(_storage(workload, num_nodes, WARM_UP_PODS + num_pods), 0.0)
+    engine.handle(_running_pods(workload, num_nodes), 0.0)
+    gc.collect()
+    gc.freeze()
+    samples = [
+        _one_pod(engine, bench_pod(pending_pod(workload, index, SCHEDULER_NAME)), now=float(index))
+        for index in range(WARM_UP_PODS + num_pods)
+    ][WARM_UP_PODS:]
+    gc.unfreeze()
+    whole = sorted(sample[0] for sample in samples)
+    cycles = sorted(sample[1] for sample in samples)
+    return CoreResult(
+        workload=workload,
+        nodes=num_nodes,
+        pods=num_pods,
+        pod_median_us=quantile(whole, 0.5),
+        pod_p99_us=quantile(whole, 0.99),
+        cycle_median_us=quantile(cycles, 0.5),
+        unscheduled=sum(not sample[2] for sample in samples),
+    )
+
+
+def measure_memory(num_nodes: int) -> MemoryResult:
+    """Trace what `num_nodes` nodes and as many running pods take."""
+    engine = bench_engine()
+    gc.collect()
+    tracemalloc.start()
+    start = tracemalloc.get_traced_memory()[0]
+    engine.handle(node_events(num_nodes), 0.0)
+    gc.collect()
+    with_nodes = tracemalloc.get_traced_memory()[0]
+    engine.handle(_running_pods("basic", num_nodes), 0.0)
+    gc.collect()
+    with_pods = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    return MemoryResult(
+        num_nodes, (with_nodes - start) / num_nodes, (with_pods - with_nodes) / num_nodes
+    )
+
+
+def bench_engine() -> Engine:
+    """An engine of the default configuration around an empty cluster."""
+    ties = random.Random(0)  # noqa: S311 - ties between equal nodes are no secret
+    engine = make_engine(make_frameworks(load_configuration()), ties.randrange)
+    engine.handle([NamespaceSeen(Namespace(ObjectMeta(name=NAMESPACE)))], 0.0)
+    return engine
+
+
+def node_events(num_nodes: int) -> Iterable[NodeSeen]:
+    """The nodes of the benchmarks."""
+    return (NodeSeen(convert_object(Node, bench_node(index))) for index in range(num_nodes))
+
+
+def _storage(workload: str, num_nodes: int, num_pods: int) -> Iterable[StorageSeen]:
+    for obj in storage_of(workload, num_nodes, num_nodes, num_pods):
+        kind = cast("type[StorageObject]", KINDS[obj["kind"]])
+        yield StorageSeen(convert_object(kind, obj))
+
+
+def _running_pods(workload: str, num_nodes: int) -> Iterable[AssignedPodSeen]:
+    pods = (running_pod(workload, index, num_nodes, SCHEDULER_NAME) for index in range(num_nodes))
+    return (AssignedPodSeen(bench_pod(pod)) for pod in pods)
+
+
+def bench_pod(manifest: dict[str, object]) -> Pod:
+    """The pod as the API server would send it."""
+    pod = convert_object(Pod, manifest)
+    uid = f"uid-{pod.metadata.name}"
+    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, uid=uid))
+
+
+def _one_pod(engine: Engine, pod: Pod, now: float) -> tuple[float, float, bool]:
+    """Take a pod its whole way; (µs in all, µs of the cycle, whether it was bound)."""
+    begin = time.thread_time_ns()
+    engine.handle((PendingPodSeen(pod),), now)
+    seen = time.thread_time_ns()
+    instructions = engine.schedule(now, 1)
+    scheduled = time.thread_time_ns()
+    node_name = next((each.node_name for each in instructions if isinstance(each, BindPod)), "")
+    if not node_name:
+        return (scheduled - begin) / 1e3, (scheduled - seen) / 1e3, False
+    meta = pod.metadata
+    bound = msgspec.structs.replace(
+        pod, spec=msgspec.structs.replace(pod.spec, node_name=node_name)
+    )
+    confirmation = (
+        BindSucceeded(meta.uid, node_name),
+        PendingPodGone(meta.namespace, meta.name, meta.uid),
+        AssignedPodSeen(bound),
+    )
+    resumed = time.thread_time_ns()
+    engine.handle(confirmation, now)
+    whole = scheduled - begin + time.thread_time_ns() - resumed
+    return whole / 1e3, (scheduled - seen) / 1e3, True
+
+
+def quantile(ascending: Sequence[float], share: float) -> float:
+    """The value below which that share lies."""
+    return round(ascending[min(int(len(ascending) * share), len(ascending) - 1)], 1)

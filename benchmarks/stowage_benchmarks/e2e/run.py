@@ -1,0 +1,145 @@
+"""The end-to-end benchmark: how fast a backlog of pods is bound, and what that costs.
+
+All pods are created before the scheduler starts, so the rate of creation does not limit it. The
+result has the API server's clockwork in it, as users have: rates are between the first and the
+last binding that a watch saw.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from pathlib import Path
+
+from simcluster.cli.apply import create_all
+from simcluster.cli.audit import read_cluster
+from simcluster.cli.cluster import Shape
+from simcluster.cli.launch import start_cluster
+from simcluster.cli.placements import PlacementWatch
+from simcluster.cli.process_cost import cpu_seconds, peak_memory_mib
+from simcluster.cli.processes import ChildProcesses
+from stowage.operator.client.api_client import ApiClient
+from stowage.operator.client.connection import connect
+
+from stowage_benchmarks.e2e.churn import churning
+from stowage_benchmarks.e2e.cleaning import clean
+from stowage_benchmarks.e2e.result import Cost, Drain, E2EResult, e2e_result
+from stowage_benchmarks.e2e.scenarios import MEASURED_PREFIX, SCENARIOS, scenario_nodes
+
+
+class _Run:
+    """One scheduler, one workload, one size, once.
+
+    Args:
+        drain: What to measure.
+        processes: Where cluster and scheduler are started.
+        directory: For the kubeconfig of an embedded cluster.
+    """
+
+    def __init__(self, drain: Drain, processes: ChildProcesses, directory: Path) -> None:
+        self._drain = drain
+        self._scenario = SCENARIOS[drain.workload]
+        self._processes = processes
+        self._directory = directory
+
+    async def run(self) -> E2EResult:
+        """Prepare, start the scheduler, wait, measure; leaves nothing behind.
+
+        Raises:
+            ProcessDiedError, NotReadyError: cluster or scheduler did not come up, or went down.
+            ApiError: an object was refused.
+            OSError: the scheduler's program does not exist.
+        """
+        kubeconfig = self._drain.kubeconfig or await self._start_cluster()
+        connection = await connect(str(kubeconfig))
+        try:
+            client = ApiClient(connection)
+            await self._prepare(client)
+            result = await self._measure(client, kubeconfig)
+            if self._drain.kubeconfig is not None:
+                await clean(client)
+            return result
+        finally:
+            await connection.close()
+
+    async def _start_cluster(self) -> Path:
+        # Kubelet and controllers would take CPU time from what is measured.
+        return await start_cluster(
+            self._processes,
+            self._directory,
+            self._drain.size.nodes,
+            Shape.BENCH,
+            "--no-kubelet",
+            "--no-controllers",
+        )
+
+    async def _prepare(self, client: ApiClient) -> None:
+        drain = self._drain
+        if drain.kubeconfig is not None:
+            await clean(client)
+            await _create_nodes(client, drain)
+        await create_all(client, self._scenario.setting(drain.size, drain.scheduler_name))
+
+    async def _measure(self, client: ApiClient, kubeconfig: Path) -> E2EResult:
+        drain, check = self._drain, self._processes.check
+        async with PlacementWatch(client, _is_measured) as watch:
+            pods = (
+                self._scenario.measured(index, drain.scheduler_name)
+                for index in range(drain.size.pods)
+            )
+            await create_all(client, pods)
+            deadline = time.monotonic() + drain.timeout_s
+            await watch.wait_until(
+                lambda: len(watch.placements) >= drain.size.pods, deadline, check
+            )
+            async with self._stirring(client):
+                started_at = time.monotonic()
+                scheduler = drain.contender.start(self._processes, kubeconfig, drain.scheduler_name)
+                cost = await self._cost(scheduler.pid, watch, deadline, check)
+            self._processes.stop(scheduler)
+            return e2e_result(
+                drain, list(watch.placements.values()), await read_cluster(client), started_at, cost
+            )
+
+    async def _cost(
+        self, pid: int, watch: PlacementWatch, deadline: float, check: Callable[[], None]
+    ) -> Cost:
+        """Wait until all pods are bound, or the deadline; what that took of the scheduler."""
+        await watch.wait_until(lambda: watch.num_bound > 0, deadline, check)
+        cpu_s_at_first_bind = cpu_seconds(pid)
+        await watch.wait_until(lambda: watch.num_bound >= self._drain.size.pods, deadline, check)
+        return Cost(cpu_seconds(pid), cpu_s_at_first_bind, peak_memory_mib(pid))
+
+    def _stirring(self, client: ApiClient) -> AbstractAsyncContextManager[None]:
+        if self._scenario.has_churn:
+            return churning(client, self._drain.scheduler_name)
+        return nullcontext()
+
+
+def _is_measured(pod_name: str) -> bool:
+    return pod_name.startswith(MEASURED_PREFIX)
+
+
+async def _create_nodes(client: ApiClient, drain: Drain) -> None:
+    """Make the nodes ready: an API server taints new ones until a controller sees them ready."""
+    nodes = list(scenario_nodes(drain.size))
+    await create_all(client, nodes)
+    for node in nodes:
+        path = f"/api/v1/nodes/{node['metadata']['name']}"
+        await client.patch(path, b'{"spec":{"taints":null}}')
+
+
+def run_once(drain: Drain) -> E2EResult:
+    """Measure once, with processes of its own.
+
+    Raises:
+        ProcessDiedError, NotReadyError, ApiError, OSError: it could not be measured.
+    """
+    with (
+        tempfile.TemporaryDirectory(prefix="stowage-bench-") as name,
+        ChildProcesses(Path(name)) as processes,
+    ):
+        return asyncio.run(_Run(drain, processes, Path(name)).run())

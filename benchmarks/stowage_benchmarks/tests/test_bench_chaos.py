@@ -1,0 +1,54 @@
+"""A short run under chaos, with real processes: everything goes wrong, and no promise is broken."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+from stowage_benchmarks.chaos import plan as chaos_plan
+from tests.support.patience import PATIENCE_S
+
+SHORT = (
+    *("--minutes=0.35", "--nodes=40", "--rate=15", "--seed=7", "--json"),
+    *("--recovery-limit=180", "--takeover-allowance=60"),
+)
+KINDS = (
+    chaos_plan.API_FAULT,
+    chaos_plan.KILL_LEADER,
+    chaos_plan.RETIRE_LEADER,
+    chaos_plan.STOP_LEADER,
+    chaos_plan.AWAY,
+    chaos_plan.AWAY_LONG,
+    chaos_plan.AWAY_IN_BINDING,
+    chaos_plan.RESTART_FORGETTING,
+    chaos_plan.EDIT_CONFIG,
+    chaos_plan.CYCLE_NODE,
+    chaos_plan.JUMP_CLOCK,
+    chaos_plan.KILL_IN_PEACE,
+    chaos_plan.RETIRE_IN_PEACE,
+)
+
+
+def test_the_scheduler_keeps_its_promises_while_everything_goes_wrong() -> None:
+    answer = subprocess.run(
+        [sys.executable, "-m", "stowage.cli", "bench", "chaos", *SHORT],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=5 * PATIENCE_S,
+    )
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    result = json.loads(answer.stdout)
+    assert result["violations"] == []
+    assert result["counts"]["pods bound"] > 100
+    assert result["recovered_after_last_fault_s"] is not None
+    assert sum(result["requests_hit"].values()) > 10
+    for trouble in KINDS:
+        assert result["trouble"].get(trouble, 0) >= 1, trouble
+    assert result["counts"]["pods with volumes bound"] >= 1
+    assert result["counts"]["pods bound by another scheduler"] >= 1
+    recovered = {each["kind"]: each for each in result["recoveries"]}
+    for kind in (chaos_plan.KILL_IN_PEACE, chaos_plan.RETIRE_IN_PEACE):
+        assert recovered[kind]["unrecovered"] == 0
+    assert result["exits"]["SIGKILL"] >= 1

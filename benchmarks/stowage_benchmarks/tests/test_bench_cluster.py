@@ -1,0 +1,39 @@
+"""The benchmark of the embedded cluster measures a real server process; here a small one."""
+
+import json
+import subprocess
+import sys
+
+from stowage_benchmarks.cluster.report import request_table, watch_table
+from stowage_benchmarks.cluster.result import RequestCost, WatchCost
+from tests.support.patience import PATIENCE_S
+
+SIZES = ["--nodes=20", "--pods=300", "--requests=100"]
+STOWAGE = [sys.executable, "-m", "stowage.cli"]
+
+
+def test_every_request_is_answered_and_every_event_arrives() -> None:
+    answer = subprocess.run(
+        [*STOWAGE, "bench", "cluster", *SIZES, "--json"],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=PATIENCE_S,
+    )
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    result = json.loads(answer.stdout)
+    assert (result["nodes"], result["pods"]) == (20, 300)
+    assert [each["requests"] for each in result["requests"]] == [100] * 5
+    assert all(each["per_s"] > 0 for each in result["requests"])
+    assert [each["events"] for each in result["watches"]] == [400, 100, 100]
+    assert all(each["per_s_to_slowest"] > 0 for each in result["watches"])
+    assert 0 < result["rss_mib"] <= result["peak_rss_mib"]
+    assert result["list_mib"] > 0.1
+    assert result["load_s"] > 0
+    assert result["file_mib"] > 0.1
+
+
+def test_the_tables_have_a_row_for_each_measure() -> None:
+    requests = (RequestCost("get a pod", 5, 10.0, 0.1), RequestCost("bind a pod", 5, 10.0, 0.1))
+    assert request_table(requests).row_count == 2
+    assert watch_table((WatchCost("what exists", 5, 10, 100.0, 2.0),)).row_count == 1

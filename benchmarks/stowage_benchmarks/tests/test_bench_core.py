@@ -1,0 +1,69 @@
+"""The core benchmark measures what it says, on a cluster small enough for a test."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from stowage.cli.main import app
+from typer.testing import CliRunner
+
+from stowage_benchmarks.core.preemption import measure_preemption
+from stowage_benchmarks.core.requeue_storm import measure_storms
+from stowage_benchmarks.core.run import measure_core, measure_memory
+from stowage_benchmarks.workloads import WORKLOADS
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_every_pod_of_every_workload_finds_a_node(workload: str) -> None:
+    result = measure_core(workload, num_nodes=100, num_pods=20)
+    assert (result.workload, result.nodes, result.pods) == (workload, 100, 20)
+    assert result.unscheduled == 0
+    assert 0 < result.cycle_median_us <= result.pod_median_us <= result.pod_p99_us
+
+
+def test_every_pod_of_the_preemption_workload_finds_its_place() -> None:
+    result = measure_preemption(num_nodes=100, num_pods=20)
+    assert (result.workload, result.nodes, result.pods) == ("preemption", 100, 20)
+    assert result.unscheduled == 0
+    assert 0 < result.cycle_median_us <= result.pod_median_us <= result.pod_p99_us
+
+
+def test_nodes_and_pods_take_memory() -> None:
+    result = measure_memory(100)
+    assert result.bytes_per_node > 0
+    assert result.bytes_per_running_pod > 0
+
+
+def test_a_storm_wakes_those_it_helps_and_nobody_else() -> None:
+    storms = measure_storms(num_nodes=5, waiting=60)
+    assert [(each.case, each.woken) for each in storms] == [
+        ("none woken", 0),
+        ("all woken", 60),
+        ("no two pods alike", 0),
+    ]
+    assert all(each.valid and each.worst_event_ms > 0 for each in storms)
+
+
+def test_the_report_can_be_read_by_a_program() -> None:
+    arguments = [
+        "bench",
+        "core",
+        "--nodes",
+        "100",
+        "--workload",
+        "spread",
+        "--pods",
+        "10",
+        "--json",
+    ]
+    outcome = CliRunner().invoke(app, arguments)
+    assert outcome.exit_code == 0, outcome.output
+    report = msgspec.json.decode(outcome.stdout)
+    assert [each["workload"] for each in report["core"]] == ["spread"]
+    assert report["memory"][0]["nodes"] == 100
+
+
+def test_an_unknown_workload_is_named() -> None:
+    outcome = CliRunner().invoke(app, ["bench", "core", "--nodes", "100", "--workload", "bulky"])
+    assert outcome.exit_code == 2
+    assert "bulky" in outcome.output

@@ -1,0 +1,79 @@
+"""The end-to-end benchmark measures real scheduler processes; here for seconds only."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from simcluster.cli.apply import create_all
+from stowage.operator.client.api_client import ApiClient
+from stowage.operator.client.connection import connect
+
+from stowage_benchmarks.e2e.cleaning import clean
+from stowage_benchmarks.e2e.scenarios import SCENARIOS, Size, scenario_nodes
+from tests.support.api_servers import ApiServerUnderTest
+from tests.support.patience import PATIENCE_S
+
+STOWAGE = [sys.executable, "-m", "stowage.cli"]
+SIZE = Size(nodes=3, running=4, pods=2)
+SMALL = ("--nodes=40", "--running=40", "--pods=80", "--timeout=300", "--json")
+
+
+def results_of(*arguments: str) -> list[dict[str, Any]]:
+    answer = subprocess.run(
+        [*STOWAGE, "bench", "e2e", *SMALL, *arguments],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=3 * PATIENCE_S,
+    )
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    report = json.loads(answer.stdout)
+    assert report["calibration_ms"] > 0
+    results: list[dict[str, Any]] = report["results"]
+    for result in results:
+        assert result["bound"] == result["pods"]
+        assert result["problems"] == []
+    return results
+
+
+@pytest.mark.parametrize("workload", ["mixed", "churn"])
+def test_every_pod_is_bound_once(workload: str) -> None:
+    (result,) = results_of(f"--workload={workload}")
+    assert result["scheduler"] == "stowage"
+    # All may be seen at one instant by somebody who was held up.
+    assert result["binds_per_s"] is None or result["binds_per_s"] > 0
+    assert result["cpu_ms_per_pod"] > result["cpu_ms_per_pod_after_first_bind"] >= 0
+    assert result["rss_mib"] > 0
+
+
+def test_another_scheduler_is_measured_beside_ours() -> None:
+    other = [*STOWAGE, "run", "--kubeconfig={kubeconfig}", "--scheduler-name=stowage"]
+    ours, theirs = results_of(
+        "--workload=basic", "--", *other, "--leader-elect=false", "--secure-port=0"
+    )
+    assert (ours["scheduler"], theirs["scheduler"]) == ("stowage", "python")
+    assert theirs["cpu_ms_per_pod"] > 0
+
+
+def test_pods_that_exclude_each_other_are_no_more_than_nodes() -> None:
+    (result,) = results_of("--workload=anti-affinity")
+    assert result["pods"] == result["nodes_used"] == 40
+
+
+async def test_a_server_of_others_is_left_as_it_was_found(
+    api_server: ApiServerUnderTest,
+) -> None:
+    connection = await connect(str(api_server.kubeconfig))
+    try:
+        client = ApiClient(connection)
+        await create_all(client, [*scenario_nodes(SIZE), *SCENARIOS["basic"].setting(SIZE, "s")])
+        await clean(client)
+        for path in ("/api/v1/nodes", "/api/v1/namespaces/default/pods"):
+            names = [
+                each["metadata"]["name"] for each in json.loads(await client.get(path))["items"]
+            ]
+            assert not [name for name in names if name.startswith(("node-0", "init-"))]
+    finally:
+        await connection.close()

@@ -1,0 +1,178 @@
+"""Each check of a run under chaos can fail, and what was not done is not said to be."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from simcluster.cli.audit import ClusterState
+from simcluster.cli.processes import ChildProcesses
+from stowage.operator.client.api_client import ApiClient
+
+from stowage_benchmarks.chaos import plan as chaos_plan
+from stowage_benchmarks.chaos import replicas as chaos_replicas
+from stowage_benchmarks.chaos import trouble as chaos_trouble
+from stowage_benchmarks.chaos.history import PodChange
+from stowage_benchmarks.chaos.ledger import Ledger
+from stowage_benchmarks.chaos.plan import Step, draw_plan
+from stowage_benchmarks.chaos.pods import GATED, HUGE
+from stowage_benchmarks.chaos.replicas import LeaseTimes, Life, Replicas
+from stowage_benchmarks.chaos.result import Machine, has_grown, this_machine
+from stowage_benchmarks.chaos.run import ChaosOptions, Storm, _late, _Run
+from stowage_benchmarks.chaos.trouble import Trouble
+from tests.support.fake_api import FakeApiClient
+
+ANSWERS = """
+import signal, sys, time
+signal.signal(signal.SIGUSR2, lambda *_: print(sys.argv[1], flush=True))
+print('{"event": "serving"}', flush=True)
+while True:
+    time.sleep(0.01)
+"""
+COMPARED = '{"event": "cache compared", "nodes": 1, "pods": 0}'
+MISMATCH = '{"event": "Cache mismatch", "missingPods": ["default/p"]}'
+
+
+async def _mismatches(folder: Path, says: str) -> list[str]:
+    with ChildProcesses(folder) as processes:
+        replicas = Replicas(processes, folder, LeaseTimes())
+        child = processes.start("a", [sys.executable, "-c", ANSWERS, says])
+        replicas._current["replica-a"] = Life("replica-a", child, time.monotonic())
+        return await replicas.cache_mismatches()
+
+
+async def test_a_cache_that_differs_is_told(tmp_path: Path) -> None:
+    assert await _mismatches(tmp_path, COMPARED) == []
+    (told,) = await _mismatches(tmp_path, f"{MISMATCH}\n{COMPARED}")
+    assert told.startswith("replica-a: ")
+    assert "default/p" in told
+
+
+async def test_a_replica_that_compares_nothing_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chaos_replicas, "_COMPARE_WITHIN_S", 0.5)
+    assert await _mismatches(tmp_path, "{}") == ["replica-a did not compare its cache within 0.5 s"]
+
+
+def _run(folder: Path, **options: Any) -> _Run:
+    given = {
+        "minutes": 1.0,
+        "recovery_limit_s": 1.0,
+        "seed": 1,
+        "num_nodes": 20,
+        "pods_per_s": 1.0,
+        **options,
+    }
+    return _Run(ChaosOptions(**given), ChildProcesses(folder), folder, lambda _text: None)
+
+
+def _waiting(name: str) -> PodChange:
+    return PodChange(0.0, "ADDED", "", f"uid-{name}", name, 100, "stowage")
+
+
+async def test_a_pod_that_fits_and_waits_too_long_is_told(tmp_path: Path) -> None:
+    run = _run(tmp_path, recovery_limit_s=0.1)
+    run._ledger.take([_waiting(f"{GATED}1"), _waiting(f"{HUGE}2")])
+    assert await run._recovery() is not None
+    run._ledger.take([_waiting("p")])
+    assert await run._recovery() is None
+
+
+async def test_the_judgement_has_every_violation_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Late pods, caches that differ, memory that rose, and what the ledger found."""
+    run = _run(tmp_path, recovery_limit_s=0.0)
+    run._ledger.take([_waiting("p")])
+    run._ledger.violations.append("a promise was broken")
+    calm = FakeApiClient()
+
+    async def differs() -> list[str]:
+        return ["replica-a: differs"]
+
+    async def nothing(_calm: ApiClient) -> ClusterState:
+        return ClusterState([], [])
+
+    async def not_well(_calm: ApiClient) -> bool:
+        return False
+
+    monkeypatch.setattr(run._replicas, "cache_mismatches", differs)
+    monkeypatch.setattr(run._replicas, "memory_mib", lambda: 900.0)
+    monkeypatch.setattr(run, "_settled", nothing)
+    monkeypatch.setattr(run, "_goes_on", not_well)
+    storm = _storm(this_machine())
+    result = await run._judge(cast("ApiClient", calm), storm, {"binding: 409": 3})
+    assert result.violations == [
+        _late(0.0),
+        "replica-a: differs",
+        "a promise was broken",
+        "memory rose from 100 to 900 MiB",
+    ]
+
+
+def _storm(machine: Machine) -> Storm:
+    return Storm(machine, "digest", {}, 1.0, 100.0)
+
+
+def test_memory_that_rises_out_of_bounds_is_told() -> None:
+    assert not has_grown(100.0, 110.0)
+    assert has_grown(100.0, 900.0)
+
+
+async def test_a_fault_that_was_planned_and_hit_nobody_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = _run(tmp_path)
+
+    async def well(*_args: Any) -> Any:
+        return ClusterState([], [])
+
+    async def none() -> list[str]:
+        return []
+
+    monkeypatch.setattr(run, "_settled", well)
+    monkeypatch.setattr(run, "_goes_on", well)
+    monkeypatch.setattr(run._replicas, "cache_mismatches", none)
+    client = cast("ApiClient", FakeApiClient())
+    result = await run._judge(client, _storm(this_machine()), {"binding: 409": 3})
+    assert result.requests_hit["binding: 409"] == 3
+    planned = draw_plan(60.0, 1, LeaseTimes().lease_s).rule_names
+    assert set(planned) <= set(result.requests_hit)
+    assert 0 in result.requests_hit.values()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        chaos_plan.KILL_LEADER,
+        chaos_plan.STOP_LEADER,
+        chaos_plan.RETIRE_LEADER,
+        chaos_plan.KILL_STANDBY,
+        chaos_plan.JUMP_CLOCK,
+    ],
+)
+async def test_harm_that_found_nobody_is_not_counted(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chaos_trouble, "_NO_LEADER_PATIENCE_S", 0.0)
+    ledger = Ledger("stowage", 4.0)
+    replicas = Replicas(ChildProcesses(tmp_path), tmp_path, LeaseTimes())
+    client = cast("ApiClient", FakeApiClient())
+    trouble = Trouble(client, client, replicas, ledger, "stowage")
+    await trouble._carry_out(Step(0.0, kind))
+    assert trouble.done == {kind: 0}
+    assert ledger.disturbances == []
+
+
+async def test_harm_that_was_done_is_counted_though_steps_overlap(tmp_path: Path) -> None:
+    client = cast("ApiClient", FakeApiClient())
+    replicas = Replicas(ChildProcesses(tmp_path), tmp_path, LeaseTimes())
+    trouble = Trouble(client, client, replicas, Ledger("stowage", 4.0), "stowage")
+    step = Step(0.0, chaos_plan.DROP_WATCHES)
+    await asyncio.gather(*(trouble._carry_out(step) for _ in range(3)))
+    assert trouble.done == {chaos_plan.DROP_WATCHES: 3}

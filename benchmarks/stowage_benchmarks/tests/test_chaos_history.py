@@ -1,0 +1,104 @@
+"""The history of a cluster says who did what, whatever became of the answer."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+
+import aiohttp
+from simcluster.auth.users import MASTERS
+
+from simcluster import ClusterOptions, EmbeddedCluster, FaultRule, User, make_node
+from stowage_benchmarks.chaos.history import (
+    HistoryReader,
+    HistoryWriter,
+    LeaseChange,
+    Line,
+    NodeChange,
+    PodChange,
+    WriteArrived,
+)
+from tests.support.api_client import LEASES, PODS, ApiClient, pod
+from tests.support.patience import PATIENCE_S
+
+REPLICA = "replica-a"
+LEASE = {"metadata": {"name": "stowage"}, "spec": {"holderIdentity": "a1"}}
+
+
+async def _history(file: Path, rule: FaultRule | None) -> list[Line]:
+    """What is written of a replica that takes the lease and binds a pod of the administrator's."""
+    options = ClusterOptions(
+        token="admin",
+        users={"token-of-a": User(REPLICA, (MASTERS,))},
+        rbac=True,
+        with_kubelet=False,
+        with_controllers=False,
+    )
+    cluster = EmbeddedCluster([make_node("n1", {"cpu": "4", "pods": "10"})], options)
+    writer = HistoryWriter(cluster, file)
+    async with cluster:
+        writing = asyncio.create_task(writer.run())
+        async with (
+            ApiClient(cluster.url, "admin") as admin,
+            ApiClient(cluster.url, "token-of-a") as replica,
+        ):
+            await replica.post(LEASES, LEASE)
+            await admin.post(PODS, pod("p"))
+            if rule is not None:
+                cluster.faults.add(rule)
+            with suppress(aiohttp.ClientError):
+                target = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n1"}}
+                await replica.post(f"{PODS}/p/binding", target)
+            await admin.delete(f"{PODS}/p")
+            await admin.post(PODS, pod("last"))
+            lines = await _lines_until(file, "last")
+        writing.cancel()
+    return lines
+
+
+async def _lines_until(file: Path, pod_name: str) -> list[Line]:
+    """What is written before a pod of that name."""
+    lines: list[Line] = []
+    reader = HistoryReader(file)
+    async with asyncio.timeout(PATIENCE_S):
+        while not any(isinstance(line, PodChange) and line.name == pod_name for line in lines):
+            lines += reader.new_lines()
+            await asyncio.sleep(0.01)
+    reader.close()
+    return [line for line in lines if not isinstance(line, PodChange) or line.name != pod_name]
+
+
+async def test_each_change_has_its_author(tmp_path: Path) -> None:
+    node, lease, created, arrived, bound, *gone = await _history(tmp_path / "history", None)
+    assert isinstance(node, NodeChange)
+    assert node.name == "n1"
+    assert isinstance(lease, LeaseChange)
+    assert (lease.by, lease.holder) == (REPLICA, "a1")
+    assert isinstance(created, PodChange)
+    assert (created.change, created.by, created.node) == ("ADDED", "", "")
+    assert isinstance(arrived, WriteArrived)
+    assert (arrived.by, arrived.verb, arrived.resource, arrived.name) == (
+        REPLICA,
+        "create",
+        "pods/binding",
+        "p",
+    )
+    assert isinstance(bound, PodChange)
+    assert (bound.change, bound.by, bound.node) == ("MODIFIED", REPLICA, "n1")
+    assert gone
+    assert all(isinstance(line, PodChange) and line.by == "" for line in gone)
+
+
+async def test_a_binding_whose_answer_was_lost_was_made(tmp_path: Path) -> None:
+    lost = FaultRule("POST", "/binding", is_applied=True, is_dropped=True)
+    lines = await _history(tmp_path / "history", lost)
+    assert any(isinstance(line, PodChange) and line.node == "n1" for line in lines)
+
+
+async def test_a_binding_that_was_turned_away_has_arrived_and_changed_nothing(
+    tmp_path: Path,
+) -> None:
+    lines = await _history(tmp_path / "history", FaultRule("POST", "/binding", status=503))
+    assert sum(isinstance(line, WriteArrived) for line in lines) == 1
+    assert not any(isinstance(line, PodChange) and line.node for line in lines)

@@ -1,9 +1,0 @@
-"""Namespaces."""
-
-from scheduler.api.meta import ApiStruct, ObjectMeta
-
-
-class Namespace(ApiStruct, frozen=True):
-    """A namespace; only its labels matter to scheduling."""
-
-    metadata: ObjectMeta = ObjectMeta()

@@ -1,0 +1,148 @@
+"""KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1) in, typed configuration out.
+
+Three defaults are Stowage's own, so that it can run beside kube-scheduler without an argument:
+a single profile without a name is ``stowage``, the Lease is ``stowage``, and the client's rate is
+not limited (``qps`` 0: a priority level of the API server limits it better).
+
+Files are read elsewhere: what comes in here are builtins.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from stowage.api.config.errors import ConfigError, InvalidConfiguration, without_credentials
+from stowage.api.config.types import (
+    API_VERSION,
+    DEFAULT_SCHEDULER_NAME,
+    KIND,
+    ClientConnectionConfiguration,
+    Extender,
+    KubeSchedulerConfiguration,
+    KubeSchedulerProfile,
+    LeaderElectionConfiguration,
+    PluginConfig,
+    PluginSet,
+    PluginSets,
+    PluginSetting,
+)
+from stowage.api.config.validation import configuration_errors
+from stowage.api.decoding.strict_decoding import decode_struct
+
+__all__ = [
+    "API_VERSION",
+    "DEFAULT_SCHEDULER_NAME",
+    "KIND",
+    "ClientConnectionConfiguration",
+    "ConfigError",
+    "Extender",
+    "InvalidConfiguration",
+    "InvalidFields",
+    "KubeSchedulerConfiguration",
+    "KubeSchedulerProfile",
+    "LeaderElectionConfiguration",
+    "PluginConfig",
+    "PluginSet",
+    "PluginSets",
+    "PluginSetting",
+    "configuration_hash",
+    "load_configuration",
+    "settings_without_effect",
+    "to_builtins",
+    "without_private_keys",
+]
+
+HASH_DIGITS = 12
+
+
+class InvalidFields(InvalidConfiguration):
+    """A configuration with mistakes in it; `decoded` is the rest, with defaults in their place."""
+
+    def __init__(self, errors: Iterable[ConfigError], decoded: KubeSchedulerConfiguration) -> None:
+        super().__init__(errors)
+        self.decoded = decoded
+
+
+def load_configuration(builtins: object = None) -> KubeSchedulerConfiguration:
+    """Read, default and validate a KubeSchedulerConfiguration.
+
+    Args:
+        builtins: A parsed YAML document; None is the default configuration.
+
+    Raises:
+        InvalidFields: with every unknown field, wrong type and value out of range.
+    """
+    if builtins is None:
+        return KubeSchedulerConfiguration()
+    errors: list[ConfigError] = []
+    if isinstance(builtins, Mapping):
+        errors += [
+            ConfigError(name, None, wanted)
+            for name, wanted in (("apiVersion", API_VERSION), ("kind", KIND))
+            if not builtins.get(name)
+        ]
+    configuration = _with_defaults(decode_struct(builtins, KubeSchedulerConfiguration, "", errors))
+    # What did not decode holds its default now; judging that too would only confuse.
+    undecoded = tuple(error.path for error in errors)
+    errors += [
+        error
+        for error in configuration_errors(configuration)
+        if not error.path.startswith(undecoded)
+    ]
+    if errors:
+        raise InvalidFields(errors, configuration)
+    return configuration
+
+
+def settings_without_effect(configuration: KubeSchedulerConfiguration) -> tuple[str, ...]:
+    """What a configuration asks for that is accepted and changes nothing, with the reason."""
+    if configuration.delay_cache_until_active:
+        return ("delayCacheUntilActive: a standby always keeps its cache warm",)
+    return ()
+
+
+def to_builtins(configuration: KubeSchedulerConfiguration) -> dict[str, Any]:
+    """The effective configuration in the shape of its file, for printing and ``/configz``."""
+    builtins: dict[str, Any] = msgspec.to_builtins(configuration, enc_hook=str)
+    return builtins
+
+
+def without_private_keys(configuration: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:
+    """The same without the ``keyData`` of extenders, and the passwords in their URLs.
+
+    It may be shown to anybody who asks.
+    """
+    extenders = tuple(_without_secrets(extender) for extender in configuration.extenders)
+    return msgspec.structs.replace(configuration, extenders=extenders)
+
+
+def _without_secrets(extender: Extender) -> Extender:
+    tls = extender.tls_config
+    return msgspec.structs.replace(
+        extender,
+        url_prefix=without_credentials(extender.url_prefix),
+        tls_config=None if tls is None else msgspec.structs.replace(tls, key_data=b""),
+    )
+
+
+def configuration_hash(builtins: Mapping[str, Any]) -> str:
+    """What a configuration is called: the start of the SHA-256 of its canonical JSON.
+
+    Canonical is sorted by key and without white space; the order of a list counts.
+
+    Args:
+        builtins: In the shape of a file.
+    """
+    canonical = msgspec.json.encode(builtins, order="sorted", enc_hook=str)
+    return hashlib.sha256(canonical).hexdigest()[:HASH_DIGITS]
+
+
+def _with_defaults(configuration: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:
+    """Give the profiles their defaults (``SetDefaults_KubeSchedulerConfiguration``)."""
+    profiles = configuration.profiles or (KubeSchedulerProfile(),)
+    if len(profiles) == 1 and not profiles[0].scheduler_name:
+        named = msgspec.structs.replace(profiles[0], scheduler_name=DEFAULT_SCHEDULER_NAME)
+        profiles = (named,)
+    return msgspec.structs.replace(configuration, profiles=profiles)

@@ -1,0 +1,159 @@
+"""The types of kubescheduler.config.k8s.io/v1 and their defaults (v1.36).
+
+Fields that steer something Stowage does not have are kept so that a kube-scheduler configuration
+can be used as it is: ``enableProfiling`` and ``enableContentionProfiling`` (Go's profiler), and the
+content types of ``clientConnection`` (JSON is spoken always). ``parallelism`` limits how many pods
+may be with extenders at a time; the engine itself has nothing to parallelise.
+"""
+
+from typing import Any
+
+import msgspec
+
+from stowage.api.values.duration import Duration
+
+API_VERSION = "kubescheduler.config.k8s.io/v1"
+KIND = "KubeSchedulerConfiguration"
+DEFAULT_SCHEDULER_NAME = "stowage"
+
+
+class ConfigStruct(msgspec.Struct, frozen=True, rename="camel"):
+    """Base of the configuration's types: frozen, camelCase in files."""
+
+
+class PluginSetting(ConfigStruct, frozen=True, omit_defaults=True):
+    """A plugin by name; the weight counts at Score only, absent or 0 means the plugin's own."""
+
+    name: str = ""
+    weight: int | None = None
+
+
+class PluginSet(ConfigStruct, frozen=True, omit_defaults=True):
+    """Plugins added to, and taken from, the defaults of one extension point; ``*`` takes all."""
+
+    enabled: tuple[PluginSetting, ...] = ()
+    disabled: tuple[PluginSetting, ...] = ()
+
+
+class PluginSets(ConfigStruct, frozen=True, omit_defaults=True):
+    """One set an extension point; ``multi_point`` reaches all points a plugin implements."""
+
+    multi_point: PluginSet = PluginSet()
+    pre_enqueue: PluginSet = PluginSet()
+    queue_sort: PluginSet = PluginSet()
+    pre_filter: PluginSet = PluginSet()
+    filter: PluginSet = PluginSet()
+    post_filter: PluginSet = PluginSet()
+    pre_score: PluginSet = PluginSet()
+    score: PluginSet = PluginSet()
+    reserve: PluginSet = PluginSet()
+    permit: PluginSet = PluginSet()
+    pre_bind: PluginSet = PluginSet()
+    bind: PluginSet = PluginSet()
+    post_bind: PluginSet = PluginSet()
+
+
+class PluginConfig(ConfigStruct, frozen=True, omit_defaults=True):
+    """Arguments of one plugin, as written; the plugin's own args type reads them."""
+
+    name: str = ""
+    args: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class KubeSchedulerProfile(ConfigStruct, frozen=True, omit_defaults=True):
+    """How the pods of one ``spec.schedulerName`` are scheduled."""
+
+    scheduler_name: str = ""
+    percentage_of_nodes_to_score: int | None = None
+    plugins: PluginSets = PluginSets()
+    plugin_config: tuple[PluginConfig, ...] = ()
+
+
+class LeaderElectionConfiguration(ConfigStruct, frozen=True):
+    """The Lease by which one of several replicas leads."""
+
+    leader_elect: bool = True
+    lease_duration: Duration = Duration(15)
+    renew_deadline: Duration = Duration(10)
+    retry_period: Duration = Duration(2)
+    resource_lock: str = "leases"
+    resource_name: str = "stowage"
+    resource_namespace: str = "kube-system"
+
+
+class ClientConnectionConfiguration(ConfigStruct, frozen=True):
+    """How to reach the API server; ``qps`` 0 or less sets no limit."""
+
+    kubeconfig: str = ""
+    accept_content_types: str = ""
+    content_type: str = "application/json"
+    qps: float = 0.0
+    burst: int = 100
+
+
+class ExtenderTLSConfig(ConfigStruct, frozen=True, omit_defaults=True):
+    """TLS towards an extender."""
+
+    insecure: bool = False
+    server_name: str = ""
+    cert_file: str = ""
+    key_file: str = ""
+    ca_file: str = ""
+    cert_data: bytes = b""
+    key_data: bytes = b""
+    ca_data: bytes = b""
+
+    def __repr__(self) -> str:
+        """Without the private key: what is shown of a value may end up in a log."""
+        return f"ExtenderTLSConfig(server_name={self.server_name!r}, insecure={self.insecure})"
+
+
+class ExtenderManagedResource(ConfigStruct, frozen=True, omit_defaults=True):
+    """An extended resource whose pods the extender wants to see."""
+
+    name: str = ""
+    ignored_by_scheduler: bool = False
+
+
+class Extender(ConfigStruct, frozen=True, omit_defaults=True):
+    """A scheduler extender, reached over HTTP."""
+
+    url_prefix: str = ""
+    filter_verb: str = ""
+    preempt_verb: str = ""
+    prioritize_verb: str = ""
+    weight: int = 0
+    bind_verb: str = ""
+    enable_https: bool = msgspec.field(default=False, name="enableHTTPS")
+    tls_config: ExtenderTLSConfig | None = None
+    http_timeout: Duration = Duration(5)
+    node_cache_capable: bool = False
+    managed_resources: tuple[ExtenderManagedResource, ...] = ()
+    ignorable: bool = False
+
+
+class KubeSchedulerConfiguration(ConfigStruct, frozen=True):
+    """Everything that is configured; `stowage.api.config.loading.load_configuration` makes one."""
+
+    api_version: str = API_VERSION
+    kind: str = KIND
+    parallelism: int = 16
+    leader_election: LeaderElectionConfiguration = LeaderElectionConfiguration()
+    client_connection: ClientConnectionConfiguration = ClientConnectionConfiguration()
+    enable_profiling: bool = True
+    enable_contention_profiling: bool = True
+    percentage_of_nodes_to_score: int = 0
+    pod_initial_backoff_seconds: int = 1
+    pod_max_backoff_seconds: int = 10
+    delay_cache_until_active: bool = False
+    profiles: tuple[KubeSchedulerProfile, ...] = (
+        KubeSchedulerProfile(scheduler_name=DEFAULT_SCHEDULER_NAME),
+    )
+    extenders: tuple[Extender, ...] = ()
+
+
+class UtilizationShapePoint(ConfigStruct, frozen=True):
+    """A point of a function from utilization in percent to a score of 0..10."""
+
+    utilization: int = 0
+    score: int = 0

@@ -1,0 +1,1 @@
+"""From JSON bytes to API objects, with errors that name the field."""

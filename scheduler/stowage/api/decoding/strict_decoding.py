@@ -1,0 +1,107 @@
+"""Builtins into msgspec structs, with every mistake reported instead of the first one.
+
+The API server's own objects are decoded leniently and fast; what a person wrote by hand
+(configuration) is decoded here: an unknown field is a mistake, and each mistake names its path.
+"""
+
+import types
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from enum import Enum
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+
+import msgspec
+
+from stowage.api.config.errors import ConfigError
+from stowage.api.values.duration import Duration, parse_duration
+
+StructT = TypeVar("StructT", bound=msgspec.Struct)
+
+_MAPPING = "a mapping of fields"
+_EXPECTATIONS: dict[object, str] = {
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    bool: "true or false",
+    bytes: "base64 text",
+    Duration: "a duration such as 15s or 1m30s",
+}
+
+
+def decode_struct(
+    value: object, struct: type[StructT], path: str, errors: list[ConfigError]
+) -> StructT:
+    """Read a mapping as ``struct``; mistakes go to ``errors`` and leave the field's default.
+
+    Args:
+        value: Builtins, e.g. parsed YAML. A null field counts as absent, as in Go.
+        struct: Its fields must all have defaults.
+        path: Path of ``value``, "" for the root.
+        errors: Receives one entry per mistake.
+    """
+    if not isinstance(value, Mapping):
+        errors.append(ConfigError(path or "<root>", value, _MAPPING))
+        return struct()
+    fields = {field.encode_name: field for field in msgspec.structs.fields(struct)}
+    decoded = {}
+    for key, content in value.items():
+        field = fields.get(key)
+        field_path = f"{path}.{key}" if path else str(key)
+        if field is None:
+            errors.append(ConfigError(field_path, content, _unknown_field(str(key), fields)))
+        elif content is not None:
+            before = len(errors)
+            read = _decode(content, field.type, field_path, errors)
+            if read is not None or len(errors) == before:
+                decoded[field.name] = read
+    return struct(**decoded)
+
+
+def _unknown_field(key: str, known: Iterable[str]) -> str:
+    names = list(known)
+    close = get_close_matches(key, names, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(names)}"
+    return f"no such field; {hint}"
+
+
+def _decode(value: object, wanted: Any, path: str, errors: list[ConfigError]) -> Any:
+    if get_origin(wanted) in (Union, types.UnionType):
+        wanted = next(kind for kind in get_args(wanted) if kind is not types.NoneType)
+    if isinstance(wanted, type) and issubclass(wanted, msgspec.Struct):
+        return decode_struct(value, wanted, path, errors)
+    if get_origin(wanted) is tuple:
+        return _decode_items(value, get_args(wanted)[0], path, errors)
+    try:
+        return msgspec.convert(value, wanted, dec_hook=_decode_duration)
+    except (msgspec.ValidationError, ValueError) as refusal:
+        errors.append(ConfigError(path, value, _expectation(wanted, refusal)))
+        return None
+
+
+def _expectation(wanted: Any, refusal: Exception) -> str:
+    if wanted in _EXPECTATIONS:
+        return _EXPECTATIONS[wanted]
+    if get_origin(wanted) is Literal:
+        return f"one of {', '.join(map(str, get_args(wanted)))}"
+    if isinstance(wanted, type) and issubclass(wanted, Enum):
+        return f"one of {', '.join(str(member.value) for member in wanted)}"
+    if get_origin(wanted) is Annotated:
+        # The bounds of a msgspec.Meta, in msgspec's words: "Expected `int` >= 1".
+        return str(refusal).removeprefix("Expected ").replace("`", "")
+    return _MAPPING
+
+
+def _decode_items(value: object, item: Any, path: str, errors: list[ConfigError]) -> Any:
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        errors.append(ConfigError(path, value, "a list"))
+        return None
+    items = (
+        _decode(element, item, f"{path}[{index}]", errors) for index, element in enumerate(value)
+    )
+    return tuple(element for element in items if element is not None)
+
+
+def _decode_duration(wanted: type, value: Any) -> Any:
+    if wanted is Duration and isinstance(value, str):
+        return parse_duration(value)
+    raise ValueError(f"{value!r} is not of type {wanted.__name__}")

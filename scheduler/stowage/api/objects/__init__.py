@@ -1,0 +1,1 @@
+"""API objects: frozen structs with the fields that scheduling reads."""

@@ -1,0 +1,210 @@
+"""Pods, as far as scheduling reads them."""
+
+import msgspec
+
+from stowage.api.objects.meta import (
+    ApiStruct,
+    Condition,
+    Int64,
+    LabelSelector,
+    ObjectMeta,
+    Quantities,
+)
+from stowage.api.objects.node import NodeSelector, NodeSelectorTerm
+from stowage.api.objects.volume import Volume
+
+
+class ResourceClaimReference(ApiStruct, frozen=True):
+    """A container's use of one of the pod's resource claims; ``request`` narrows it."""
+
+    name: str = ""
+    request: str = ""
+
+
+class ResourceRequirements(ApiStruct, frozen=True):
+    """Requests, limits and claims of a container or of a whole pod."""
+
+    requests: Quantities = msgspec.field(default_factory=dict)
+    limits: Quantities = msgspec.field(default_factory=dict)
+    claims: tuple[ResourceClaimReference, ...] = ()
+
+
+class ContainerPort(ApiStruct, frozen=True):
+    """A port; only one with a ``host_port`` competes for the node."""
+
+    container_port: Int64 = 0
+    host_port: Int64 = 0
+    host_ip: str = msgspec.field(default="", name="hostIP")
+    protocol: str = ""
+
+
+class ContainerRestartRule(ApiStruct, frozen=True):
+    """What a container's exit sets off, e.g. ``RestartAllContainers``."""
+
+    action: str = ""
+
+
+class Container(ApiStruct, frozen=True):
+    """A container or init container; ``restart_policy`` Always makes the latter a sidecar."""
+
+    name: str = ""
+    image: str = ""
+    resources: ResourceRequirements = ResourceRequirements()
+    ports: tuple[ContainerPort, ...] = ()
+    restart_policy: str = ""
+    restart_policy_rules: tuple[ContainerRestartRule, ...] = ()
+
+
+class PreferredSchedulingTerm(ApiStruct, frozen=True):
+    """A node selector term that adds ``weight`` (1..100) to the nodes it matches."""
+
+    weight: Int64 = 0
+    preference: NodeSelectorTerm = NodeSelectorTerm()
+
+
+class NodeAffinity(ApiStruct, frozen=True):
+    """Required and preferred node selector terms; kube-scheduler tells none from an empty list."""
+
+    required_during_scheduling_ignored_during_execution: NodeSelector | None = None
+    preferred_during_scheduling_ignored_during_execution: (
+        tuple[PreferredSchedulingTerm, ...] | None
+    ) = None
+
+
+class PodAffinityTerm(ApiStruct, frozen=True):
+    """Pods to be near to, or far from, within one value of ``topology_key``."""
+
+    topology_key: str = ""
+    label_selector: LabelSelector | None = None
+    namespaces: tuple[str, ...] = ()
+    namespace_selector: LabelSelector | None = None
+    match_label_keys: tuple[str, ...] = ()
+    mismatch_label_keys: tuple[str, ...] = ()
+
+
+class WeightedPodAffinityTerm(ApiStruct, frozen=True):
+    """A pod affinity term that adds ``weight`` (1..100) per matching pod."""
+
+    weight: Int64 = 0
+    pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
+
+
+class PodAffinity(ApiStruct, frozen=True):
+    """Required and preferred terms; ``podAffinity`` and ``podAntiAffinity`` share this shape."""
+
+    required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] = ()
+    preferred_during_scheduling_ignored_during_execution: tuple[WeightedPodAffinityTerm, ...] = ()
+
+
+class Affinity(ApiStruct, frozen=True):
+    """All affinity rules of a pod."""
+
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class Toleration(ApiStruct, frozen=True):
+    """Taints the pod may ignore; an empty operator means Equal, an empty effect all effects."""
+
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+    toleration_seconds: Int64 | None = None
+
+
+class TopologySpreadConstraint(ApiStruct, frozen=True):
+    """How evenly matching pods spread over the values of ``topology_key``."""
+
+    max_skew: Int64 = 0
+    topology_key: str = ""
+    when_unsatisfiable: str = ""
+    label_selector: LabelSelector | None = None
+    min_domains: Int64 | None = None
+    node_affinity_policy: str | None = None
+    node_taints_policy: str | None = None
+    match_label_keys: tuple[str, ...] = ()
+
+
+class PodSchedulingGate(ApiStruct, frozen=True):
+    """A gate that keeps the pod out of the queue until it is removed."""
+
+    name: str = ""
+
+
+class PodResourceClaim(ApiStruct, frozen=True):
+    """A resource claim of the pod, by name or made from a template."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
+class PodSchedulingGroup(ApiStruct, frozen=True):
+    """The pod group the pod is scheduled with."""
+
+    pod_group_name: str | None = None
+
+
+class PodSpec(ApiStruct, frozen=True):
+    """What the pod asks for; kube-scheduler tells no ``node_selector`` from an empty one."""
+
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    node_name: str = ""
+    scheduler_name: str = "default-scheduler"
+    priority: Int64 | None = None
+    priority_class_name: str = ""
+    preemption_policy: str | None = None
+    node_selector: dict[str, str] | None = None
+    affinity: Affinity | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    overhead: Quantities = msgspec.field(default_factory=dict)
+    resources: ResourceRequirements | None = None
+    volumes: tuple[Volume, ...] = ()
+    scheduling_gates: tuple[PodSchedulingGate, ...] = ()
+    resource_claims: tuple[PodResourceClaim, ...] = ()
+    scheduling_group: PodSchedulingGroup | None = None
+    host_network: bool = False
+    host_users: bool | None = None
+    termination_grace_period_seconds: Int64 | None = None
+
+
+class ContainerStatus(ApiStruct, frozen=True):
+    """What the kubelet has allocated to a container and put into effect (in-place resize)."""
+
+    name: str = ""
+    allocated_resources: Quantities | None = None
+    resources: ResourceRequirements | None = None
+
+
+class PodResourceClaimStatus(ApiStruct, frozen=True):
+    """The claim made for one entry of ``spec.resource_claims``."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+
+
+class PodStatus(ApiStruct, frozen=True):
+    """What became of the pod."""
+
+    phase: str = ""
+    conditions: tuple[Condition, ...] = ()
+    nominated_node_name: str = ""
+    start_time: str | None = None
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
+    resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
+    resources: ResourceRequirements | None = None
+    allocated_resources: Quantities | None = None
+    observed_generation: Int64 = 0
+
+
+class Pod(ApiStruct, frozen=True):
+    """A pod."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()

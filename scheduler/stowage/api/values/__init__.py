@@ -1,0 +1,1 @@
+"""Value types of the API: quantities, selectors, tolerations, resources, durations."""

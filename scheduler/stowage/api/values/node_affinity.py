@@ -1,0 +1,198 @@
+"""Node selectors and preferred terms, compiled (component-helpers' ``nodeaffinity``, v1.36)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from stowage.api.decoding.errors import SelectorError
+from stowage.api.objects.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from stowage.api.objects.pod import PodSpec, PreferredSchedulingTerm
+from stowage.api.values.selectors import (
+    Operator,
+    Requirement,
+    Selector,
+    joined_problems,
+    selector_from_labels,
+    valid_requirement,
+)
+
+NODE_NAME_FIELD = "metadata.name"
+"""The one field of a node that ``matchFields`` can ask about; any other counts as empty."""
+
+
+class NodeTerm(msgspec.Struct, frozen=True, gc=False):
+    """A node selector term: label and field requirements that must all hold.
+
+    A term with a `problem` cannot be judged; it matches nothing.
+    """
+
+    labels: tuple[Requirement, ...] = ()
+    fields: tuple[Requirement, ...] = ()
+    problem: str = ""
+
+    def matches(self, labels: Mapping[str, str], node_name: str) -> bool:
+        """Whether a node with these labels and this name matches."""
+        if self.problem:
+            return False
+        return all(each.matches_value(labels.get(each.key)) for each in self.labels) and (
+            self.matches_name(node_name)
+        )
+
+    def matches_name(self, node_name: str) -> bool:
+        """Whether the field requirements hold; a node without a name passes them, as upstream."""
+        return not node_name or all(
+            each.matches_value(node_name if each.key == NODE_NAME_FIELD else "")
+            for each in self.fields
+        )
+
+
+class NodeTerms(msgspec.Struct, frozen=True, gc=False):
+    """Terms of which one must match; none at all matches nothing (``LazyErrorNodeSelector``)."""
+
+    terms: tuple[NodeTerm, ...] = ()
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with the terms; empty if nothing."""
+        problems = [term.problem for term in self.terms if term.problem]
+        return joined_problems(problems) if problems else ""
+
+    def matches(self, labels: Mapping[str, str], node_name: str) -> bool:
+        """Whether some term matches a node.
+
+        Raises:
+            SelectorError: No term matches, and some could not be judged.
+        """
+        if any(term.matches(labels, node_name) for term in self.terms):
+            return True
+        if self.problem:
+            raise SelectorError(self.problem)
+        return False
+
+
+class RequiredNodeAffinity(msgspec.Struct, frozen=True, gc=False):
+    """Where a pod may go by ``nodeSelector`` and required node affinity; None asks nothing."""
+
+    node_selector: Selector | None = None
+    terms: NodeTerms | None = None
+
+    def matches(self, labels: Mapping[str, str], node_name: str) -> bool:
+        """Whether the pod may go to a node.
+
+        Raises:
+            SelectorError: No term of the affinity matches, and some could not be judged.
+        """
+        if self.node_selector is not None and not self.node_selector.matches(labels):
+            return False
+        return self.terms is None or self.terms.matches(labels, node_name)
+
+
+class PreferredTerm(msgspec.Struct, frozen=True, gc=False):
+    """A term that adds `weight` to the nodes it matches."""
+
+    weight: int
+    term: NodeTerm
+
+
+def compile_node_selector(selector: NodeSelector, path: str = "") -> NodeTerms:
+    """Compile a node selector; faulty terms are kept with their problem, empty ones dropped."""
+    prefix = f"{path}." if path else ""
+    return NodeTerms(
+        tuple(
+            _compile_term(term, f"{prefix}nodeSelectorTerms[{index}]")
+            for index, term in enumerate(selector.node_selector_terms)
+            if not _is_empty(term)
+        )
+    )
+
+
+def required_node_affinity(spec: PodSpec) -> RequiredNodeAffinity:
+    """Compile a pod's ``nodeSelector`` and required node affinity."""
+    node_affinity = spec.affinity.node_affinity if spec.affinity else None
+    required = (
+        node_affinity.required_during_scheduling_ignored_during_execution if node_affinity else None
+    )
+    return RequiredNodeAffinity(
+        selector_from_labels(spec.node_selector) if spec.node_selector else None,
+        compile_node_selector(required) if required else None,
+    )
+
+
+def compile_preferred_terms(terms: Iterable[PreferredSchedulingTerm]) -> tuple[PreferredTerm, ...]:
+    """Compile preferred terms; those of weight 0 and empty ones are dropped unread.
+
+    Raises:
+        SelectorError: Some other term is faulty.
+    """
+    compiled = tuple(
+        PreferredTerm(term.weight, _compile_term(term.preference, f"[{index}]"))
+        for index, term in enumerate(terms)
+        if term.weight and not _is_empty(term.preference)
+    )
+    if problems := [each.term.problem for each in compiled if each.term.problem]:
+        raise SelectorError(joined_problems(problems))
+    return compiled
+
+
+def preferred_terms_score(
+    terms: Iterable[PreferredTerm], labels: Mapping[str, str], node_name: str
+) -> int:
+    """The sum of the weights of the terms that match a node."""
+    return sum(each.weight for each in terms if each.term.matches(labels, node_name))
+
+
+def _is_empty(term: NodeSelectorTerm) -> bool:
+    return not term.match_expressions and not term.match_fields
+
+
+def _compile_term(term: NodeSelectorTerm, path: str) -> NodeTerm:
+    problems: list[str] = []
+    labels = _compile_all(term.match_expressions, f"{path}.matchExpressions", problems)
+    fields = _compile_fields(term.match_fields, f"{path}.matchFields", problems)
+    if problems:
+        return NodeTerm(problem=joined_problems(problems))
+    return NodeTerm(tuple(sorted(set(labels))), tuple(sorted(set(fields))))
+
+
+def _compile_all(
+    expressions: Iterable[NodeSelectorRequirement], path: str, problems: list[str]
+) -> list[Requirement]:
+    requirements = []
+    for index, expression in enumerate(expressions):
+        where = f"{path}[{index}]"
+        if expression.operator not in ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"):
+            problems.append(
+                f'{where}.operator: Unsupported value: "{expression.operator}": supported values: '
+                '"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"'
+            )
+            continue
+        operator = Operator(expression.operator)
+        try:
+            requirements.append(
+                valid_requirement(expression.key, operator, expression.values, where)
+            )
+        except SelectorError as error:
+            problems.append(str(error))
+    return requirements
+
+
+def _compile_fields(
+    expressions: Iterable[NodeSelectorRequirement], path: str, problems: list[str]
+) -> list[Requirement]:
+    requirements = []
+    for index, expression in enumerate(expressions):
+        where = f"{path}[{index}]"
+        if expression.operator not in ("In", "NotIn"):
+            problems.append(
+                f'{where}.operator: Unsupported value: "{expression.operator}": '
+                'supported values: "In", "NotIn"'
+            )
+        elif len(expression.values) != 1:
+            shown = "[" + ",".join(f'"{value}"' for value in expression.values) + "]"
+            problems.append(f"{where}.values: Invalid value: {shown}: must have one element")
+        else:
+            operator = Operator(expression.operator)
+            requirements.append(Requirement(expression.key, operator, expression.values))
+    return requirements

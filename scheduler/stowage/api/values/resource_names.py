@@ -1,0 +1,36 @@
+"""Names of resources, and which kinds of them there are (``v1helper`` of v1.36)."""
+
+from stowage.api.values.selectors import key_problem
+
+CPU = "cpu"
+MEMORY = "memory"
+EPHEMERAL_STORAGE = "ephemeral-storage"
+PODS = "pods"
+HUGEPAGES_PREFIX = "hugepages-"
+ATTACHABLE_VOLUMES_PREFIX = "attachable-volumes-"
+
+
+def is_extended_resource_name(name: str) -> bool:
+    """Whether a resource is not Kubernetes' own, e.g. ``nvidia.com/gpu``."""
+    if "/" not in name or "kubernetes.io/" in name or name.startswith("requests."):
+        return False
+    return not key_problem(f"requests.{name}")
+
+
+def is_scalar_resource_name(name: str) -> bool:
+    """Whether nodes account for a resource beyond cpu, memory, ephemeral storage and pods."""
+    return (
+        name.startswith((HUGEPAGES_PREFIX, ATTACHABLE_VOLUMES_PREFIX))
+        or "kubernetes.io/" in name
+        or is_extended_resource_name(name)
+    )
+
+
+def is_accounted(name: str) -> bool:
+    """Whether nodes account for what pods request of a resource."""
+    return name in (CPU, MEMORY, EPHEMERAL_STORAGE) or is_scalar_resource_name(name)
+
+
+def is_pod_level_resource(name: str) -> bool:
+    """Whether a resource may be requested for a pod as a whole."""
+    return name in (CPU, MEMORY) or name.startswith(HUGEPAGES_PREFIX)

@@ -1,0 +1,308 @@
+"""What a pod takes from a node and what a node has to give, as exact integers.
+
+The sums are those of component-helpers' ``resource.PodRequests`` and ``PodLimits`` (v1.36):
+containers added up, init containers as a peak, sidecars (restartable init containers) in both,
+pod-level resources over container sums, overhead on top, and for a pod being resized in place the
+larger of what it asks for, was allocated and has in effect. Amounts are added in nano units and
+rounded up once, at the end: cpu to thousandths, all else to whole units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeAlias
+
+from stowage.api.decoding.errors import QUANTITY_EXPECTATION, InvalidObject, QuantityError
+from stowage.api.objects.meta import Quantities
+from stowage.api.objects.node import Node
+from stowage.api.objects.pod import Container, ContainerStatus, Pod
+from stowage.api.values.quantity import INT64_MAX, quantity_nano_value, rounded_up
+from stowage.api.values.quantity_fields import unreadable_quantity
+from stowage.api.values.resource_names import CPU, MEMORY, PODS, is_accounted, is_pod_level_resource
+
+DEFAULT_CPU_MILLI_REQUEST = 100
+DEFAULT_MEMORY_REQUEST = 200 * 1024 * 1024
+
+_NANO_PER_UNIT = 10**9
+_NON_ZERO_DEFAULTS = {
+    CPU: DEFAULT_CPU_MILLI_REQUEST * 10**6,
+    MEMORY: DEFAULT_MEMORY_REQUEST * _NANO_PER_UNIT,
+}
+
+_Amounts: TypeAlias = dict[str, int]
+"""Resource name -> nano units."""
+_ResourcesOf: TypeAlias = Callable[[Container], Quantities]
+
+
+class PodUsage(NamedTuple):
+    """What a pod takes from its node (``PodInfo.CalculateResource``).
+
+    Attributes:
+        requests: Resource name -> amount, cpu in thousandths, only what nodes account for.
+        nonzero_cpu_milli: The cpu request, with 100m for each container that names none.
+        nonzero_memory_bytes: The memory request, with 200Mi for each container that names none.
+    """
+
+    requests: dict[str, int]
+    nonzero_cpu_milli: int
+    nonzero_memory_bytes: int
+
+
+def pod_requests(pod: Pod) -> dict[str, int]:
+    """All resources a pod requests: cpu in thousandths, the rest in whole units, rounded up.
+
+    Raises:
+        InvalidObject: A quantity of the pod cannot be read, or a sum exceeds an int64.
+    """
+    return _integers(pod, _read(pod, _requests, {}))
+
+
+def pod_limits(pod: Pod) -> dict[str, int]:
+    """All limits of a pod, in the units of `pod_requests`.
+
+    Raises:
+        InvalidObject: A quantity of the pod cannot be read, or a sum exceeds an int64.
+    """
+    return _integers(pod, _read(pod, _limits, {}))
+
+
+def pod_usage(pod: Pod) -> PodUsage:
+    """What a pod takes from its node, and its requests with the non-zero defaults.
+
+    The defaults stand in for what no container names; where pod-level requests are set, only for
+    a resource that neither they nor any container name.
+
+    Raises:
+        InvalidObject: A quantity of the pod cannot be read, or a sum exceeds an int64.
+    """
+    amounts = _read(pod, _requests, {})
+    requests = _integers(pod, amounts)
+    defaults = _NON_ZERO_DEFAULTS
+    if _has_pod_level(pod, "requests"):
+        defaults = {name: nano for name, nano in defaults.items() if name not in amounts}
+    non_zero = _integers(pod, _read(pod, _requests, defaults)) if defaults else requests
+    counted = {name: amount for name, amount in requests.items() if is_accounted(name)}
+    return PodUsage(counted, non_zero.get(CPU, 0), non_zero.get(MEMORY, 0))
+
+
+def node_allocatable(node: Node) -> dict[str, int]:
+    """What a node has for pods, in the units of `pod_requests`; ``pods`` is how many it takes.
+
+    Raises:
+        InvalidObject: A quantity of the node cannot be read or exceeds an int64.
+    """
+    amounts = {}
+    for name, text in node.status.allocatable.items():
+        field = f"status.allocatable[{name}]"
+        if name != PODS and not is_accounted(name):
+            continue
+        try:
+            nano = quantity_nano_value(text)
+        except QuantityError as error:
+            raise InvalidObject(
+                "Node",
+                node.metadata.name,
+                field,
+                str(text),
+                QUANTITY_EXPECTATION,
+                node.metadata.uid,
+            ) from error
+        amounts[name] = _integer("Node", node, field, name, nano)
+    return amounts
+
+
+def _read(pod: Pod, compute: Callable[[Pod, _Amounts], _Amounts], defaults: _Amounts) -> _Amounts:
+    try:
+        return compute(pod, defaults)
+    except QuantityError as error:
+        raise unreadable_quantity(pod) from error
+
+
+def _requests(pod: Pod, defaults: _Amounts) -> _Amounts:
+    total = _container_requests(pod, defaults)
+    if _has_pod_level(pod, "requests") and pod.spec.resources is not None:
+        status = pod.status
+        effective = _nano(pod.spec.resources.requests)
+        if status.resources is not None or status.allocated_resources is not None:
+            in_effect = status.resources.requests if status.resources is not None else {}
+            effective = _resized(pod, effective, in_effect, status.allocated_resources or {})
+        _apply_pod_level(total, effective)
+    _add(total, _nano(pod.spec.overhead))
+    return total
+
+
+def _limits(pod: Pod, _defaults: _Amounts) -> _Amounts:
+    total = _container_limits(pod)
+    if pod.spec.resources is not None and (
+        _has_pod_level(pod, "requests") or _has_pod_level(pod, "limits")
+    ):
+        effective = _nano(pod.spec.resources.limits)
+        if pod.status.resources is not None:
+            effective = _resized(pod, effective, pod.status.resources.limits)
+        _apply_pod_level(total, effective)
+    for name, nano in _nano(pod.spec.overhead).items():
+        if total.get(name):
+            total[name] += nano
+    return total
+
+
+def _container_requests(pod: Pod, defaults: _Amounts) -> _Amounts:
+    """The sum over containers; for a pod being resized the largest of asked, given and used."""
+    infeasible = _is_resize_infeasible(pod)
+    statuses = _statuses_with_resources(pod)
+    status = pod.status
+    if status.allocated_resources and status.resources is not None and status.resources.requests:
+        given, used = _nano(status.allocated_resources), _nano(status.resources.requests)
+    elif statuses or infeasible:
+
+        def given_to(container: Container) -> Quantities:
+            found = statuses.get(container.name)
+            if found is not None and found.allocated_resources is not None:
+                return found.allocated_resources
+            return {} if infeasible else container.resources.requests
+
+        def used_by(container: Container) -> Quantities:
+            found = statuses.get(container.name)
+            if found is not None and found.resources is not None and found.resources.requests:
+                return found.resources.requests
+            return given_to(container)
+
+        given, used = _aggregate(pod, given_to, defaults), _aggregate(pod, used_by, defaults)
+    else:
+        return _aggregate(pod, _asked_requests, defaults)
+    total = {} if infeasible else _aggregate(pod, _asked_requests, defaults)
+    _raise_to(total, used)
+    _raise_to(total, given)
+    return total
+
+
+def _container_limits(pod: Pod) -> _Amounts:
+    infeasible = _is_resize_infeasible(pod)
+    statuses = _statuses_with_resources(pod)
+    if pod.status.resources is not None and pod.status.resources.limits:
+        used = _nano(pod.status.resources.limits)
+    elif statuses or infeasible:
+
+        def used_by(container: Container) -> Quantities:
+            found = statuses.get(container.name)
+            if found is not None and found.resources is not None and found.resources.limits:
+                return found.resources.limits
+            return {} if infeasible else container.resources.limits
+
+        used = _aggregate(pod, used_by, {})
+    else:
+        return _aggregate(pod, _asked_limits, {})
+    total = {} if infeasible else _aggregate(pod, _asked_limits, {})
+    _raise_to(total, used)
+    return total
+
+
+def _aggregate(pod: Pod, resources_of: _ResourcesOf, defaults: _Amounts) -> _Amounts:
+    """Containers added up, raised to the peak while init containers run."""
+    total: _Amounts = {}
+    for container in pod.spec.containers:
+        _add(total, {**defaults, **_nano(resources_of(container))})
+    if not pod.spec.init_containers:
+        return total
+    sidecars: _Amounts = {}
+    peak: _Amounts = {}
+    for container in pod.spec.init_containers:
+        own = {**defaults, **_nano(resources_of(container))}
+        if container.restart_policy == "Always":
+            _add(total, own)
+            _add(sidecars, own)
+            _raise_to(peak, sidecars)
+        else:
+            _add(own, sidecars)
+            _raise_to(peak, own)
+    _raise_to(total, peak)
+    return total
+
+
+def _asked_requests(container: Container) -> Quantities:
+    return container.resources.requests
+
+
+def _asked_limits(container: Container) -> Quantities:
+    return container.resources.limits
+
+
+def _statuses_with_resources(pod: Pod) -> dict[str, ContainerStatus]:
+    """Container statuses that tell of resources, by name; those of containers come first."""
+    found: dict[str, ContainerStatus] = {}
+    for status in (*pod.status.container_statuses, *pod.status.init_container_statuses):
+        if status.allocated_resources is not None or status.resources is not None:
+            found.setdefault(status.name, status)
+    return found
+
+
+def _is_resize_infeasible(pod: Pod) -> bool:
+    for condition in pod.status.conditions:
+        if condition.type == "PodResizePending":
+            return condition.reason == "Infeasible"
+    return False
+
+
+def _has_pod_level(pod: Pod, which: str) -> bool:
+    if pod.spec.resources is None:
+        return False
+    named: Quantities = getattr(pod.spec.resources, which)
+    return any(map(is_pod_level_resource, named))
+
+
+def _resized(pod: Pod, asked: _Amounts, *others: Quantities) -> _Amounts:
+    """The largest of pod-level amounts; what the status tells includes overhead, so less that."""
+    effective = {} if _is_resize_infeasible(pod) else dict(asked)
+    overhead = _nano(pod.spec.overhead)
+    for other in others:
+        amounts = _nano(other)
+        _raise_to(
+            effective,
+            {
+                name: max(nano - overhead[name], 0) if name in overhead else nano
+                for name, nano in amounts.items()
+            },
+        )
+    return effective
+
+
+def _apply_pod_level(total: _Amounts, effective: _Amounts) -> None:
+    total.update({n: nano for n, nano in effective.items() if is_pod_level_resource(n)})
+
+
+def _nano(quantities: Quantities) -> _Amounts:
+    return {name: quantity_nano_value(text) for name, text in quantities.items()}
+
+
+def _add(total: _Amounts, more: Mapping[str, int]) -> None:
+    for name, nano in more.items():
+        total[name] = total.get(name, 0) + nano
+
+
+def _raise_to(total: _Amounts, floor: Mapping[str, int]) -> None:
+    for name, nano in floor.items():
+        if name not in total or nano > total[name]:
+            total[name] = nano
+
+
+def _integers(pod: Pod, amounts: _Amounts) -> dict[str, int]:
+    return {
+        name: _integer("Pod", pod, f"spec.containers[*].resources[{name}]", name, nano)
+        for name, nano in amounts.items()
+    }
+
+
+def _integer(kind: str, holder: Pod | Node, field: str, name: str, nano: int) -> int:
+    exponent = -3 if name == CPU else 0
+    if abs(nano) > INT64_MAX * 10 ** (9 + exponent):
+        expectation = f"at most {INT64_MAX}" + ("m" if name == CPU else "")
+        metadata = holder.metadata
+        raise InvalidObject(
+            kind,
+            metadata.namespaced_name,
+            field,
+            f"{nano // _NANO_PER_UNIT}",
+            expectation,
+            metadata.uid,
+        )
+    return rounded_up(nano, exponent)

@@ -1,0 +1,270 @@
+"""Label selectors, compiled: what apimachinery's ``labels`` package does (v1.36).
+
+The compiled values are frozen and canonical (requirements sorted, doubles dropped), so equal
+selectors are equal and hash alike, and others may intern them. `Requirement.matches_value` judges
+one label value, or its absence; columns ask it once per distinct value instead of once per object.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from functools import lru_cache
+
+import msgspec
+
+from stowage.api.decoding.errors import SelectorError
+from stowage.api.objects.meta import LabelSelector, LabelSelectorRequirement
+
+__all__ = [
+    "EVERYTHING",
+    "NOTHING",
+    "LabelSelector",
+    "LabelSelectorRequirement",
+    "Operator",
+    "Requirement",
+    "Selector",
+    "compile_label_selector",
+    "selector_from_labels",
+    "valid_requirement",
+]
+
+_NAME_PART = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_CHARACTERS = (
+    "must consist of alphanumeric characters, '-', '_' or '.', "
+    "and must start and end with an alphanumeric character"
+)
+
+
+class Operator(StrEnum):
+    """How a requirement relates a label to its values."""
+
+    IN = "In"
+    NOT_IN = "NotIn"
+    EXISTS = "Exists"
+    DOES_NOT_EXIST = "DoesNotExist"
+    GT = "Gt"
+    LT = "Lt"
+    EQUALS = "="
+    DOUBLE_EQUALS = "=="
+    NOT_EQUALS = "!="
+
+
+_POSITIVE = (Operator.IN, Operator.EQUALS, Operator.DOUBLE_EQUALS)
+_NEGATIVE = (Operator.NOT_IN, Operator.NOT_EQUALS)
+_MANY = 16
+_UNARY = (Operator.EXISTS, Operator.DOES_NOT_EXIST)
+_INFIX = {Operator.IN: " in ", Operator.NOT_IN: " notin ", Operator.GT: ">", Operator.LT: "<"}
+
+
+class Requirement(msgspec.Struct, frozen=True, order=True, gc=False):
+    """One condition on one label; `values` are sorted and distinct."""
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+    def matches_value(self, value: str | None) -> bool:
+        """Judge the label's value; None says that the label is absent."""
+        if self.operator in _POSITIVE:
+            return value is not None and self._names(value)
+        if self.operator in _NEGATIVE:
+            return value is None or not self._names(value)
+        if self.operator in _UNARY:
+            return (value is not None) == (self.operator is Operator.EXISTS)
+        return value is not None and self._compares(value)
+
+    def _names(self, value: str) -> bool:
+        """Whether `value` is among `values`, of which there may be thousands."""
+        if len(self.values) < _MANY:
+            return value in self.values
+        place = bisect_left(self.values, value)
+        return place < len(self.values) and self.values[place] == value
+
+    def _compares(self, value: str) -> bool:
+        actual, bound = parse_int64(value), parse_int64(self.values[0])
+        if actual is None or bound is None:
+            return False
+        return actual > bound if self.operator is Operator.GT else actual < bound
+
+    def __str__(self) -> str:
+        if self.operator is Operator.EXISTS:
+            return self.key
+        if self.operator is Operator.DOES_NOT_EXIST:
+            return f"!{self.key}"
+        values = ",".join(self.values)
+        if self.operator in (Operator.IN, Operator.NOT_IN):
+            values = f"({values})"
+        return f"{self.key}{_INFIX.get(self.operator, self.operator.value)}{values}"
+
+
+class Selector(msgspec.Struct, frozen=True, gc=False):
+    """Requirements that must all hold (``labels.Selector``); none at all matches everything."""
+
+    requirements: tuple[Requirement, ...] = ()
+    matches_nothing: bool = False
+
+    @property
+    def matches_everything(self) -> bool:
+        """Whether the selector restricts nothing (upstream ``Empty``)."""
+        return not self.requirements and not self.matches_nothing
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether an object with these labels is selected."""
+        if self.matches_nothing:
+            return False
+        return all(each.matches_value(labels.get(each.key)) for each in self.requirements)
+
+    def with_requirements(self, more: Iterable[Requirement]) -> Selector:
+        """The selector restricted further (upstream ``Add``); nothing stays nothing."""
+        if self.matches_nothing:
+            return self
+        return _canonical((*self.requirements, *more))
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.requirements))
+
+
+EVERYTHING = Selector()
+"""Selects every object: an empty selector."""
+NOTHING = Selector(matches_nothing=True)
+"""Selects no object: an absent selector."""
+
+
+def compile_label_selector(selector: LabelSelector | None) -> Selector:
+    """Compile a selector as sent (``metav1.LabelSelectorAsSelector``); None selects nothing.
+
+    Raises:
+        SelectorError: An operator, key or value is not allowed.
+    """
+    if selector is None:
+        return NOTHING
+    requirements = [
+        valid_requirement(key, Operator.IN, (value,))
+        for key, value in selector.match_labels.items()
+    ]
+    for expression in selector.match_expressions:
+        if expression.operator not in ("In", "NotIn", "Exists", "DoesNotExist"):
+            raise SelectorError(
+                f'"{expression.operator}" is not a valid label selector operator',
+            )
+        operator = Operator(expression.operator)
+        requirements.append(valid_requirement(expression.key, operator, expression.values))
+    return _canonical(requirements)
+
+
+def selector_from_labels(labels: Mapping[str, str]) -> Selector:
+    """Select what carries all these labels, unchecked (``labels.SelectorFromSet``)."""
+    return _canonical(Requirement(key, Operator.IN, (value,)) for key, value in labels.items())
+
+
+def valid_requirement(
+    key: str, operator: Operator, values: Iterable[str], path: str = ""
+) -> Requirement:
+    """Build a requirement, checked as upstream's ``labels.NewRequirement`` does.
+
+    Args:
+        key: A label key.
+        operator: The relation.
+        values: None for Exists and DoesNotExist, one integer for Gt and Lt, else at least one.
+        path: Where the requirement stands, for the error text.
+
+    Raises:
+        SelectorError: Key, number of values or a value is not allowed.
+    """
+    given = tuple(values)
+    distinct = tuple(sorted(set(given)))
+    prefix = f"{path}." if path else ""
+    problems = []
+    if problem := key_problem(key):
+        problems.append(f'{prefix}key: Invalid value: "{key}": {problem}')
+    if problem := _values_problem(operator, given):
+        problems.append(f"{prefix}{problem}")
+    for index, value in enumerate(distinct):
+        if problem := _value_problem(value):
+            problems.append(f'{prefix}values[{index}][{key}]: Invalid value: "{value}": {problem}')
+    if problems:
+        raise SelectorError(joined_problems(problems))
+    return Requirement(key, operator, distinct)
+
+
+def joined_problems(problems: list[str]) -> str:
+    """Several problems as one text, the way upstream prints aggregated errors."""
+    distinct = list(dict.fromkeys(problems))
+    return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
+
+
+@lru_cache(maxsize=4096)
+def key_problem(key: str) -> str:
+    """What is wrong with a label key; empty if nothing."""
+    prefix, slash, name = key.rpartition("/")
+    if "/" in prefix:
+        return (
+            f"a valid label key {_CHARACTERS} (e.g. 'MyName',  or 'my.name',  or '123-abc', "
+            f"regex used for validation is '{_NAME_PART.pattern}') with an optional DNS subdomain "
+            "prefix and '/' (e.g. 'example.com/MyName')"
+        )
+    problems = []
+    if slash and not prefix:
+        problems.append("prefix part must be non-empty")
+    elif slash and (len(prefix) > 253 or not _SUBDOMAIN.fullmatch(prefix)):
+        problems.append("prefix part must be a lowercase RFC 1123 subdomain of at most 253 bytes")
+    if not name:
+        problems.append("name part must be non-empty")
+    elif len(name) > 63:
+        problems.append("name part must be no more than 63 bytes")
+    if not _NAME_PART.fullmatch(name):
+        problems.append(
+            f"name part {_CHARACTERS} (e.g. 'MyName',  or 'my.name',  or '123-abc', "
+            f"regex used for validation is '{_NAME_PART.pattern}')"
+        )
+    return "; ".join(problems)
+
+
+@lru_cache(maxsize=16384)
+def _value_problem(value: str) -> str:
+    if len(value) > 63:
+        return "must be no more than 63 bytes"
+    if value and not _NAME_PART.fullmatch(value):
+        return (
+            "a valid label must be an empty string or consist of alphanumeric characters, "
+            "'-', '_' or '.', and must start and end with an alphanumeric character "
+            "(e.g. 'MyValue',  or 'my_value',  or '12345', "
+            f"regex used for validation is '({_NAME_PART.pattern})?')"
+        )
+    return ""
+
+
+def _values_problem(operator: Operator, values: tuple[str, ...]) -> str:
+    shown = "[" + ",".join(f'"{value}"' for value in values) + "]"
+    if operator in (Operator.IN, Operator.NOT_IN):
+        wrong, rule = not values, "for 'in', 'notin' operators, values set can't be empty"
+    elif operator in _UNARY:
+        wrong, rule = bool(values), "values set must be empty for exists and does not exist"
+    elif operator in (Operator.GT, Operator.LT):
+        if len(values) == 1 and parse_int64(values[0]) is None:
+            return (
+                f'values[0]: Invalid value: "{values[0]}": '
+                "for 'Gt', 'Lt' operators, the value must be an integer"
+            )
+        wrong = len(values) != 1
+        rule = "for 'Gt', 'Lt' operators, exactly one value is required"
+    else:
+        wrong, rule = len(values) != 1, "exact-match compatibility requires one single value"
+    return f"values: Invalid value: {shown}: {rule}" if wrong else ""
+
+
+def parse_int64(text: str) -> int | None:
+    """A decimal integer that fits an int64 (Go's ``strconv.ParseInt``), else None."""
+    if len(text) > 100 or not _INTEGER.fullmatch(text):
+        return None
+    number = int(text)
+    return number if -(2**63) <= number < 2**63 else None
+
+
+def _canonical(requirements: Iterable[Requirement]) -> Selector:
+    return Selector(tuple(sorted(set(requirements))))

@@ -1,0 +1,98 @@
+"""``stowage config``: look at a configuration without running it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+from rich.console import Console
+from rich.markup import escape
+
+from stowage.api.config.loading import (
+    InvalidConfiguration,
+    KubeSchedulerConfiguration,
+    configuration_hash,
+    settings_without_effect,
+    to_builtins,
+)
+from stowage.cli.config_file import print_mistakes, read_configuration
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    help="Check and show configurations.",
+    rich_markup_mode="rich",
+)
+
+_FILE_HELP = "KubeSchedulerConfiguration, YAML or JSON."
+
+
+@app.command()
+def check(
+    file: Annotated[Path, typer.Argument(help=_FILE_HELP)],
+) -> None:
+    """Say whether a file would be accepted, or everything that is wrong with it.
+
+    The configuration's hash is the one that logs, metrics and decisions carry. Exits 1 if the file
+    would be refused.
+    """
+    configuration, effective = _accepted(file)
+    names = ", ".join(profile.scheduler_name for profile in configuration.profiles)
+    text = f"{escape(str(file))} (profiles: {names}; hash {configuration_hash(effective)})"
+    Console(highlight=False, soft_wrap=True).print(f"[green]ok:[/green] {text}")
+
+
+@app.command()
+def show(
+    file: Annotated[
+        Path | None, typer.Argument(help=f"{_FILE_HELP} Without it: the defaults.")
+    ] = None,
+    effective: Annotated[
+        bool,
+        typer.Option(
+            "--effective",
+            help="With every plugin in its order, every weight and every argument: what /configz "
+            "shows of a running scheduler.",
+        ),
+    ] = False,
+) -> None:
+    """Print a configuration with all defaults filled in."""
+    configuration, shown = _accepted(file)
+    if effective:
+        sys.stdout.write(f"# hash {configuration_hash(shown)}\n")
+    builtins = shown if effective else to_builtins(configuration)
+    yaml.safe_dump(_plain(builtins), sys.stdout, sort_keys=False)
+
+
+def _accepted(file: Path | None) -> tuple[KubeSchedulerConfiguration, dict[str, Any]]:
+    """The configuration and the effective one; ends the command if it is refused."""
+    # numpy and the plugins take a while to import; --help need not wait for them.
+    from stowage.cli.effective import effective_builtins  # noqa: PLC0415
+    from stowage.cli.plugin_discovery import discover_plugins  # noqa: PLC0415
+    from stowage.cli.profiles import make_frameworks, with_plugin_mistakes  # noqa: PLC0415
+
+    console = Console(stderr=True, highlight=False)
+    registry = discover_plugins()
+    for plugin, fault in registry.faults.items():
+        console.print(f"[yellow]plugin {plugin} not loaded:[/yellow] {escape(fault)}")
+    try:
+        configuration = with_plugin_mistakes(lambda: read_configuration(file), lambda: registry)
+        frameworks = make_frameworks(configuration, registry)
+    except InvalidConfiguration as invalid:
+        print_mistakes(console, invalid)
+        raise typer.Exit(1) from invalid
+    for text in settings_without_effect(configuration):
+        console.print(f"[yellow]without effect:[/yellow] {text}")
+    return configuration, effective_builtins(configuration, frameworks, registry)
+
+
+def _plain(value: object) -> object:
+    """Tuples as lists: YAML has only these."""
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value

@@ -1,0 +1,94 @@
+"""From any configuration to what shell and engine take, for one running scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from stowage.api.config.changes import restart_errors
+from stowage.api.config.loading import (
+    ConfigError,
+    InvalidConfiguration,
+    KubeSchedulerConfiguration,
+    configuration_hash,
+    load_configuration,
+)
+from stowage.cli.effective import effective_builtins
+from stowage.cli.profiles import make_frameworks, with_plugin_mistakes
+from stowage.engine import EngineSettings
+from stowage.framework import Registry
+from stowage.operator import LoadedConfiguration
+
+_TLS = "tlsConfig"
+
+
+class Configurator(msgspec.Struct, frozen=True):
+    """Knows what configurations do not say: the plugins there are, and flags.
+
+    Attributes:
+        registry: The plugins.
+        max_in_unschedulable_s: ``--pod-max-in-unschedulable-pods-duration``.
+    """
+
+    registry: Registry
+    max_in_unschedulable_s: float
+
+    def settings(self, configuration: KubeSchedulerConfiguration) -> EngineSettings:
+        """What it means to the engine, made anew each time.
+
+        Raises:
+            InvalidConfiguration: see `make_frameworks`.
+        """
+        return EngineSettings(
+            make_frameworks(configuration, self.registry),
+            {
+                "initial_backoff_s": float(configuration.pod_initial_backoff_seconds),
+                "max_backoff_s": float(configuration.pod_max_backoff_seconds),
+                "max_in_unschedulable_s": self.max_in_unschedulable_s,
+            },
+        )
+
+    def configure(self, builtins: Mapping[str, Any]) -> EngineSettings:
+        """The same, of a configuration in the shape of its file; for ``follow_configuration``.
+
+        Raises:
+            InvalidConfiguration: it is none.
+        """
+        return self.settings(load_configuration(builtins))
+
+    def describe(
+        self, configuration: KubeSchedulerConfiguration, settings: EngineSettings
+    ) -> LoadedConfiguration:
+        """What the shell shows of it and sends to the engine."""
+        shown = effective_builtins(configuration, settings.frameworks, self.registry)
+        # The engine has no use for TLS, and a journal of its events should hold no certificates.
+        extenders = [
+            {name: value for name, value in extender.items() if name != _TLS}
+            for extender in shown["extenders"]
+        ]
+        return LoadedConfiguration(
+            configuration_hash(shown), shown, {**shown, "extenders": extenders}
+        )
+
+    def reload(
+        self,
+        running: KubeSchedulerConfiguration,
+        parse: Callable[[str], KubeSchedulerConfiguration],
+        text: str,
+    ) -> LoadedConfiguration:
+        """Read the text of another configuration for a scheduler that was started with `running`.
+
+        Raises:
+            InvalidConfiguration: with all that is wrong, changes that need a restart included.
+        """
+        wanted = with_plugin_mistakes(lambda: parse(text), lambda: self.registry)
+        errors: list[ConfigError] = restart_errors(running, wanted)
+        try:
+            settings = self.settings(wanted)
+        except InvalidConfiguration as invalid:
+            raise InvalidConfiguration([*errors, *invalid.errors]) from invalid
+        if errors:
+            raise InvalidConfiguration(errors)
+        return self.describe(wanted, settings)

@@ -1,0 +1,81 @@
+"""Plugins of installed packages, found through their entry points.
+
+A package offers plugins in its ``pyproject.toml``::
+
+    [project.entry-points."stowage.plugins"]
+    PreferLabel = "my_package:PreferLabel"
+
+None of them is on by itself: a profile enables it by name.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from msgspec.structs import replace
+
+from stowage.framework import Handle, PluginFactory, PluginUnusable, Registry, plugin_factory
+from stowage.framework.extension_points import Plugin
+from stowage.plugins import in_tree_registry
+
+GROUP = "stowage.plugins"
+
+
+def discover_plugins(
+    handle: Handle | None = None, *, offered: Iterable[EntryPoint] | None = None
+) -> Registry:
+    """All plugins there are: the scheduler's own and those of installed packages.
+
+    An entry point that cannot be used is among the registry's ``faults``, with its package; it
+    stops a profile that enables it and nothing else.
+
+    Args:
+        handle: What plugins reach the running scheduler through.
+        offered: Entry points; None looks them up.
+    """
+    in_tree = in_tree_registry()
+    found = tuple(entry_points(group=GROUP)) if offered is None else tuple(offered)
+    times = Counter(entry_point.name for entry_point in found)
+    factories: list[PluginFactory] = []
+    faults: dict[str, str] = {}
+    for entry_point in sorted(found, key=lambda each: (each.name, _origin(each))):
+        name = entry_point.name
+        try:
+            if name in in_tree:
+                raise PluginUnusable("its name is that of a plugin of the scheduler itself")
+            if times[name] > 1:
+                raise PluginUnusable(f"{times[name]} packages offer a plugin of that name")
+            factories.append(_load(entry_point, handle or Handle()))
+        except PluginUnusable as fault:
+            text = f"{_origin(entry_point)}: {fault}"
+            faults[name] = f"{faults[name]}; {text}" if name in faults else text
+    return in_tree.merged_with(*factories, faults=faults)
+
+
+def _load(entry_point: EntryPoint, handle: Handle) -> PluginFactory:
+    try:
+        made_by = entry_point.load()
+    except (Exception, SystemExit) as problem:
+        # Whatever a foreign module raises while it is imported, this process can go on without.
+        raise PluginUnusable(f"{type(problem).__name__}: {problem}") from problem
+    factory = plugin_factory(made_by, name=entry_point.name, handle=handle)
+    return replace(factory, construct=_naming_origin(factory.construct, _origin(entry_point)))
+
+
+def _naming_origin(construct: Callable[[Any], Plugin], origin: str) -> Callable[[Any], Plugin]:
+    def construct_or_tell(args: Any) -> Plugin:
+        try:
+            return construct(args)
+        except PluginUnusable as fault:
+            raise PluginUnusable(f"{origin}: {fault}") from fault
+
+    return construct_or_tell
+
+
+def _origin(entry_point: EntryPoint) -> str:
+    package = entry_point.dist
+    known = "an unknown package" if package is None else f"{package.name} {package.version}"
+    return f"entry point {entry_point.name} = {entry_point.value} of {known}"

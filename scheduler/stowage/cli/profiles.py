@@ -1,0 +1,106 @@
+"""From a configuration to frameworks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from stowage.api.config.extenders import Extenders
+from stowage.api.config.loading import (
+    ConfigError,
+    InvalidConfiguration,
+    InvalidFields,
+    KubeSchedulerConfiguration,
+    KubeSchedulerProfile,
+    PluginConfig,
+)
+from stowage.framework import Framework, Registry, build_profile
+from stowage.plugins import in_tree_registry
+
+_FIT = "NodeResourcesFit"
+_IGNORED = "ignoredResources"
+
+
+def make_extenders(configuration: KubeSchedulerConfiguration) -> Extenders:
+    """Who has a say besides the plugins, of all profiles."""
+    return Extenders(configuration.extenders, configuration.parallelism)
+
+
+def ignoring_resources(
+    profile: KubeSchedulerProfile, resources: Sequence[str]
+) -> KubeSchedulerProfile:
+    """The profile with these resources added to NodeResourcesFit's ``ignoredResources``.
+
+    kube-scheduler puts extenders' resources in the place of those a profile names; here both count.
+    """
+    if not resources:
+        return profile
+    entries = list(profile.plugin_config)
+    places = [index for index, entry in enumerate(entries) if entry.name == _FIT]
+    if not places:
+        entries.append(PluginConfig(_FIT, {_IGNORED: list(resources)}))
+    for index in places:
+        args = entries[index].args
+        both = dict.fromkeys([*(args.get(_IGNORED) or ()), *resources])
+        entries[index] = PluginConfig(_FIT, {**args, _IGNORED: list(both)})
+    return msgspec.structs.replace(profile, plugin_config=tuple(entries))
+
+
+def with_plugin_mistakes(
+    read: Callable[[], KubeSchedulerConfiguration], registry: Callable[[], Registry]
+) -> KubeSchedulerConfiguration:
+    """What `read` returns; if it finds mistakes, those of the plugins are named along with them.
+
+    Args:
+        read: Raises InvalidConfiguration.
+        registry: The plugins there are; asked for only if there are mistakes.
+
+    Raises:
+        InvalidConfiguration: with all that is wrong, each field once.
+    """
+    try:
+        return read()
+    except InvalidFields as invalid:
+        more: tuple[ConfigError, ...] = ()
+        try:
+            make_frameworks(invalid.decoded, registry())
+        except InvalidConfiguration as others:
+            more = others.errors
+        known = tuple(error.path for error in invalid.errors)
+        new = [error for error in more if not error.path.startswith(known)]
+        raise InvalidConfiguration([*invalid.errors, *new]) from invalid
+
+
+def make_frameworks(
+    configuration: KubeSchedulerConfiguration, registry: Registry | None = None
+) -> list[Framework]:
+    """One framework a profile, in the configuration's order.
+
+    Args:
+        configuration: With the profiles.
+        registry: The plugins there are; None is those that come with the scheduler, see
+            `discover_plugins` for more.
+
+    Raises:
+        InvalidConfiguration: plugins are unknown or their arguments wrong; all that is wrong in
+            all profiles.
+    """
+    plugins = in_tree_registry() if registry is None else registry
+    frameworks = []
+    errors: list[ConfigError] = []
+    ignored = make_extenders(configuration).ignored_resources()
+    for index, written in enumerate(configuration.profiles):
+        profile = ignoring_resources(written, ignored)
+        if written.percentage_of_nodes_to_score is None:
+            percentage = configuration.percentage_of_nodes_to_score
+            profile = msgspec.structs.replace(profile, percentage_of_nodes_to_score=percentage)
+        try:
+            resolved = build_profile(profile, plugins, f"profiles[{index}]")
+        except InvalidConfiguration as invalid:
+            errors += invalid.errors
+        else:
+            frameworks.append(Framework(resolved))
+    if errors:
+        raise InvalidConfiguration(errors)
+    return frameworks

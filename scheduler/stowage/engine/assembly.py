@@ -1,0 +1,36 @@
+"""An engine from profiles: frameworks, and the queue that asks them for order, gates and hints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from stowage.api.config.extenders import NO_EXTENDERS, Extenders
+from stowage.engine.engine import Engine
+from stowage.engine.journal import Journal
+from stowage.engine.queue_rules import queue_rules
+from stowage.framework import Framework
+from stowage.queue.scheduling_queue import SchedulingQueue
+
+
+def make_engine(
+    frameworks: Sequence[Framework],
+    choose: Callable[[int], int],
+    *,
+    queue_settings: Mapping[str, float] | None = None,
+    timer: Callable[[], float] = lambda: 0.0,
+    journal: Journal | None = None,
+    extenders: Extenders = NO_EXTENDERS,
+) -> Engine:
+    """Put an engine together around an empty cache.
+
+    Args:
+        frameworks: At least one; the first one's QueueSort orders the pods of all.
+        choose: ``choose(n)`` gives an index below n; breaks ties.
+        queue_settings: ``initial_backoff_s``, ``max_backoff_s``, ``max_in_unschedulable_s``.
+        timer: A clock for durations in results.
+        journal: Where calls are recorded.
+        extenders: Who has a say besides the plugins.
+    """
+    by_name = {framework.scheduler_name: framework for framework in frameworks}
+    queue = SchedulingQueue.of(queue_rules(frameworks, queue_settings or {}))
+    return Engine(by_name, queue, choose, timer=timer, journal=journal, extenders=extenders)

@@ -1,0 +1,1 @@
+"""Preemption: evicts the victims and gates the preemptor meanwhile."""

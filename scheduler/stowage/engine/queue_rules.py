@@ -1,0 +1,50 @@
+"""Order, gates and hints of the queue, from the frameworks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from stowage.api.status import Status, error
+from stowage.framework import Framework
+from stowage.queue import PluginKey, QueueRules, Registration
+from stowage.state.pods.pod_info import PodInfo
+
+
+def queue_rules(frameworks: Sequence[Framework], settings: Mapping[str, float]) -> QueueRules:
+    """What the queue goes by.
+
+    Args:
+        frameworks: At least one; the first one's QueueSort orders the pods of all.
+        settings: ``initial_backoff_s``, ``max_backoff_s``, ``max_in_unschedulable_s``.
+    """
+    by_name = {framework.scheduler_name: framework for framework in frameworks}
+    return QueueRules(
+        frameworks[0].sort_key,
+        lambda pod: _pre_enqueue(by_name, pod),
+        _registrations(frameworks),
+        pre_enqueue_again=lambda pod: by_name[pod.scheduler_name].run_pre_enqueue_again(pod),
+        gates_per_pod=lambda pod: by_name[pod.scheduler_name].gates_per_pod,
+        released=lambda plugin: (
+            by_name[plugin[0]].released(plugin[1]) if plugin[0] in by_name else None
+        ),
+        keeps=lambda pod: pod.scheduler_name in by_name,
+        **settings,
+    )
+
+
+def _pre_enqueue(frameworks: Mapping[str, Framework], pod: PodInfo) -> Status:
+    framework = frameworks.get(pod.scheduler_name)
+    if framework is None:
+        return error(f"no profile has the scheduler name {pod.scheduler_name!r}")
+    return framework.run_pre_enqueue(pod)
+
+
+def _registrations(frameworks: Sequence[Framework]) -> dict[PluginKey, list[Registration]]:
+    """What each plugin of each profile waits for, in the queue's terms."""
+    return {
+        (framework.scheduler_name, plugin): [
+            Registration(each.event, each.hint, each.per_class) for each in registered
+        ]
+        for framework in frameworks
+        for plugin, registered in framework.events_by_plugin.items()
+    }

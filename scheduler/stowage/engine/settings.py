@@ -1,0 +1,37 @@
+"""What a configuration means to the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+
+from stowage.api.config.loading import ConfigError, InvalidConfiguration
+from stowage.framework.runtime.framework import Framework
+
+
+class EngineSettings(msgspec.Struct, frozen=True):
+    """The part of a configuration that an engine can change while it runs.
+
+    Attributes:
+        frameworks: At least one, made for this engine alone; the first one's QueueSort orders all.
+        queue_settings: ``initial_backoff_s``, ``max_backoff_s``, ``max_in_unschedulable_s``.
+    """
+
+    frameworks: Sequence[Framework]
+    queue_settings: Mapping[str, float] = msgspec.field(default_factory=dict)
+
+
+#: A configuration in the shape of its file -> what it means; raises InvalidConfiguration.
+Configure: TypeAlias = Callable[[Mapping[str, Any]], EngineSettings]
+
+
+def not_configurable(configuration: Mapping[str, Any]) -> EngineSettings:
+    """`Configure` of an engine that was not told how to read one.
+
+    Raises:
+        InvalidConfiguration: Always.
+    """
+    kind = configuration.get("kind")
+    raise InvalidConfiguration([ConfigError("kind", kind, "an engine that can be configured")])

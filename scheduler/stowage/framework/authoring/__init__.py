@@ -1,0 +1,87 @@
+"""Everything the author of a plugin imports; nothing else of the package is a promise to them.
+
+A plugin is a class with a ``name`` and the methods of the extension points it takes part in::
+
+    from stowage.framework.authoring import NodeInfo, PluginArgs, PodInfo, Reads
+
+    class PreferLabel:
+        name = "PreferLabel"
+        score_reads = Reads.NODE
+
+        class Args(PluginArgs):
+            key: str = "disk"
+            value: str = "ssd"
+
+        def __init__(self, args: Args) -> None:
+            self.args = args
+
+        def score_node(self, pod: PodInfo, node: NodeInfo) -> int:
+            return 100 if node.labels.get(self.args.key) == self.args.value else 0
+
+One node at a time: ``score_node(pod, node)`` and ``filter_node(pod, node)``, which answers None or
+the reason why not. All nodes in one call, with numpy: ``score(state, pod, nodes)`` and
+``filter(state, pod, nodes)``, as the plugins of `stowage.plugins` do; if both forms are there,
+this one counts. The other methods are described in `stowage.framework.extension_points`;
+``pre_bind`` is the only coroutine and the only one that may do I/O.
+
+``score_reads`` and ``filter_reads`` say what the answer depends on. `Reads.NODE` and `Reads.USAGE`
+mean: on what pods of one template have in common, and on that node; then answers are kept and the
+plugin is asked again only for nodes that changed. Without them it is asked in every cycle for
+every node.
+
+A constructor may take ``args``, of the class's ``Args``, and a `Handle` as ``handle``.
+"""
+
+from stowage.api.config.errors import ConfigError
+from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
+from stowage.api.instructions import BindPod
+from stowage.api.status import SKIP, SUCCESS, WAIT, Code, Status, error, unresolvable, unschedulable
+from stowage.framework.authoring.adapted_plugin import PluginArgs
+from stowage.framework.authoring.scalar import NodeInfo
+from stowage.framework.cycle_state import CycleState
+from stowage.framework.diagnosis import Diagnosis
+from stowage.framework.extension_points import EventRegistration, PreFilterResult, Reads
+from stowage.framework.handle import Handle, WaitingPod
+from stowage.framework.preemption import Candidate, DryRun, Preemption
+from stowage.framework.runtime.scores import default_normalize_score
+from stowage.framework.verdict import ACCEPT_ALL, BoolArray, FilterVerdict, Int64Array, Rejection
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import NodeView, Snapshot
+
+__all__ = [
+    "ACCEPT_ALL",
+    "SKIP",
+    "SUCCESS",
+    "WAIT",
+    "ActionType",
+    "BindPod",
+    "BoolArray",
+    "Candidate",
+    "ClusterEvent",
+    "Code",
+    "ConfigError",
+    "CycleState",
+    "Diagnosis",
+    "DryRun",
+    "EventRegistration",
+    "EventResource",
+    "FilterVerdict",
+    "Handle",
+    "Int64Array",
+    "NodeInfo",
+    "NodeView",
+    "PluginArgs",
+    "PodInfo",
+    "PreFilterResult",
+    "Preemption",
+    "QueueingHint",
+    "Reads",
+    "Rejection",
+    "Snapshot",
+    "Status",
+    "WaitingPod",
+    "default_normalize_score",
+    "error",
+    "unresolvable",
+    "unschedulable",
+]

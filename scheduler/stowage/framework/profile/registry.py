@@ -1,0 +1,78 @@
+"""Which plugins there are, and how each is made from its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from stowage.framework.extension_points import Plugin
+
+
+class PluginUnusable(ValueError):  # noqa: N818 - it names the finding
+    """A plugin that cannot be made or run; the text goes on "it ..." and says what is wrong."""
+
+
+class NoArgs(msgspec.Struct, frozen=True):
+    """Arguments of a plugin that takes none."""
+
+
+class PluginFactory(msgspec.Struct, frozen=True):
+    """A plugin in waiting.
+
+    Attributes:
+        name: The plugin's name in the configuration.
+        construct: Makes the plugin from a value of type `args`.
+        args: The struct its ``pluginConfig`` entry is decoded into; all fields have defaults.
+            It may have a method ``validate()`` that yields a `ConfigError` for each value out
+            of bounds, with the path below the args.
+    """
+
+    name: str
+    construct: Callable[[Any], Plugin]
+    args: type[msgspec.Struct] = NoArgs
+
+
+class Registry(Mapping[str, PluginFactory]):
+    """Plugin factories by name.
+
+    Args:
+        factories: The plugins there are.
+        faults: Name -> what is wrong with a plugin of that name, which therefore cannot be had. A
+            profile that names it is refused with this text; one that does not is no worse off.
+
+    Raises:
+        ValueError: Two factories have the same name.
+    """
+
+    def __init__(self, *factories: PluginFactory, faults: Mapping[str, str] | None = None) -> None:
+        self.faults: Mapping[str, str] = dict(faults or {})
+        self._factories: dict[str, PluginFactory] = {}
+        for factory in factories:
+            self._add(factory)
+
+    def merged_with(
+        self, *factories: PluginFactory, faults: Mapping[str, str] | None = None
+    ) -> Registry:
+        """A registry with these plugins besides: out-of-tree ones.
+
+        Raises:
+            ValueError: A plugin of that name exists.
+        """
+        known = {**self.faults, **(faults or {})}
+        return Registry(*self._factories.values(), *factories, faults=known)
+
+    def _add(self, factory: PluginFactory) -> None:
+        if factory.name in self._factories:
+            raise ValueError(f"a plugin named {factory.name} already exists")
+        self._factories[factory.name] = factory
+
+    def __getitem__(self, name: str) -> PluginFactory:
+        return self._factories[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._factories)
+
+    def __len__(self) -> int:
+        return len(self._factories)

@@ -1,0 +1,1 @@
+"""The framework of one profile: runs its plugins at every extension point."""

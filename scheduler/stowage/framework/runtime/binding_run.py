@@ -1,0 +1,267 @@
+"""Running what follows a decision: Reserve, Permit, PreBind, Bind and PostBind plugins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from stowage.api.events import VolumesWritten
+from stowage.api.instructions import BindPod, BindVolumes
+from stowage.api.status import SUCCESS, Code, Status, error
+from stowage.framework.cycle_state import CycleState
+from stowage.framework.extension_points import (
+    BindPlugin,
+    PermitPlugin,
+    PostBindPlugin,
+    PreBindPlugin,
+    PreBindProgress,
+    ReservePlugin,
+    StagedPreBindPlugin,
+)
+from stowage.framework.failure import PluginFailed, failed
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import Snapshot
+
+#: A Permit plugin cannot make a pod wait longer.
+MAX_PERMIT_WAIT_S = 15 * 60.0
+
+
+class PermitOutcome(msgspec.Struct, frozen=True):
+    """What all Permit plugins say: a status, and per plugin that waits its limit in seconds."""
+
+    status: Status = SUCCESS
+    timeouts: Mapping[str, float] = msgspec.field(default_factory=dict)
+
+
+class PreBindPlan(msgspec.Struct, frozen=True):
+    """Which PreBind plugins have work to do for a pod, or the error that ends its cycle."""
+
+    status: Status = SUCCESS
+    plugins: tuple[str, ...] = ()
+
+
+_PERMITTED = PermitOutcome()
+_NOTHING_TO_DO = PreBindPlan()
+
+
+def run_reserve_plugins(
+    plugins: Sequence[ReservePlugin], state: CycleState, pod: PodInfo, node_name: str
+) -> Status:
+    """Reserve with all plugins; on the first failure unreserve with all of them."""
+    for plugin in plugins:
+        status = _reserve(plugin, state, pod, node_name)
+        if not status.is_success:
+            return _give_back(plugins, state, pod, node_name, status)
+    return SUCCESS
+
+
+def run_unreserve_plugins(
+    plugins: Sequence[ReservePlugin], state: CycleState, pod: PodInfo, node_name: str
+) -> None:
+    """Unreserve with all plugins, in reverse order, also those that were not reached.
+
+    Raises:
+        PluginFailed: A plugin raised; the others have run all the same.
+    """
+    failure: PluginFailed | None = None
+    for plugin in reversed(plugins):
+        try:
+            plugin.unreserve(state, pod, node_name)
+        except Exception as problem:
+            failure = failed(f'running Unreserve plugin "{plugin.name}"', plugin.name, problem)
+    if failure is not None:
+        raise failure
+
+
+def run_permit_plugins(
+    plugins: Sequence[PermitPlugin], state: CycleState, pod: PodInfo, node_name: str
+) -> PermitOutcome:
+    """Ask all Permit plugins; a rejection ends it, waiting does not."""
+    timeouts: dict[str, float] = {}
+    for plugin in plugins:
+        doing = f'running Permit plugin "{plugin.name}"'
+        try:
+            status, timeout_s = plugin.permit(state, pod, node_name)
+        except Exception as problem:
+            return PermitOutcome(failed(doing, plugin.name, problem).status)
+        if status.code is Code.WAIT:
+            timeouts[plugin.name] = min(timeout_s, MAX_PERMIT_WAIT_S)
+        elif status.is_rejected:
+            return PermitOutcome(status.by(plugin.name))
+        elif not status.is_success:
+            return PermitOutcome(failed(doing, plugin.name, status).status)
+    if not timeouts:
+        return _PERMITTED
+    text = f'one or more plugins asked to wait and no plugin rejected pod "{pod.name}"'
+    return PermitOutcome(Status(Code.WAIT, (text,)), timeouts)
+
+
+def plan_pre_bind(
+    plugins: Sequence[PreBindPlugin | StagedPreBindPlugin],
+    state: CycleState,
+    pod: PodInfo,
+    node_name: str,
+) -> PreBindPlan:
+    """Ask all PreBind plugins whether they have work to do."""
+    working = []
+    for plugin in plugins:
+        doing = f'running PreBindPreFlight "{plugin.name}"'
+        try:
+            status = plugin.pre_bind_pre_flight(state, pod, node_name)
+        except Exception as problem:
+            return PreBindPlan(failed(doing, plugin.name, problem).status)
+        if status.is_success:
+            working.append(plugin.name)
+        elif status.code is Code.ERROR:
+            return PreBindPlan(failed(doing, plugin.name, status).status)
+        elif not status.is_skip:
+            text = (
+                f'PreBindPreFlight {plugin.name} returned "{status.code.title}", which is '
+                "unsupported. It is supposed to return Success, Skip, or Error status"
+            )
+            return PreBindPlan(error(text, plugin=plugin.name))
+    return PreBindPlan(plugins=tuple(working)) if working else _NOTHING_TO_DO
+
+
+async def run_pre_bind_plugins(
+    plugins: Sequence[PreBindPlugin], state: CycleState, pod: PodInfo, node_name: str
+) -> Status:
+    """Run PreBind plugins one after the other until one does not succeed."""
+    for plugin in plugins:
+        doing = f'running PreBind plugin "{plugin.name}"'
+        try:
+            status = await plugin.pre_bind(state, pod, node_name)
+        except Exception as problem:
+            return failed(doing, plugin.name, problem).status
+        if status.is_rejected:
+            return status.by(plugin.name)
+        if not status.is_success:
+            return failed(doing, plugin.name, status).status
+    return SUCCESS
+
+
+class StagedPreBind:
+    """A PreBind in stages of one plugin for one pod.
+
+    Args:
+        plugin: The plugin.
+        state: Of the pod's cycle.
+        pod: The pod.
+        node_name: Its node.
+    """
+
+    def __init__(
+        self, plugin: StagedPreBindPlugin, state: CycleState, pod: PodInfo, node_name: str
+    ) -> None:
+        self.timeout_s = plugin.pre_bind_timeout_s
+        self._plugin = plugin
+        self._state = state
+        self._pod = pod
+        self._node_name = node_name
+        self._doing = f'running PreBind plugin "{plugin.name}"'
+
+    def writes(self) -> BindVolumes:
+        """What is to be written first.
+
+        Raises:
+            PluginFailed: The plugin raised.
+        """
+        try:
+            return self._plugin.pre_bind_writes(self._state, self._pod, self._node_name)
+        except Exception as problem:
+            raise failed(self._doing, self._plugin.name, problem) from problem
+
+    def written(self, outcome: VolumesWritten) -> None:
+        """All of it has been written, or a part before something went wrong.
+
+        Raises:
+            PluginFailed: Not all of it has, or the plugin raised.
+        """
+        try:
+            self._plugin.pre_bind_written(self._state, outcome)
+        except Exception as problem:
+            raise failed(self._doing, self._plugin.name, problem) from problem
+        if outcome.error:
+            raise failed(self._doing, self._plugin.name, error(outcome.error))
+
+    def progress(self, snapshot: Snapshot) -> PreBindProgress:
+        """How far it has come; a failure is attributed to the plugin."""
+        ask = self._plugin.pre_bind_progress
+        try:
+            progress = ask(self._state, self._pod, self._node_name, snapshot)
+        except Exception as problem:
+            return PreBindProgress(failed(self._doing, self._plugin.name, problem).status)
+        status = progress.status
+        if status.is_success or status.code is Code.WAIT:
+            return progress
+        if status.is_rejected:
+            return PreBindProgress(status.by(self._plugin.name))
+        return PreBindProgress(failed(self._doing, self._plugin.name, status).status)
+
+    def timed_out(self) -> Status:
+        """The error of one that took too long; worded as kube-scheduler does."""
+        late = error("binding volumes: context deadline exceeded")
+        return failed(self._doing, self._plugin.name, late).status
+
+
+def run_bind_plugins(
+    plugins: Sequence[BindPlugin], state: CycleState, pod: PodInfo, node_name: str
+) -> tuple[str, BindPod]:
+    """Name and instruction of the first Bind plugin that takes the pod.
+
+    Raises:
+        PluginFailed: A plugin raised, or none takes it.
+    """
+    for plugin in plugins:
+        try:
+            instruction = plugin.bind(state, pod, node_name)
+        except Exception as problem:
+            raise failed(f'running Bind plugin "{plugin.name}"', plugin.name, problem) from problem
+        if instruction is not None:
+            return plugin.name, instruction
+    raise PluginFailed(error("no bind plugin takes the pod"))
+
+
+def run_post_bind_plugins(
+    plugins: Sequence[PostBindPlugin], state: CycleState, pod: PodInfo, node_name: str
+) -> None:
+    """Tell all PostBind plugins.
+
+    Raises:
+        PluginFailed: A plugin raised; the others have been told all the same.
+    """
+    failure: PluginFailed | None = None
+    for plugin in plugins:
+        try:
+            plugin.post_bind(state, pod, node_name)
+        except Exception as problem:
+            failure = failed(f'running PostBind plugin "{plugin.name}"', plugin.name, problem)
+    if failure is not None:
+        raise failure
+
+
+def _give_back(
+    plugins: Sequence[ReservePlugin],
+    state: CycleState,
+    pod: PodInfo,
+    node_name: str,
+    status: Status,
+) -> Status:
+    """Unreserve after `status`; a failure of that is added to it."""
+    try:
+        run_unreserve_plugins(plugins, state, pod, node_name)
+    except PluginFailed as failure:
+        return Status(Code.ERROR, (*status.reasons, *failure.status.reasons), status.plugin)
+    return status
+
+
+def _reserve(plugin: ReservePlugin, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+    doing = f'running Reserve plugin "{plugin.name}"'
+    try:
+        status = plugin.reserve(state, pod, node_name)
+    except Exception as problem:
+        return failed(doing, plugin.name, problem).status
+    if status.is_success or status.is_rejected:
+        return status.by(plugin.name)
+    return failed(doing, plugin.name, status).status

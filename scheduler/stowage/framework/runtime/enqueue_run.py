@@ -1,0 +1,98 @@
+"""What a profile tells the queue: order, gates, and which events concern which plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
+from stowage.api.status import SUCCESS, Status
+from stowage.framework.extension_points import (
+    EnqueueExtensions,
+    EventRegistration,
+    Plugin,
+    PreEnqueuePlugin,
+)
+from stowage.framework.failure import failed
+from stowage.framework.profile.profile import ExtensionPoint, takes_part
+from stowage.state.pods.pod_info import PodInfo
+
+_WILDCARD = EventRegistration(ClusterEvent(EventResource.WILDCARD, ActionType.ALL))
+_NODE_TAINT = EventRegistration(ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_TAINT))
+_REJECTING = (
+    ExtensionPoint.PRE_ENQUEUE,
+    ExtensionPoint.PRE_FILTER,
+    ExtensionPoint.FILTER,
+    ExtensionPoint.RESERVE,
+    ExtensionPoint.PERMIT,
+)
+
+
+def can_reject(plugin: Plugin) -> bool:
+    """Whether the plugin takes part where pods are rejected."""
+    return any(takes_part(plugin, point) for point in _REJECTING)
+
+
+def registered_events(plugins: Iterable[Plugin]) -> dict[str, tuple[EventRegistration, ...]]:
+    """Per plugin that can reject the events it waits for; all events if it does not say.
+
+    One that says it waits for none is told of none. Whoever waits for added nodes, but not for
+    changes of taints, hears of those too and without a hint: a node is often added with a taint
+    that keeps everybody away until it is ready (``buildQueueingHintMap`` of v1.36).
+    """
+    registered = {}
+    for plugin in plugins:
+        if not can_reject(plugin):
+            continue
+        events = (
+            plugin.events_to_register() if isinstance(plugin, EnqueueExtensions) else (_WILDCARD,)
+        )
+        registered[plugin.name] = _with_taints(tuple(events))
+    return registered
+
+
+def run_pre_enqueue_plugins(plugins: Sequence[PreEnqueuePlugin], pod: PodInfo) -> Status:
+    """The first status that is no success, or success."""
+    for plugin in plugins:
+        try:
+            status = plugin.pre_enqueue(pod)
+        except Exception as error:
+            return failed(f'running PreEnqueue plugin "{plugin.name}"', plugin.name, error).status
+        if not status.is_success:
+            return status.by(plugin.name)
+    return SUCCESS
+
+
+def ask_hints(
+    registrations: Mapping[str, Sequence[EventRegistration]],
+    plugin: str,
+    event: ClusterEvent,
+    pod: PodInfo,
+    change: tuple[Any, Any],
+) -> QueueingHint:
+    """Whether `event`, the `change` from old to new object, may help a pod `plugin` rejected.
+
+    A hint function that fails counts as Queue, as upstream: better tried in vain than forgotten.
+    """
+    for registration in registrations.get(plugin, (_WILDCARD,)):
+        if not registration.event.matches(event):
+            continue
+        if registration.hint is None:
+            return QueueingHint.QUEUE
+        try:
+            hint = registration.hint(pod, *change)
+        except Exception:
+            return QueueingHint.QUEUE
+        if hint is QueueingHint.QUEUE:
+            return hint
+    return QueueingHint.SKIP
+
+
+def _with_taints(registered: tuple[EventRegistration, ...]) -> tuple[EventRegistration, ...]:
+    actions = ActionType(0)
+    for each in registered:
+        if each.event.resource is EventResource.NODE:
+            actions |= each.event.action
+    if actions & ActionType.ADD and not actions & ActionType.UPDATE_NODE_TAINT:
+        return (*registered, _NODE_TAINT)
+    return registered

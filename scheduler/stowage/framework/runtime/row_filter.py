@@ -1,0 +1,124 @@
+"""Filtering row-local what-ifs: each node as it would be with other pods on it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from stowage.api.status import Code, Status
+from stowage.framework.cycle_state import CycleState
+from stowage.framework.extension_points import FilterPlugin, PreFilterPlugin, Reads
+from stowage.framework.runtime.filter_run import verdict_of
+from stowage.framework.runtime.node_verdicts import NodeVerdicts, PluginVerdict
+from stowage.framework.runtime.pre_filter_run import run_pre_filter_plugins
+from stowage.framework.verdict import BoolArray, FilterVerdict, Int64Array, Rejection
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.what_if.added_pods import NOBODY, AddedPods
+from stowage.state.what_if.rows import RowWhatIf
+
+
+def judges_rows(plugin: FilterPlugin) -> bool:
+    """Whether a plugin can be asked about a row-local view; see `FilterPlugin`."""
+    return not reads_pods(plugin) or bool(getattr(plugin, "row_local", False))
+
+
+def reads_pods(plugin: FilterPlugin) -> bool:
+    """Whether a plugin's answer may change when placed pods do."""
+    return plugin.filter_reads is not Reads.NODE and bool(getattr(plugin, "reads_pods", True))
+
+
+class RowFilter:
+    """The Filter plugins of one cycle, asked about what-ifs.
+
+    A plugin that cannot judge a row-local view is asked about one node at a time, each in a
+    what-if of the whole cluster, with its PreFilter run again: right, but slow.
+
+    Args:
+        plugins: Those that PreFilter did not skip, in order.
+        state: Of the cycle.
+        pod: The pod being scheduled.
+    """
+
+    def __init__(self, plugins: Sequence[FilterPlugin], state: CycleState, pod: PodInfo) -> None:
+        self._plugins = plugins
+        self._by_pods = [plugin for plugin in plugins if reads_pods(plugin)]
+        self._state = state
+        self._pod = pod
+
+    def judge(
+        self, what_if: RowWhatIf, positions: Int64Array, added: AddedPods = NOBODY
+    ) -> NodeVerdicts:
+        """What rejects which of these nodes first; a later plugin may not have been asked."""
+        return self._judge(self._plugins, what_if, positions, added)
+
+    def accepts(
+        self, what_if: RowWhatIf, positions: Int64Array, added: AddedPods = NOBODY
+    ) -> BoolArray:
+        """``bool[positions]``: nodes where the pod still fits.
+
+        Only plugins whose answer depends on pods are asked: the nodes have passed the others.
+        """
+        return self._judge(self._by_pods, what_if, positions, added).feasible()
+
+    def _judge(
+        self,
+        plugins: Sequence[FilterPlugin],
+        what_if: RowWhatIf,
+        positions: Int64Array,
+        added: AddedPods,
+    ) -> NodeVerdicts:
+        view = what_if.view(positions, added)
+        answers = []
+        accepted = np.ones(len(positions), dtype=np.bool_)
+        for plugin in plugins:
+            if judges_rows(plugin):
+                verdict = verdict_of(plugin, self._state, self._pod, view)
+            else:
+                verdict = self._one_by_one(plugin, what_if, positions, added, accepted)
+            if not verdict.accepts_all:
+                answers.append(PluginVerdict(plugin.name, verdict))
+                accepted &= ~verdict.rejected(len(accepted))
+        return NodeVerdicts(view, answers)
+
+    def _one_by_one(
+        self,
+        plugin: FilterPlugin,
+        what_if: RowWhatIf,
+        positions: Int64Array,
+        added: AddedPods,
+        asked: BoolArray,
+    ) -> FilterVerdict:
+        statuses = {}
+        for place in np.flatnonzero(asked).tolist():
+            status = self._alone(plugin, what_if, int(positions[place]), added.on(place))
+            if not status.is_success:
+                statuses[place] = status
+        return as_verdict(statuses, len(positions))
+
+    def _alone(
+        self, plugin: FilterPlugin, what_if: RowWhatIf, position: int, added: Sequence[PodInfo]
+    ) -> Status:
+        snapshot = what_if.alone(position, added)
+        state = CycleState(self._state.timings)
+        if isinstance(plugin, PreFilterPlugin):
+            outcome = run_pre_filter_plugins((plugin,), state, self._pod, snapshot)
+            if not outcome.status.is_success:
+                return outcome.status
+            if plugin.name in state.skip_filter:
+                return Status()
+        view = snapshot.view(what_if.rows[position : position + 1])
+        verdict = verdict_of(plugin, state, self._pod, view)
+        return PluginVerdict(plugin.name, verdict).status(0)
+
+
+def as_verdict(statuses: dict[int, Status], num_nodes: int) -> FilterVerdict:
+    """Rejections of single nodes, by their place in a view, as one verdict."""
+    masks: dict[tuple[str, bool], BoolArray] = {}
+    for place, status in statuses.items():
+        for reason in status.reasons:
+            key = (reason, status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+            masks.setdefault(key, np.zeros(num_nodes, dtype=np.bool_))[place] = True
+    return FilterVerdict(
+        tuple(Rejection(reason, mask, final) for (reason, final), mask in masks.items())
+    )

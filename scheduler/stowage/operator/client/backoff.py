@@ -1,0 +1,109 @@
+"""How long to wait before trying again."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from stowage.operator.client.api_client import LOST_ANSWER_ERRORS
+from stowage.operator.client.api_error import ApiError
+
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
+
+T = TypeVar("T")
+
+Sleep = Callable[[float], Awaitable[None]]
+Jitter = Callable[[], float]
+"""Random numbers in 0..1."""
+
+
+class Backoff:
+    """Exponential delays with full jitter over their upper half.
+
+    The n-th delay lies in ``[d/2, d]`` with ``d = min(initial_s * 2**n, max_s)``; an idea of the
+    server's (`ApiError.retry_after`) is the least that is waited.
+    """
+
+    def __init__(self, jitter: Jitter, initial_s: float = 0.1, max_s: float = 30.0) -> None:
+        self._jitter = jitter
+        self._initial_s = initial_s
+        self._max_s = max_s
+        self._failures = 0
+
+    def reset(self) -> None:
+        """Start over after a success."""
+        self._failures = 0
+
+    def next_delay(self, error: BaseException | None = None) -> float:
+        """Seconds to wait after one more failure."""
+        delay = self.delay_after(self._failures, error)
+        self._failures += 1
+        return delay
+
+    def delay_after(self, failures: int, error: BaseException | None) -> float:
+        """Seconds to wait after `failures` earlier failures and this `error`."""
+        ceiling = min(self._initial_s * 2.0 ** min(failures, 30), self._max_s)
+        delay = ceiling * (0.5 + 0.5 * self._jitter())
+        asked = error.retry_after if isinstance(error, ApiError) else None
+        return delay if asked is None else max(delay, asked)
+
+
+def is_worth_retrying(error: BaseException) -> bool:
+    """Whether the same request may succeed later: no answer, 429, or 5xx."""
+    if isinstance(error, ApiError):
+        return error.is_transient
+    return isinstance(error, LOST_ANSWER_ERRORS)
+
+
+async def retry(
+    request: Callable[[], Awaitable[T]],
+    backoff: Backoff,
+    sleep: Sleep,
+    max_attempts: int | None = None,
+) -> T:
+    """Send a harmless-to-repeat request until it is answered for good.
+
+    Raises:
+        ApiError: a refusal that repeating will not change, or the last of `max_attempts`.
+    """
+    # The first attempt goes without tenacity, whose bookkeeping costs as much as the request.
+    try:
+        return await request()
+    except Exception as error:
+        if not is_worth_retrying(error) or max_attempts == 1:
+            raise
+        await sleep(backoff.delay_after(0, error))
+    return await _go_on(request, backoff, sleep, max_attempts)
+
+
+async def _go_on(
+    request: Callable[[], Awaitable[T]],
+    backoff: Backoff,
+    sleep: Sleep,
+    max_attempts: int | None,
+) -> T:
+    # A replica that starts has no use for it yet.
+    from tenacity import (  # noqa: PLC0415
+        AsyncRetrying,
+        retry_if_exception,
+        stop_after_attempt,
+        stop_never,
+    )
+
+    def wait(state: RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome is not None else None
+        return backoff.delay_after(state.attempt_number - 1, error)
+
+    async def attempt() -> T:
+        # tenacity takes a plain function that returns an awaitable for one that returns its value.
+        return await request()
+
+    retrying = AsyncRetrying(
+        sleep=sleep,
+        wait=wait,
+        stop=stop_never if max_attempts is None else stop_after_attempt(max_attempts - 1),
+        retry=retry_if_exception(is_worth_retrying),
+        reraise=True,
+    )
+    return await retrying(attempt)

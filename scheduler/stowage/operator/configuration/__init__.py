@@ -1,0 +1,1 @@
+"""The live configuration: read from a ConfigMap and followed while running."""

@@ -1,0 +1,273 @@
+"""Carries out instructions; outcomes go back to the engine as events.
+
+Each kind of work has its own lane, so a slow answer to an Event or a status patch never stands
+before a binding.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+import structlog
+from cachetools import TTLCache
+
+from stowage.api.events import BindFailed, EvictionFinished, VolumesWritten
+from stowage.api.instructions import (
+    AttemptResult,
+    BindByExtender,
+    BindPod,
+    BindVolumes,
+    ClearNomination,
+    ConfigurationApplied,
+    ConsultExtenders,
+    ConsultOnVictims,
+    EmitEvent,
+    EvictPod,
+    Instruction,
+    PatchPodStatus,
+    PodBound,
+    PodReference,
+    PreemptionAttempted,
+    PreemptionFinished,
+    ReadPod,
+    ReportProblem,
+    RunPreBind,
+    StopPreBind,
+)
+from stowage.operator import clock
+from stowage.operator.extenders.desk import ExtenderDesk
+from stowage.operator.inbox import Inbox
+from stowage.operator.metrics.metrics import Metrics
+from stowage.operator.writers.binder import Binder
+from stowage.operator.writers.event_recorder import EventRecorder
+from stowage.operator.writers.evictor import Evictor
+from stowage.operator.writers.pod_reader import PodReader
+from stowage.operator.writers.pod_status import PodStatusWriter
+from stowage.operator.writers.pre_binder import PreBinder
+from stowage.operator.writers.volume_writer import VolumeWriter
+from stowage.operator.writers.worker_pool import Lane
+
+MAX_BINDINGS_IN_FLIGHT = 64
+MAX_PRE_BINDS_IN_FLIGHT = 64
+MAX_VOLUME_WRITES_IN_FLIGHT = 64
+MAX_READS_IN_FLIGHT = 8
+MAX_EVICTIONS_IN_FLIGHT = 64
+
+PROBLEM_AGAIN_S = 60.0
+"""An object that is wrong may be changed a hundred times a second; it is told of once a minute."""
+
+MAX_REMEMBERED_PROBLEMS = 1024
+
+log = structlog.get_logger("scheduler")
+
+
+class Writers(msgspec.Struct, frozen=True, kw_only=True):
+    """Who carries out which kind of instruction."""
+
+    pre_binder: PreBinder
+    volumes: VolumeWriter
+    binder: Binder
+    pod_reader: PodReader
+    pod_status: PodStatusWriter
+    evictor: Evictor
+    events: EventRecorder
+    extenders: ExtenderDesk
+    configuration_applied: Callable[[ConfigurationApplied], None]
+
+
+class Dispatcher:
+    """Sorts instructions into lanes, the log and the metrics.
+
+    `dispatch` never waits.
+    """
+
+    def __init__(self, inbox: Inbox, writers: Writers, metrics: Metrics) -> None:
+        self._inbox = inbox
+        self._writers = writers
+        self._metrics = metrics
+        self._said: TTLCache[tuple[str, str], None] = TTLCache(
+            MAX_REMEMBERED_PROBLEMS, PROBLEM_AGAIN_S, timer=clock.monotonic
+        )
+        self._bindings: Lane[BindPod] = Lane(
+            "bindings", MAX_BINDINGS_IN_FLIGHT, self._bind, self._answer_unbound
+        )
+        self._pre_binds: Lane[RunPreBind] = Lane(
+            "pre-binds", MAX_PRE_BINDS_IN_FLIGHT, self._run_pre_bind
+        )
+        self._volume_writes: Lane[BindVolumes] = Lane(
+            "volume writes",
+            MAX_VOLUME_WRITES_IN_FLIGHT,
+            self._bind_volumes,
+            self._answer_unwritten,
+        )
+        self._reads: Lane[PodReference] = Lane("reads", MAX_READS_IN_FLIGHT, self._read)
+        self._evictions: Lane[EvictPod] = Lane(
+            "evictions", MAX_EVICTIONS_IN_FLIGHT, self._evict, self._answer_not_evicted
+        )
+        self._carriers: dict[type[Any], Callable[[Any], None]] = {
+            BindPod: self._bindings.add,
+            BindByExtender: self._bind_by_extender,
+            ConsultExtenders: writers.extenders.consult,
+            ConsultOnVictims: writers.extenders.review,
+            RunPreBind: self._pre_binds.add,
+            BindVolumes: self._volume_writes.add,
+            StopPreBind: self._stop_pre_bind,
+            ReadPod: lambda instruction: self._reads.add(instruction.pod),
+            EmitEvent: writers.events.emit,
+            PatchPodStatus: writers.pod_status.patch,
+            ClearNomination: writers.pod_status.clear_nomination,
+            EvictPod: self._evictions.add,
+            PreemptionAttempted: self._note_preemption,
+            PreemptionFinished: self._note_preemption_finished,
+            AttemptResult: self._note_attempt,
+            PodBound: self._note_bound,
+            ReportProblem: self._note_problem,
+            ConfigurationApplied: writers.configuration_applied,
+        }
+
+    @property
+    def num_unfinished_bindings(self) -> int:
+        """Pods on their way from decided to bound."""
+        by_extenders = self._writers.extenders.num_unfinished_bindings
+        before = len(self._pre_binds) + len(self._volume_writes)
+        return len(self._bindings) + before + by_extenders
+
+    def extender_failure_counts(self) -> Mapping[str, int]:
+        """How often each extender failed, by its URL."""
+        return self._writers.extenders.failure_counts()
+
+    def dispatch(self, instructions: Iterable[Instruction]) -> None:
+        """Have everything done."""
+        for instruction in instructions:
+            self._carriers[type(instruction)](instruction)
+
+    async def close(self, grace_s: float) -> None:
+        """Begin nothing more; what is in flight has `grace_s` to end."""
+        await self._pre_binds.close(0)
+        await self._volume_writes.close(0)
+        await self._reads.close(0)
+        await self._writers.pod_status.close(0)
+        # At the same time: the next leader waits for all of them.
+        await asyncio.gather(
+            self._bindings.close(grace_s),
+            self._evictions.close(grace_s),
+            self._writers.extenders.close(grace_s),
+            self._writers.events.close(grace_s),
+        )
+
+    def _note_attempt(self, attempt: AttemptResult) -> None:
+        self._metrics.observe_attempt(attempt)
+        _log_attempt(attempt)
+
+    def _note_preemption(self, attempted: PreemptionAttempted) -> None:
+        self._metrics.observe_preemption(attempted)
+        if attempted.node_name:
+            log.info(
+                "preempting",
+                pod=attempted.pod.key,
+                node=attempted.node_name,
+                victims=attempted.num_victims,
+            )
+
+    def _note_preemption_finished(self, finished: PreemptionFinished) -> None:
+        self._metrics.observe_preemption_finished(finished)
+        write = log.warning if finished.is_error else log.info
+        write(
+            "preemption failed" if finished.is_error else "preempted",
+            pod=finished.pod.key,
+            node=finished.node_name,
+        )
+
+    def _note_problem(self, problem: ReportProblem) -> None:
+        self._metrics.observe_problem()
+        said = (problem.subject, problem.text)
+        if said not in self._said:
+            self._said[said] = None
+            log.warning("problem", subject=problem.subject, text=problem.text)
+
+    def _note_bound(self, bound: PodBound) -> None:
+        self._writers.pod_status.forget(bound.pod.uid)
+        self._metrics.observe_bound(bound)
+
+    async def _bind(self, instruction: BindPod) -> None:
+        await self._writers.pod_status.give_way(instruction.pod.uid)
+        started = clock.timer()
+        outcome = await self._writers.binder.bind(instruction)
+        status = "Error" if isinstance(outcome, BindFailed) else "Success"
+        self._metrics.observe_bind(instruction.pod.uid, status, clock.timer() - started)
+        if isinstance(outcome, BindFailed):
+            log.warning(
+                "pod not bound",
+                pod=instruction.pod.key,
+                node=instruction.node_name,
+                error=outcome.message,
+            )
+        self._inbox.put(outcome)
+
+    async def _answer_unbound(self, instruction: BindPod, fault: Exception) -> None:
+        pod, node_name = instruction.pod, instruction.node_name
+        self._inbox.put(await self._writers.binder.after_fault(pod, node_name, fault))
+
+    def _bind_by_extender(self, instruction: BindByExtender) -> None:
+        self._writers.pod_status.forget(instruction.pod.uid)
+        self._writers.extenders.bind(instruction)
+
+    async def _run_pre_bind(self, instruction: RunPreBind) -> None:
+        outcome = await self._writers.pre_binder.run(instruction)
+        if outcome is not None:
+            self._inbox.put(outcome)
+
+    async def _bind_volumes(self, instruction: BindVolumes) -> None:
+        outcome = await self._writers.volumes.write(instruction)
+        if outcome is None:
+            return
+        if outcome.error:
+            log.warning("volumes not bound", pod=instruction.pod.key, error=outcome.error)
+        self._inbox.put(outcome)
+
+    async def _answer_unwritten(self, instruction: BindVolumes, fault: Exception) -> None:
+        self._inbox.put(VolumesWritten(instruction.pod.uid, error=repr(fault)))
+
+    def _stop_pre_bind(self, instruction: StopPreBind) -> None:
+        self._writers.pre_binder.stop(instruction.pod)
+        self._writers.volumes.stop(instruction.pod)
+
+    async def _evict(self, instruction: EvictPod) -> None:
+        outcome = await self._writers.evictor.evict(instruction)
+        if outcome.error:
+            log.warning("pod not evicted", pod=instruction.victim.key, error=outcome.error)
+        self._inbox.put(outcome)
+
+    async def _answer_not_evicted(self, instruction: EvictPod, fault: Exception) -> None:
+        preemptor_uid, victim = instruction.preemptor.uid, instruction.victim
+        self._inbox.put(EvictionFinished(preemptor_uid, victim, error=repr(fault)))
+
+    async def _read(self, pod: PodReference) -> None:
+        news = await self._writers.pod_reader.read(pod)
+        if news is not None:
+            self._inbox.put(news)
+
+
+def _log_attempt(attempt: AttemptResult) -> None:
+    if attempt.result == "scheduled":
+        log.info(
+            "scheduled",
+            pod=attempt.pod.key,
+            node=attempt.node_name,
+            evaluated_nodes=attempt.evaluated_nodes,
+            feasible_nodes=attempt.feasible_nodes,
+            attempts=attempt.attempts,
+            configuration=attempt.configuration,
+        )
+    else:
+        log.info(
+            attempt.result,
+            pod=attempt.pod.key,
+            message=attempt.message,
+            plugins=attempt.unschedulable_plugins,
+            attempts=attempt.attempts,
+            configuration=attempt.configuration,
+        )

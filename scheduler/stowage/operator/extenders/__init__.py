@@ -1,0 +1,1 @@
+"""Scheduler extenders over HTTP: filter, prioritize, preempt and bind."""

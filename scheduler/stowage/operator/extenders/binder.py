@@ -1,0 +1,82 @@
+"""Has extenders bind pods, and never guesses what became of one.
+
+POST --- 200 without error ----------------------------> BindSucceeded
+|----- could not be reached ---------------------------+
+|----- error, no answer, or one that makes no sense    |
+|--> GET the pod:                            |
+on our node, our uid --> BindSucceeded|
+gone, or on another node --> BindFailed
+no node ------------------------------+--> ignorable: the Bind plugins' way
++--> otherwise: BindFailed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import structlog
+
+from stowage.api.events import BindFailed, BindSucceeded
+from stowage.api.instructions import BindByExtender
+from stowage.operator.extenders.client import ExtenderError
+from stowage.operator.extenders.consultation import Transport, misunderstood
+from stowage.operator.extenders.protocol import InvalidAnswer, binding_request, decode_binding_error
+from stowage.operator.writers.binder import Binder, Fate
+
+log = structlog.get_logger("stowage.operator.extenders")
+
+
+class ExtenderBinder:
+    """Binds pods by extenders; many may be on their way at once.
+
+    Args:
+        extenders: All configured ones, by their index in the configuration.
+        binder: Binds what an ignorable extender did not, and finds out where pods are.
+        may_write: Whether this replica still holds the lease; asked before each request, and
+            again when it is about to go out.
+    """
+
+    def __init__(
+        self, extenders: Sequence[Transport], binder: Binder, may_write: Callable[[], bool]
+    ) -> None:
+        self._extenders = extenders
+        self._binder = binder
+        self._may_write = may_write
+
+    async def bind(self, instruction: BindByExtender) -> BindSucceeded | BindFailed:
+        """Have the extender bind, and return only once the pod's fate is known."""
+        pod, node_name = instruction.pod, instruction.node_name
+        if not self._may_write():
+            text = "this replica does not hold the lease any more"
+            return BindFailed(pod.uid, node_name, text, by_extender=True)
+        try:
+            await self._ask(instruction)
+        except ExtenderError as error:
+            return await self._settle(instruction, error)
+        return BindSucceeded(pod.uid, node_name)
+
+    async def _ask(self, instruction: BindByExtender) -> None:
+        extender = self._extenders[instruction.extender]
+        verb = extender.config.bind_verb
+        request = binding_request(instruction.pod, instruction.node_name)
+        body = await extender.send(verb, request, self._may_write)
+        try:
+            error = decode_binding_error(body)
+        except InvalidAnswer as invalid:
+            raise misunderstood(extender, verb, invalid) from invalid
+        if error:
+            raise extender.failure(error)
+
+    async def _settle(
+        self, instruction: BindByExtender, error: ExtenderError
+    ) -> BindSucceeded | BindFailed:
+        pod, node_name = instruction.pod, instruction.node_name
+        fate = Fate.UNBOUND
+        if error.may_have_acted:
+            fate = await self._binder.find_out(pod, node_name)
+        if fate is Fate.BOUND_HERE:
+            return BindSucceeded(pod.uid, node_name)
+        if fate is Fate.UNBOUND and instruction.fallback is not None:
+            log.warning("extender ignored", pod=pod.key, error=str(error))
+            return await self._binder.bind(instruction.fallback)
+        return BindFailed(pod.uid, node_name, str(error), by_extender=True)

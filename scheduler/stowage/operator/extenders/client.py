@@ -1,0 +1,184 @@
+"""An extender over HTTP: its session, TLS and time limit; what goes wrong is named after it."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import aiohttp
+
+from stowage.api.config.errors import without_credentials
+from stowage.api.config.loading import Extender
+from stowage.api.config.types import ExtenderTLSConfig
+from stowage.operator.client.gated_client import GatedBody
+from stowage.operator.serving.tls_options import trusting_like_go
+
+DEFAULT_TIMEOUT_S = 5.0
+MAX_ANSWER_BYTES = 256 * 2**20
+"""Fifteen thousand nodes in full are some 150 MB; kube-scheduler itself has no limit."""
+#: A small answer may unfold to a very long one; no extender has to squeeze what it says.
+_HEADERS = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
+_PLAIN = ("", "identity")
+
+
+class ExtenderError(Exception):
+    """An extender did not do what it was asked for.
+
+    Attributes:
+        may_have_acted: Whether the request may have reached it.
+    """
+
+    def __init__(self, text: str, *, may_have_acted: bool = True) -> None:
+        super().__init__(text)
+        self.may_have_acted = may_have_acted
+
+
+class ExtenderClient:
+    """Sends requests to one extender.
+
+    Args:
+        config: Where it is and what it does.
+        max_answer_bytes: An answer may be so long.
+
+    Attributes:
+        num_failures: Requests that were not answered, or not with what was asked for.
+
+    Raises:
+        OSError: A certificate, key or CA cannot be read or used.
+    """
+
+    def __init__(self, config: Extender, max_answer_bytes: int = MAX_ANSWER_BYTES) -> None:
+        self.config = config
+        self.num_failures = 0
+        self._max_answer_bytes = max_answer_bytes
+        self._url = config.url_prefix.rstrip("/")
+        self._timeout_s = config.http_timeout or DEFAULT_TIMEOUT_S
+        self._server_name = (config.tls_config.server_name if config.tls_config else "") or None
+        self._tls = tls_context(config)
+        self._opened: aiohttp.ClientSession | None = None
+
+    @property
+    def name(self) -> str:
+        """The configured URL, as in ``HTTPExtender.Name``, without a password in it."""
+        return without_credentials(self.config.url_prefix)
+
+    async def send(
+        self, verb: str, body: bytes, may_send: Callable[[], bool] | None = None
+    ) -> bytes:
+        """POST to a verb and return the answer.
+
+        Args:
+            verb: Appended to the configured URL.
+            body: JSON.
+            may_send: Asked when the bytes are about to go out; None always lets them.
+
+        Raises:
+            ExtenderError: It may not be sent, it cannot be reached, does not answer in time, with
+                another code than 200, or at a length nobody can mean.
+        """
+        url = f"{self._url}/{verb}"
+        shown = without_credentials(url)
+        data = body if may_send is None else GatedBody(body, may_send)
+        try:
+            async with self._session.post(
+                url, data=data, headers=_HEADERS, server_hostname=self._server_name
+            ) as response:
+                if response.status != 200:
+                    text = f"failed {verb} with extender at URL {shown}, code {response.status}"
+                    raise self.failure(text)
+                encoding = response.headers.get("Content-Encoding", "").lower()
+                if encoding not in _PLAIN:
+                    text = f'an answer encoded as "{encoding}", which was not asked for'
+                    raise self.failure(f'extender "{shown}": {text}')
+                return await self._bounded(response, shown)
+        except TimeoutError as error:
+            limit = self._timeout_s
+            raise self.failure(f'extender "{shown}": no answer within {limit:g} s') from error
+        except (aiohttp.ClientError, OSError) as error:
+            reached = not isinstance(error, aiohttp.ClientConnectorError)
+            raise self.failure(f'extender "{shown}": {error}', may_have_acted=reached) from error
+
+    def failure(self, text: str, *, may_have_acted: bool = True) -> ExtenderError:
+        """The error to raise for what it did or did not do; counted."""
+        self.num_failures += 1
+        return ExtenderError(text, may_have_acted=may_have_acted)
+
+    async def _bounded(self, response: aiohttp.ClientResponse, url: str) -> bytes:
+        """The body of an answer.
+
+        Raises:
+            ExtenderError: It is longer than allowed; the rest is not read.
+        """
+        parts: list[bytes] = []
+        left = self._max_answer_bytes
+        async for part in response.content.iter_any():
+            left -= len(part)
+            if left < 0:
+                limit = self._max_answer_bytes
+                raise self.failure(f'extender "{url}": an answer of more than {limit:,} bytes')
+            parts.append(part)
+        return b"".join(parts)
+
+    async def close(self) -> None:
+        """Close the session."""
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            await opened.close()
+
+    @property
+    def _session(self) -> aiohttp.ClientSession:
+        if self._opened is None:
+            self._opened = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, ssl=self._tls),
+                timeout=aiohttp.ClientTimeout(total=self._timeout_s),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+            )
+        return self._opened
+
+
+def tls_context(config: Extender) -> ssl.SSLContext | bool:
+    """The TLS settings towards an extender (``makeTransport`` of v1.36).
+
+    ``enableHTTPS`` without a CA trusts any server. Data goes before files, as in client-go. Plain
+    HTTP needs none, and to make one takes time; True is then aiohttp's own.
+
+    Raises:
+        OSError: A certificate, key or CA cannot be read or used.
+    """
+    is_plain = not config.url_prefix.lower().startswith("https:")
+    if is_plain and config.tls_config is None and not config.enable_https:
+        return True
+    tls = config.tls_config or ExtenderTLSConfig()
+    context = ssl.create_default_context(
+        cafile=None if tls.ca_data else tls.ca_file or None,
+        cadata=tls.ca_data.decode("ascii", "replace") or None,
+    )
+    has_ca = bool(tls.ca_file or tls.ca_data)
+    if tls.insecure or (config.enable_https and not has_ca):
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if tls.cert_file or tls.cert_data:
+        _load_certificate(context, tls)
+    return trusting_like_go(context)
+
+
+def _load_certificate(context: ssl.SSLContext, tls: ExtenderTLSConfig) -> None:
+    """OpenSSL wants files, so data goes through a directory only this user can read."""
+    with tempfile.TemporaryDirectory(prefix="stowage-") as directory:
+        paths = []
+        for name, data, path in (
+            ("cert", tls.cert_data, tls.cert_file),
+            ("key", tls.key_data, tls.key_file),
+        ):
+            paths.append(_write_private(Path(directory, name), data) if data else path)
+        context.load_cert_chain(*paths)
+
+
+def _write_private(path: Path, data: bytes) -> str:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(data)
+    return str(path)

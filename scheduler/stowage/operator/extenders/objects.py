@@ -1,0 +1,174 @@
+"""Pods and nodes as the API server wrote them, for extenders: they see whole objects.
+
+The engine keeps what scheduling reads; an extender may read anything. So where one is configured
+pending pods are kept as they came and, if it wants to see nodes or the victims of a preemption,
+those too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from stowage.api.config.extenders import Extenders
+from stowage.api.instructions import PodReference
+from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
+from stowage.operator.client.api_error import ApiError
+from stowage.operator.client.backoff import Backoff, Jitter, Sleep, retry
+from stowage.operator.extenders.client import ExtenderError
+
+MAX_READ_ATTEMPTS = 3
+
+
+class _Metadata(msgspec.Struct, frozen=True):
+    name: str | None = ""
+    uid: str | None = ""
+    continue_: str | None = msgspec.field(default="", name="continue")
+
+
+class _Head(msgspec.Struct, frozen=True):
+    metadata: _Metadata = _Metadata()
+
+
+class _Page(msgspec.Struct, frozen=True):
+    metadata: _Metadata = _Metadata()
+    items: list[msgspec.Raw] | None = None
+
+
+class _WatchLine(msgspec.Struct, frozen=True):
+    type: str
+    object: msgspec.Raw
+
+
+_decode_page = msgspec.json.Decoder(_Page).decode
+_decode_line = msgspec.json.Decoder(_WatchLine).decode
+_decode_head = msgspec.json.Decoder(_Head).decode
+
+
+class RawObjects:
+    """Objects of one kind by a key, each as JSON; fed with what a reflector reads.
+
+    Args:
+        key_of: Of an object.
+    """
+
+    def __init__(self, key_of: Callable[[msgspec.Raw], str]) -> None:
+        self._key_of = key_of
+        self._objects: dict[str, bytes] = {}
+        self._listed: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def get(self, key: str) -> bytes | None:
+        """The object, if it is known."""
+        return self._objects.get(key)
+
+    def take_page(self, body: bytes, *, is_first: bool) -> None:
+        """Take one page of a list; what no page names is gone after the last one.
+
+        Raises:
+            msgspec.DecodeError: This is no list.
+        """
+        page = _decode_page(body)
+        if is_first:
+            self._listed = set()
+        for item in page.items or ():
+            key = self._key_of(item)
+            self._listed.add(key)
+            self._objects[key] = bytes(item)
+        if not page.metadata.continue_:
+            for key in self._objects.keys() - self._listed:
+                del self._objects[key]
+
+    def take_line(self, line: bytes) -> None:
+        """Take one line of a watch.
+
+        Raises:
+            msgspec.DecodeError: This is no watch event.
+        """
+        event = _decode_line(line)
+        if event.type in ("ADDED", "MODIFIED"):
+            self._objects[self._key_of(event.object)] = bytes(event.object)
+        elif event.type == "DELETED":
+            self._objects.pop(self._key_of(event.object), None)
+
+
+def name_of(raw: msgspec.Raw) -> str:
+    """The name of an object."""
+    return _decode_head(raw).metadata.name or ""
+
+
+def uid_of(raw: msgspec.Raw) -> str:
+    """The UID of an object."""
+    return _decode_head(raw).metadata.uid or ""
+
+
+class ExtenderObjects:
+    """Finds the objects extenders are to see, in memory or, for pods, at the API server.
+
+    Args:
+        client: Of the API server, for pods that are not in memory.
+        jitter: Random numbers in 0..1.
+        sleep: Waits that many seconds.
+
+        extenders: Decide what is worth keeping in memory.
+
+    Attributes:
+        pods: Pending pods by UID, as Kopf delivered them; None if they are not kept.
+        nodes: All nodes; None if they are not kept.
+        assigned_pods: All pods that are on nodes, by UID; None if they are not kept.
+    """
+
+    def __init__(
+        self, client: ApiClient, jitter: Jitter, sleep: Sleep, extenders: Extenders
+    ) -> None:
+        self.pods: dict[str, dict[str, Any]] | None = {} if extenders else None
+        self.nodes = RawObjects(name_of) if extenders.want_nodes else None
+        self.assigned_pods = RawObjects(uid_of) if extenders.want_victims else None
+        self._client = client
+        self._jitter = jitter
+        self._sleep = sleep
+
+    async def pod(self, reference: PodReference) -> bytes:
+        """The pod as JSON.
+
+        Raises:
+            ExtenderError: It is gone, or the API server does not show it.
+        """
+        known = self.pods.get(reference.uid) if self.pods is not None else None
+        if known is not None:
+            return msgspec.json.encode(known)
+        assigned = self.assigned_pods.get(reference.uid) if self.assigned_pods else None
+        if assigned is not None:
+            return assigned
+        path = f"/api/v1/namespaces/{reference.namespace}/pods/{reference.name}"
+        body = await self._read(path)
+        if body is None or _decode_head(body).metadata.uid != reference.uid:
+            raise ExtenderError(f"pod {reference.key} is gone", may_have_acted=False)
+        return body
+
+    def existing_nodes(self, names: Iterable[str]) -> dict[str, bytes]:
+        """The nodes by name, each as JSON, without those that are gone.
+
+        The engine speaks of nodes only after they were kept here, so one that is not here is gone.
+        """
+        if self.nodes is None:
+            return {}
+        found = ((name, self.nodes.get(name)) for name in names)
+        return {name: node for name, node in found if node is not None}
+
+    async def _read(self, path: str) -> bytes | None:
+        backoff = Backoff(self._jitter, initial_s=0.1)
+        try:
+            return await retry(
+                lambda: self._client.get(path), backoff, self._sleep, MAX_READ_ATTEMPTS
+            )
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise ExtenderError(f"GET {path}: {error}", may_have_acted=False) from error
+        except LOST_ANSWER_ERRORS as error:
+            raise ExtenderError(f"GET {path}: {error!r}", may_have_acted=False) from error

@@ -1,0 +1,107 @@
+"""Asking extenders about the victims of a preemption, one after the other.
+
+Each sees what the former left and may drop nodes or name other victims. One that fails ends the
+review, unless it may be ignored; what is left when nothing is left is for nobody to judge.
+
+upstream: ``callExtenders`` of pkg/scheduler/framework/preemption (v1.36).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+import structlog
+
+from stowage.api.events import VictimsReviewed
+from stowage.api.instructions import ConsultOnVictims, PodReference, VictimsOnNode
+from stowage.operator.extenders.client import ExtenderError
+from stowage.operator.extenders.consultation import Objects, Transport, misunderstood
+from stowage.operator.extenders.protocol import (
+    InvalidAnswer,
+    decode_victims,
+    meta_victims_question,
+    victims_question,
+)
+
+log = structlog.get_logger("stowage.operator.extenders")
+
+Candidates = Mapping[str, VictimsOnNode]
+
+
+class VictimReviewer:
+    """Holds reviews; many may run at once.
+
+    Args:
+        extenders: All configured ones, by their index in the configuration.
+        objects: Where pods come from.
+    """
+
+    def __init__(self, extenders: Sequence[Transport], objects: Objects) -> None:
+        self._extenders = extenders
+        self._objects = objects
+
+    async def review(self, question: ConsultOnVictims) -> VictimsReviewed:
+        """Ask everybody; whatever goes wrong is in the answer."""
+        uid, number = question.pod.uid, question.number
+        candidates: Candidates = question.candidates
+        # An extender names victims by UID; the others need to see them all the same.
+        known = {pod.uid: pod for each in candidates.values() for pod in each.pods}
+        try:
+            pod = await self._objects.pod(question.pod)
+            for index in question.extenders:
+                extender = self._extenders[index]
+                try:
+                    candidates = await self._ask(extender, pod, candidates, known)
+                except ExtenderError as error:
+                    if not extender.config.ignorable:
+                        raise
+                    text = str(error)
+                    log.warning("extender ignored", extender=extender.name, error=text)
+                if not candidates:
+                    break
+        except ExtenderError as error:
+            log.warning("victims not reviewed", pod=question.pod.key, error=str(error))
+            return VictimsReviewed(uid, number, error=str(error))
+        return VictimsReviewed(uid, number, dict(candidates))
+
+    async def _ask(
+        self,
+        extender: Transport,
+        pod: bytes,
+        candidates: Candidates,
+        known: Mapping[str, PodReference],
+    ) -> Candidates:
+        """What one extender leaves.
+
+        Raises:
+            ExtenderError: It gives no answer, or none that can be used.
+        """
+        if extender.config.node_cache_capable:
+            body = meta_victims_question(pod, candidates)
+        else:
+            body = victims_question(pod, candidates, await self._victims(candidates))
+        verb = extender.config.preempt_verb
+        answer = await extender.send(verb, body)
+        try:
+            by_node = decode_victims(answer)
+        except InvalidAnswer as invalid:
+            raise misunderstood(extender, verb, invalid) from invalid
+        left = {}
+        for name, (uids, num_violations) in by_node.items():
+            if uids:
+                pods = tuple(known.get(uid) or _stranger(uid) for uid in uids)
+                left[name] = VictimsOnNode(pods, num_violations)
+            elif not extender.config.ignorable:
+                raise extender.failure(f'expected at least one victim pod on node "{name}"')
+        return left
+
+    async def _victims(self, candidates: Candidates) -> dict[str, bytes]:
+        pods = {pod.uid: pod for each in candidates.values() for pod in each.pods}
+        bodies = await asyncio.gather(*(self._objects.pod(pod) for pod in pods.values()))
+        return dict(zip(pods, bodies, strict=True))
+
+
+def _stranger(uid: str) -> PodReference:
+    """A pod the extender brings in; the engine knows who that is."""
+    return PodReference("", "", uid)

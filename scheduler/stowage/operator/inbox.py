@@ -1,0 +1,69 @@
+"""What has arrived and waits for the engine."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+from stowage.api.events import Event, NodeGone, NodeSeen
+
+
+class Inbox:
+    """Events in order of arrival; whoever puts one wakes the loop.
+
+    Of several `NodeSeen` of one node only the newest is kept, in the place of the first: nodes
+    report their status all the time, the engine wants to know where they stand.
+    """
+
+    def __init__(self) -> None:
+        self._events: list[Event] = []
+        self._node_places: dict[str, int] = {}
+        self._arrived = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def put(self, event: Event) -> None:
+        """Add one event and wake the loop."""
+        if isinstance(event, NodeSeen):
+            self._put_node(event)
+        else:
+            if isinstance(event, NodeGone):
+                self._node_places.pop(event.name, None)
+            self._events.append(event)
+        self._arrived.set()
+
+    def put_all(self, events: Iterable[Event]) -> None:
+        """Add events in their order and wake the loop."""
+        for event in events:
+            self.put(event)
+
+    def wake(self) -> None:
+        """Wake the loop although nothing arrived, e.g. because it may schedule from now on."""
+        self._arrived.set()
+
+    def drain(self, limit: int) -> list[Event]:
+        """Take the oldest `limit` events."""
+        taken, self._events = self._events[:limit], self._events[limit:]
+        # The places have moved; a later update of these nodes simply comes on top.
+        self._node_places.clear()
+        if not self._events:
+            self._arrived.clear()
+        return taken
+
+    async def wait(self, timeout_s: float | None) -> None:
+        """Return as soon as something is there, or after `timeout_s`."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._arrived.wait()
+        except TimeoutError:
+            return
+
+    def _put_node(self, event: NodeSeen) -> None:
+        name = event.node.metadata.name
+        place = self._node_places.get(name)
+        if place is None:
+            self._node_places[name] = len(self._events)
+            self._events.append(event)
+        else:
+            self._events[place] = event

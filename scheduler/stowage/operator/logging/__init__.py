@@ -1,0 +1,1 @@
+"""Structured logs: format, level and output."""

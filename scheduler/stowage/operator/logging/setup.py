@@ -1,0 +1,72 @@
+"""Structured logs: JSON lines for machines, colours for a terminal."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Any, TextIO
+
+import msgspec
+import structlog
+from structlog.typing import Processor
+
+from stowage.operator.logging.sink import standard_error
+
+QUIET_LIBRARIES = ("kopf", "aiohttp", "asyncio", "kubernetes")
+DEBUG_VERBOSITY = 4
+"""From this ``-v`` on (klog's debug level) everything is logged, the libraries' own lines too."""
+
+
+def configure_logging(verbosity: int = 0, *, json: bool | None = None) -> None:
+    """Send all logs to stderr through structlog.
+
+    Args:
+        verbosity: klog's ``-v``; 0 is one line an attempt, 4 and above is debug.
+        json: True JSON, False console, None JSON unless stderr is a terminal.
+    """
+    level = logging.DEBUG if verbosity >= DEBUG_VERBOSITY else logging.INFO
+    as_json = not sys.stderr.isatty() if json is None else json
+    shared: list[Processor] = [
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+    ]
+    sink = standard_error()
+    renderer: Processor = (
+        structlog.processors.JSONRenderer(serializer=_to_json)
+        if as_json
+        else structlog.dev.ConsoleRenderer()
+    )
+    structlog.configure(
+        processors=[*shared, renderer],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.WriteLoggerFactory(sink),
+        cache_logger_on_first_use=True,
+    )
+    _route_standard_logging(level, logging.StreamHandler(sink), shared, renderer)
+
+
+def _route_standard_logging(
+    level: int,
+    handler: logging.StreamHandler[TextIO],
+    shared: list[Processor],
+    renderer: Processor,
+) -> None:
+    """Let what libraries log come out in the same form."""
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[*shared, structlog.stdlib.add_logger_name],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level)
+    # Kopf tells of every handler it calls: a line an event, at the price of the event itself.
+    library_level = level if level == logging.DEBUG else logging.WARNING
+    for name in QUIET_LIBRARIES:
+        logging.getLogger(name).setLevel(library_level)
+
+
+def _to_json(event: Any, **_options: Any) -> str:
+    return msgspec.json.encode(event, enc_hook=repr).decode()

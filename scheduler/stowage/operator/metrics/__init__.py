@@ -1,0 +1,1 @@
+"""kube-scheduler's metrics: definitions, collection and exposition."""

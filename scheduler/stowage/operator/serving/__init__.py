@@ -1,0 +1,1 @@
+"""HTTPS endpoints: health, metrics, configuration, debug state and access control."""

@@ -1,0 +1,235 @@
+"""Who may read the endpoints: the API server is asked, as kube-scheduler asks it.
+
+    always allowed path --------------------------------------------> served
+    client certificate ----------> user --SubjectAccessReview--> served, or 403
+    bearer token --TokenReview--> user --SubjectAccessReview--> served, or 403
+    neither ------> system:anonymous --SubjectAccessReview--> served, or 403
+
+Answers are kept for ten seconds. A token is kept as its hash only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+import aiohttp
+import msgspec
+import structlog
+from aiohttp import web
+from cachetools import TTLCache
+
+from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
+from stowage.operator.client.api_error import ApiError
+
+TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"  # noqa: S105 - a path
+SUBJECT_ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+MAX_REMEMBERED = 1_000
+REVIEW_TIMEOUT = aiohttp.ClientTimeout(total=10, sock_connect=5)
+
+log = structlog.get_logger("stowage.operator.serving.delegated_access")
+
+
+class User(msgspec.Struct, frozen=True):
+    """Who asks, as a TokenReview names him."""
+
+    username: str = ""
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+
+
+ANONYMOUS = User("system:anonymous", groups=("system:unauthenticated",))
+
+
+class _TokenStatus(msgspec.Struct, frozen=True):
+    authenticated: bool = False
+    user: User = User()
+    error: str = ""
+
+
+class _TokenReview(msgspec.Struct, frozen=True):
+    status: _TokenStatus = _TokenStatus()
+
+
+class _AccessStatus(msgspec.Struct, frozen=True):
+    allowed: bool = False
+    reason: str = ""
+
+
+class _AccessReview(msgspec.Struct, frozen=True):
+    status: _AccessStatus = _AccessStatus()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AccessOptions:
+    """Whom to ask about, and for how long to believe the answer.
+
+    Attributes:
+        always_allow_paths: Served to anybody; one ending in ``*`` is a prefix.
+        token_ttl_s: ``--authentication-token-webhook-cache-ttl``.
+        authorized_ttl_s: ``--authorization-webhook-cache-authorized-ttl``.
+        unauthorized_ttl_s: ``--authorization-webhook-cache-unauthorized-ttl``.
+        authentication_kubeconfig: As whom to ask about tokens; None as the scheduler.
+        authorization_kubeconfig: As whom to ask about users; None as the scheduler.
+    """
+
+    always_allow_paths: tuple[str, ...] = ("/healthz", "/readyz", "/livez")
+    token_ttl_s: float = 10.0
+    authorized_ttl_s: float = 10.0
+    unauthorized_ttl_s: float = 10.0
+    authentication_kubeconfig: str | None = None
+    authorization_kubeconfig: str | None = None
+
+    def __post_init__(self) -> None:
+        for path in self.always_allow_paths:
+            if not path.startswith("/") or "*" in path[:-1]:
+                raise ValueError(
+                    f"paths that begin with / and have * at their end only, not {path}"
+                )
+
+
+class DelegatedAccess:
+    """Authenticates and authorizes requests by asking the API server.
+
+    Args:
+        client: Of the API server; asked about tokens, and about users unless `reviewer` is.
+        options: What needs no asking, and how long answers last.
+        monotonic: The clock of the caches, seconds.
+        reviewer: Of the API server, as the user of ``--authorization-kubeconfig``.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        options: AccessOptions,
+        monotonic: Callable[[], float],
+        reviewer: ApiClient | None = None,
+    ) -> None:
+        self._client = client
+        self._reviewer = reviewer or client
+        self._options = options
+        self._users: TTLCache[bytes, User | None] = TTLCache(
+            MAX_REMEMBERED, options.token_ttl_s, monotonic
+        )
+        self._allowed: TTLCache[Any, _AccessStatus] = TTLCache(
+            MAX_REMEMBERED, options.authorized_ttl_s, monotonic
+        )
+        self._refused: TTLCache[Any, _AccessStatus] = TTLCache(
+            MAX_REMEMBERED, options.unauthorized_ttl_s, monotonic
+        )
+
+    async def refusal(self, request: web.Request) -> web.Response | None:
+        """The answer to a request that is not to be served; None if it is."""
+        path, verb = request.path, request.method.lower()
+        if self._is_always_allowed(path):
+            return None
+        user = _certified(request)
+        if user is None:
+            user = await self._authenticate(request.headers.get("Authorization", ""))
+        if user is None:
+            return status_response(HTTPStatus.UNAUTHORIZED, "Unauthorized")
+        try:
+            access = await self._authorize(user, path, verb)
+        except (ApiError, *LOST_ANSWER_ERRORS, msgspec.DecodeError) as error:
+            log.warning("access not reviewed", user=user.username, path=path, error=repr(error))
+            text = f'Internal Server Error: "{request.path_qs}": {error}\n'
+            return web.Response(status=500, text=text)
+        if access.allowed:
+            return None
+        why = f'forbidden: User "{user.username}" cannot {verb} path "{path}"'
+        why = f"{why}: {access.reason}" if access.reason else why
+        return status_response(HTTPStatus.FORBIDDEN, why, details={})
+
+    def _is_always_allowed(self, path: str) -> bool:
+        return any(
+            path.startswith(allowed[:-1]) if allowed.endswith("*") else path == allowed
+            for allowed in self._options.always_allow_paths
+        )
+
+    async def _authenticate(self, authorization: str) -> User | None:
+        """The user; None for a token that is nobody's."""
+        scheme, _, token = authorization.strip().partition(" ")
+        token = token.strip()
+        if scheme.lower() != "bearer" or not token:
+            return ANONYMOUS
+        key = hashlib.sha256(token.encode(errors="surrogateescape")).digest()
+        if key in self._users:
+            return self._users[key]
+        review = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenReview",
+            "spec": {"token": token},
+        }
+        try:
+            body = msgspec.json.encode(review)
+        except UnicodeEncodeError:
+            return None
+        try:
+            status = msgspec.json.decode(
+                await self._client.post(TOKEN_REVIEWS, body, REVIEW_TIMEOUT), type=_TokenReview
+            ).status
+        except (ApiError, *LOST_ANSWER_ERRORS, msgspec.DecodeError) as error:
+            log.warning("token not reviewed", error=repr(error))
+            return None
+        user = status.user if status.authenticated else None
+        self._users[key] = user
+        return user
+
+    async def _authorize(self, user: User, path: str, verb: str) -> _AccessStatus:
+        key = (user.username, user.uid, user.groups, repr(user.extra), path, verb)
+        known = self._allowed.get(key) or self._refused.get(key)
+        if known is not None:
+            return known
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": {
+                "user": user.username,
+                "uid": user.uid,
+                "groups": user.groups,
+                "extra": user.extra,
+                "nonResourceAttributes": {"path": path, "verb": verb},
+            },
+        }
+        body = msgspec.json.encode(review)
+        answer = await self._reviewer.post(SUBJECT_ACCESS_REVIEWS, body, REVIEW_TIMEOUT)
+        status = msgspec.json.decode(answer, type=_AccessReview).status
+        (self._allowed if status.allowed else self._refused)[key] = status
+        return status
+
+
+def _certified(request: web.Request) -> User | None:
+    """The user of a client certificate that the TLS layer has verified; None if there is none.
+
+    ``CommonNameUserConversion``: the common name is the user, each organization a group.
+    """
+    transport = request.transport
+    certificate = transport.get_extra_info("peercert") if transport is not None else None
+    if not certificate:
+        return None
+    parts = [part for group in certificate.get("subject", ()) for part in group]
+    names = [value for key, value in parts if key == "commonName"]
+    groups = [value for key, value in parts if key == "organizationName"]
+    if not names or not names[-1]:
+        return None
+    return User(names[-1], groups=(*groups, "system:authenticated"))
+
+
+def status_response(code: HTTPStatus, message: str, **fields: Any) -> web.Response:
+    """A ``metav1.Status`` failure, as the API server's own filters answer."""
+    status = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": message,
+        "reason": code.phrase,
+        **fields,
+        "code": int(code),
+    }
+    body = msgspec.json.encode(status) + b"\n"
+    return web.Response(status=code, body=body, content_type="application/json")

@@ -1,0 +1,1 @@
+"""Watches: reflectors list and watch the cluster and pass events to the engine."""

@@ -1,0 +1,144 @@
+"""SIGUSR2: the state goes to the log, and is compared with what the API server has.
+
+upstream: ``pkg/scheduler/backend/cache/debugger``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Any, Protocol
+
+import msgspec
+import structlog
+
+from stowage.operator.client.api_client import LIST_TIMEOUT, LOST_ANSWER_ERRORS, ApiClient
+from stowage.operator.client.api_error import ApiError
+from stowage.state.pods.pod_info import PodInfo
+
+NODES = "/api/v1/nodes"
+PODS = "/api/v1/pods"
+ASSIGNED = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
+PAGE_SIZE = 500
+
+log = structlog.get_logger("stowage.operator.watch.cache_comparer")
+
+
+class _Meta(msgspec.Struct, frozen=True):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+
+
+class _Item(msgspec.Struct, frozen=True):
+    metadata: _Meta = _Meta()
+
+
+class _ListMeta(msgspec.Struct, frozen=True, rename={"token": "continue"}):
+    token: str = ""
+
+
+class _Page(msgspec.Struct, frozen=True):
+    metadata: _ListMeta = _ListMeta()
+    items: tuple[_Item, ...] = ()
+
+
+_PAGE_DECODER = msgspec.json.Decoder(_Page)
+
+
+class Inspectable(Protocol):
+    """The part of the engine that is looked at."""
+
+    def dump(self) -> Mapping[str, Any]:
+        """Everything it knows, as plain data."""
+        ...
+
+    def node_names(self) -> list[str]:
+        """Of the nodes that exist."""
+        ...
+
+    def pods(self) -> Iterator[PodInfo]:
+        """Every pod, placed, assumed or waiting."""
+        ...
+
+
+class CacheComparer:
+    """Writes the state to the log and says where it differs from the API server's.
+
+    Args:
+        client: Of the API server; nodes and assigned pods are listed.
+        engine: Whose state it is.
+    """
+
+    def __init__(self, client: ApiClient, engine: Inspectable) -> None:
+        self._client = client
+        self._engine = engine
+        self._running: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Dump and compare in the background, unless that is already under way."""
+        if self._running is None or self._running.done():
+            self._running = asyncio.create_task(self.run(), name="cache comparer")
+
+    async def run(self) -> None:
+        """Dump and compare once; a server that does not answer is logged."""
+        self.log_state()
+        try:
+            await self.compare()
+        except (ApiError, *LOST_ANSWER_ERRORS, msgspec.DecodeError) as error:
+            log.warning("cache not compared", error=repr(error))
+
+    def log_state(self) -> None:
+        """A line for each node and for each waiting pod."""
+        state = self._engine.dump()
+        nodes = state.get("nodes", {})
+        for name, node in nodes.items():
+            log.info("Dump of cached NodeInfo", node=name, **node)
+        rest = {part: content for part, content in state.items() if part != "nodes"}
+        log.info("Dump of scheduling queue", nodes=len(nodes), **rest)
+
+    async def compare(self) -> None:
+        """List nodes and assigned pods, and log what is missing here and what is too much.
+
+        What changes while the lists are on their way is not reported: redundant is only what was
+        known before and still is afterwards, and pods being bound are left out.
+
+        Raises:
+            ApiError: the server refuses to list.
+        """
+        nodes_before, pods_before = set(self._engine.node_names()), self._placed()
+        nodes = {item.metadata.name async for item in self._list(NODES, "")}
+        pods = {item.metadata.uid: item async for item in self._list(PODS, ASSIGNED)}
+        nodes_after, pods_after = set(self._engine.node_names()), self._placed()
+        binding = set(self._engine.dump().get("bindings", ()))
+        missing_nodes = sorted(nodes - nodes_after)
+        redundant_nodes = sorted((nodes_before & nodes_after) - nodes)
+        if missing_nodes or redundant_nodes:
+            log.info("Cache mismatch", missingNodes=missing_nodes, redundantNodes=redundant_nodes)
+        missing = [_key(item) for uid, item in pods.items() if uid not in pods_after]
+        stayed = pods_before.keys() & pods_after.keys()
+        redundant = [pods_after[uid] for uid in stayed - pods.keys()]
+        redundant = [key for key in redundant if key not in binding]
+        if missing or redundant:
+            log.info("Cache mismatch", missingPods=sorted(missing), redundantPods=sorted(redundant))
+        log.info("cache compared", nodes=len(nodes), pods=len(pods))
+
+    def _placed(self) -> dict[str, str]:
+        """UID -> namespace/name of the pods on nodes."""
+        return {pod.uid: pod.key for pod in self._engine.pods() if pod.node_name}
+
+    async def _list(self, path: str, field_selector: str) -> AsyncIterator[_Item]:
+        params = {"limit": str(PAGE_SIZE)}
+        if field_selector:
+            params["fieldSelector"] = field_selector
+        while True:
+            page = _PAGE_DECODER.decode(await self._client.get(path, params, LIST_TIMEOUT))
+            for item in page.items:
+                yield item
+            if not page.metadata.token:
+                return
+            params["continue"] = page.metadata.token
+
+
+def _key(item: _Item) -> str:
+    return f"{item.metadata.namespace}/{item.metadata.name}"

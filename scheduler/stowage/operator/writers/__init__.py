@@ -1,0 +1,1 @@
+"""Writers: each carries out one kind of instruction and reports its outcome."""

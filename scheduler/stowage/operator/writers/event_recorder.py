@@ -1,0 +1,215 @@
+"""Records events.k8s.io/v1 Events, at a lower rank than everything else."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import structlog
+from cachetools import LRUCache
+
+from stowage.api.instructions import EmitEvent, PodReference
+from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
+from stowage.operator.client.api_error import ApiError
+from stowage.operator.client.backoff import Backoff, Jitter, Sleep, retry
+from stowage.operator.client.gated_client import LeaseNotHeldError
+from stowage.operator.writers.worker_pool import Lane
+
+MAX_NAME_CHARACTERS = 253
+MAX_INSTANCE_CHARACTERS = 128
+MAX_NOTE_BYTES = 1024
+MAX_WAITING = 10_000
+MAX_REMEMBERED_SERIES = 10_000
+SERIES_INTERVAL_S = 360.0
+"""How often the count of a repeating event is written; its first repetition is at once."""
+MAX_ATTEMPTS = 5
+WIDTH = 8
+
+log = structlog.get_logger("stowage.operator.writers.event_recorder")
+
+_SeriesKey = tuple[str, str, str, str, str]
+
+
+class _Series(msgspec.Struct):
+    """An event that may repeat."""
+
+    path: str
+    count: int
+    written_at: float
+
+
+class _Request(msgspec.Struct):
+    """An Event to create, or a series to update."""
+
+    instruction: EmitEvent
+    path: str
+    body: bytes
+    is_patch: bool
+
+
+class EventClock(msgspec.Struct, frozen=True):
+    """What an event needs to know of the time."""
+
+    monotonic: Callable[[], float]
+    timestamp: Callable[[], str]
+    unix_nanoseconds: Callable[[], int]
+
+
+class EventRecorder:
+    """Creates Events and counts repetitions in a series, as client-go's events recorder does.
+
+    At most `MAX_WAITING` wait; beyond that the oldest FailedScheduling is dropped, else the oldest.
+
+    Attributes:
+        num_dropped: How many were dropped for lack of room.
+    """
+
+    def __init__(
+        self, client: ApiClient, host_name: str, clock: EventClock, jitter: Jitter, sleep: Sleep
+    ) -> None:
+        self.num_dropped = 0
+        self._client = client
+        self._host_name = host_name
+        self._clock = clock
+        self._jitter = jitter
+        self._sleep = sleep
+        self._series: LRUCache[_SeriesKey, _Series] = LRUCache(MAX_REMEMBERED_SERIES)
+        self._failures: deque[EmitEvent] = deque()
+        self._others: deque[EmitEvent] = deque()
+        self._lane: Lane[None] = Lane("events", WIDTH, self._write_next)
+
+    def emit(self, instruction: EmitEvent) -> None:
+        """Have the event written when there is time."""
+        if len(self._failures) + len(self._others) >= MAX_WAITING:
+            (self._failures or self._others).popleft()
+            self.num_dropped += 1
+            self._queue_of(instruction).append(instruction)
+            return
+        self._queue_of(instruction).append(instruction)
+        # A token a waiting event: whoever takes it writes whichever event is next by then.
+        self._lane.add(None)
+
+    async def close(self, grace_s: float) -> None:
+        """Write no more."""
+        await self._lane.close(grace_s)
+
+    def _queue_of(self, instruction: EmitEvent) -> deque[EmitEvent]:
+        return self._failures if instruction.reason == "FailedScheduling" else self._others
+
+    async def _write_next(self, _token: None) -> None:
+        request = self._request((self._others or self._failures).popleft())
+        if request is None:
+            return
+        backoff = Backoff(self._jitter, 0.5, self._client.patience.pause_s)
+        send = self._client.patch if request.is_patch else self._client.post
+        try:
+            await retry(
+                lambda: send(request.path, request.body), backoff, self._sleep, MAX_ATTEMPTS
+            )
+        except (ApiError, *LOST_ANSWER_ERRORS) as error:
+            if isinstance(error, ApiError) and error.status == 409 and not request.is_patch:
+                # Its name is ours alone: an earlier try was written and its answer lost.
+                return
+            self._series.pop(_series_key(request.instruction), None)
+            write = log.debug if isinstance(error, LeaseNotHeldError) else log.warning
+            write(
+                "event not written",
+                pod=request.instruction.pod.key,
+                reason=request.instruction.reason,
+                error=str(error) or repr(error),
+            )
+
+    def _request(self, instruction: EmitEvent) -> _Request | None:
+        """What to send for one event; None while a series only counts."""
+        key = _series_key(instruction)
+        series = self._series.get(key)
+        if series is None:
+            return self._creation(instruction, key)
+        series.count += 1
+        now = self._clock.monotonic()
+        if now - series.written_at < SERIES_INTERVAL_S:
+            return None
+        series.written_at = now
+        observed = self._clock.timestamp()
+        body = {"series": {"count": series.count, "lastObservedTime": observed}}
+        return _Request(instruction, series.path, msgspec.json.encode(body), is_patch=True)
+
+    def _creation(self, instruction: EmitEvent, key: _SeriesKey) -> _Request:
+        pod = instruction.pod
+        name = event_name(pod.name, pod.uid, self._clock.unix_nanoseconds())
+        path = f"/apis/events.k8s.io/v1/namespaces/{pod.namespace}/events"
+        if instruction.event_type != "Normal":
+            # "Scheduled" happens once in a pod's life: only warnings repeat.
+            self._series[key] = _Series(f"{path}/{name}", 1, -SERIES_INTERVAL_S)
+        instance = f"{instruction.scheduler_name}-{self._host_name}"[:MAX_INSTANCE_CHARACTERS]
+        body = event_body(instruction, name, instance, self._clock.timestamp())
+        return _Request(instruction, path, body, is_patch=False)
+
+
+def event_body(instruction: EmitEvent, name: str, reporting_instance: str, timestamp: str) -> bytes:
+    """An events.k8s.io/v1 Event; the profile is the reporting controller."""
+    pod = instruction.pod
+    event: dict[str, Any] = {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": name, "namespace": pod.namespace},
+        "eventTime": timestamp,
+        "reportingController": instruction.scheduler_name,
+        "reportingInstance": reporting_instance,
+        "action": instruction.action,
+        "reason": instruction.reason,
+        "regarding": _pod_reference(pod, instruction.resource_version),
+        "note": cut_note(instruction.note),
+        "type": instruction.event_type,
+    }
+    if instruction.related is not None:
+        version = instruction.related_resource_version
+        event["related"] = _pod_reference(instruction.related, version)
+    return msgspec.json.encode(event)
+
+
+def _pod_reference(pod: PodReference, resource_version: str) -> dict[str, str]:
+    """upstream: ``GetReference`` of client-go's tools/reference."""
+    reference = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "namespace": pod.namespace,
+        "name": pod.name,
+        "uid": pod.uid,
+    }
+    if resource_version:
+        reference["resourceVersion"] = resource_version
+    return reference
+
+
+def event_name(name: str, uid: str, unix_nanoseconds: int) -> str:
+    """A unique name for an Event about an object; begins with its UID if its name is too long.
+
+    upstream: ``GenerateEventName`` of client-go's tools/record/util.
+    """
+    suffix = f".{unix_nanoseconds:x}"
+    return (name if len(name) + len(suffix) <= MAX_NAME_CHARACTERS else uid) + suffix
+
+
+def cut_note(note: str) -> str:
+    """The note within the API's limit of 1,024 bytes, marked where it was cut.
+
+    upstream: ``truncateMessage`` of pkg/scheduler/schedule_one.go.
+    """
+    if len(note.encode()) <= MAX_NOTE_BYTES:
+        return note
+    suffix = " ..."
+    kept = note.encode()[: MAX_NOTE_BYTES - len(suffix)].decode("utf-8", "ignore")
+    return kept + suffix
+
+
+def _series_key(instruction: EmitEvent) -> _SeriesKey:
+    return (
+        instruction.pod.uid,
+        instruction.event_type,
+        instruction.reason,
+        instruction.action,
+        instruction.note,
+    )

@@ -1,0 +1,104 @@
+"""Evicts the victims of a preemption: first says why, then deletes.
+
+    PATCH status --- 404 ----------------------------------------------> gone already
+        |---- refused for good, but for 409 and 422 -------------------> not evicted
+        |---- 2xx, or another pod has the name (409, 422) --> DELETE with the pod's UID
+    DELETE --------- 2xx ----------------------------------------------> evicted
+        |---- 404, or another pod has the name (409) ------------------> gone already
+        |---- refused for good ----------------------------------------> not evicted
+
+Where no answer came, or 429 or 5xx, the same is sent again, some times; it does no harm. After that
+the victim counts as not evicted, and its preemptor is tried anew. The pod's own grace period holds.
+
+upstream: ``PreemptPod`` of pkg/scheduler/framework/preemption/executor.go, which tries once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from stowage.api.events import EvictionFinished
+from stowage.api.instructions import EvictPod, PodReference
+from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
+from stowage.operator.client.api_error import ApiError
+from stowage.operator.client.backoff import Backoff, Jitter, Sleep, retry
+
+MAX_ATTEMPTS = 6
+REFUSED_PAUSE_S = 1.0
+"""Before a refusal is answered: without it a right that is missing would be asked for, and told of
+in the log, a hundred times a second."""
+_ANOTHER_POD = (409, 422)
+
+
+class Evictor:
+    """Evicts pods one request at a time; many may run at once.
+
+    Args:
+        client: Of the API server; writes nothing without the lease.
+        timestamp: The time as RFC 3339.
+        jitter: Random numbers in 0..1.
+        sleep: Waits that many seconds.
+    """
+
+    def __init__(
+        self, client: ApiClient, timestamp: Callable[[], str], jitter: Jitter, sleep: Sleep
+    ) -> None:
+        self._client = client
+        self._timestamp = timestamp
+        self._jitter = jitter
+        self._sleep = sleep
+
+    async def evict(self, instruction: EvictPod) -> EvictionFinished:
+        """Say why and delete; whatever goes wrong is in the answer."""
+        victim, preemptor_uid = instruction.victim, instruction.preemptor.uid
+        path = f"/api/v1/namespaces/{victim.namespace}/pods/{victim.name}"
+        try:
+            await self._say_why(path, instruction)
+            await self._send(lambda: self._client.delete(path, delete_options(victim)))
+        except ApiError as error:
+            if error.is_about_the_object or error.status == 409:
+                return EvictionFinished(preemptor_uid, victim)
+            # The preemptor is tried again at once, and most likely refused again.
+            await self._sleep(REFUSED_PAUSE_S)
+            return EvictionFinished(preemptor_uid, victim, error=str(error))
+        except LOST_ANSWER_ERRORS as error:
+            return EvictionFinished(preemptor_uid, victim, error=str(error) or repr(error))
+        return EvictionFinished(preemptor_uid, victim, was_deleted=True)
+
+    async def _say_why(self, path: str, instruction: EvictPod) -> None:
+        body = disruption_patch(instruction, self._timestamp())
+        try:
+            await self._send(lambda: self._client.patch(f"{path}/status", body))
+        except ApiError as error:
+            if error.status not in _ANOTHER_POD:
+                raise
+
+    async def _send(self, request: Callable[[], Awaitable[bytes]]) -> None:
+        backoff = Backoff(self._jitter, 0.1, self._client.patience.pause_s)
+        await retry(request, backoff, self._sleep, MAX_ATTEMPTS)
+
+
+def disruption_patch(instruction: EvictPod, transition_time: str) -> bytes:
+    """The strategic merge patch that gives the victim its DisruptionTarget condition."""
+    name = instruction.scheduler_name
+    condition: dict[str, object] = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "PreemptionByScheduler",
+        "message": f"{name}: preempting to accommodate a higher priority pod",
+        "lastTransitionTime": transition_time,
+    }
+    if instruction.observed_generation:
+        condition["observedGeneration"] = instruction.observed_generation
+    return msgspec.json.encode(
+        {"metadata": {"uid": instruction.victim.uid}, "status": {"conditions": [condition]}}
+    )
+
+
+def delete_options(pod: PodReference) -> bytes:
+    """Delete this very pod, not another one of its name."""
+    return msgspec.json.encode(
+        {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid}}
+    )

@@ -1,0 +1,66 @@
+"""Reads back pods that were bound and that no watch has shown since.
+
+Only that a pod is gone is news: a UID never comes back. That it is there is for the watch to tell.
+An answer that the pod's deletion has overtaken would put it back on its node, and nobody would ever
+take it away.
+"""
+
+from __future__ import annotations
+
+from stowage.api.decoding.decode import decode_pod
+from stowage.api.decoding.errors import InvalidObject
+from stowage.api.events import AssignedPodGone, ObjectInvalid
+from stowage.api.instructions import PodReference
+from stowage.api.objects.pod import Pod
+from stowage.operator.client.api_client import ApiClient
+from stowage.operator.client.api_error import ApiError
+from stowage.operator.client.backoff import Backoff, Jitter, Sleep, retry
+from stowage.operator.watch.reflector import object_invalid
+
+FINISHED_PHASES = frozenset({"Succeeded", "Failed"})
+
+
+class PodReader:
+    """Asks the API server where a pod is, until there is an answer."""
+
+    def __init__(self, client: ApiClient, jitter: Jitter, sleep: Sleep) -> None:
+        self._client = client
+        self._jitter = jitter
+        self._sleep = sleep
+
+    async def read(self, pod: PodReference) -> AssignedPodGone | ObjectInvalid | None:
+        """That the pod is gone, finished, another pod or without a node; None if it is there.
+
+        Raises:
+            ApiError: the server refuses to show pods.
+        """
+        gone = AssignedPodGone(pod.namespace, pod.name, pod.uid)
+        backoff = Backoff(self._jitter, 0.2, self._client.patience.pause_s)
+        try:
+            found = await retry(lambda: self._ask(pod), backoff, self._sleep)
+        except ApiError as error:
+            if error.is_about_the_object:
+                return gone
+            raise
+        except InvalidObject as invalid:
+            return object_invalid(invalid)
+        is_assigned = found.spec.node_name and found.status.phase not in FINISHED_PHASES
+        return None if found.metadata.uid == pod.uid and is_assigned else gone
+
+    async def _ask(self, pod: PodReference) -> Pod:
+        """Whatever pod has that name.
+
+        Raises:
+            ApiError: a refusal, or another object.
+            InvalidObject: the pod cannot be used.
+        """
+        body = await self._client.get(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}")
+        try:
+            found = decode_pod(body)
+        except InvalidObject as invalid:
+            if invalid.name == pod.key:
+                raise
+            raise ApiError(200, "NotThePod", str(invalid)) from invalid
+        if found.metadata.namespaced_name != pod.key:
+            raise ApiError(200, "NotThePod", found.metadata.namespaced_name)
+        return found

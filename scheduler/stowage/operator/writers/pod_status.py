@@ -1,0 +1,172 @@
+"""Writes the PodScheduled condition and the nominated node of pods that found no place."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import structlog
+from cachetools import LRUCache
+from msgspec.structs import replace
+
+from stowage.api.instructions import ClearNomination, PatchPodStatus
+from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
+from stowage.operator.client.api_error import ApiError
+from stowage.operator.client.backoff import Backoff, Jitter, Sleep, is_worth_retrying
+from stowage.operator.writers.worker_pool import Lane
+
+MAX_REMEMBERED_PODS = 20_000
+WIDTH = 8
+
+log = structlog.get_logger("stowage.operator.writers.pod_status")
+
+
+class PodStatusWriter:
+    """Patches /status, one request a pod at a time; of several waiting for a pod the last wins.
+
+    As in kube-scheduler, lastTransitionTime stays as it was while the condition stays False. A
+    patch is tried until it is answered, however long the server is away: the engine says each
+    thing once.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        may_write: Callable[[], bool],
+        timestamp: Callable[[], str],
+        jitter: Jitter,
+        sleep: Sleep,
+    ) -> None:
+        self._client = client
+        self._may_write = may_write
+        self._timestamp = timestamp
+        self._jitter = jitter
+        self._sleep = sleep
+        self._latest: dict[str, PatchPodStatus] = {}
+        # Pods whose condition was written since it last was no other than False.
+        self._false: LRUCache[str, None] = LRUCache(MAX_REMEMBERED_PODS)
+        self._queued: set[str] = set()
+        self._in_flight: dict[str, asyncio.Future[None]] = {}
+        self._lane: Lane[str] = Lane("pod-status", WIDTH, self._write)
+
+    def patch(self, instruction: PatchPodStatus) -> None:
+        """Have the status written soon."""
+        uid = instruction.pod.uid
+        waiting = self._latest.get(uid)
+        if waiting is None and instruction.is_transition:
+            self._false.pop(uid, None)
+        self._latest[uid] = _merged(waiting, instruction)
+        if uid not in self._queued:
+            self._queued.add(uid)
+            self._lane.add(uid)
+
+    def clear_nomination(self, instruction: ClearNomination) -> None:
+        """Have the nominated node removed soon, and the condition left as it is."""
+        self.patch(PatchPodStatus(instruction.pod, "", "", nominated_node_name=""))
+
+    def forget(self, uid: str) -> None:
+        """Drop what waits for a pod that was bound or is gone."""
+        self._latest.pop(uid, None)
+        self._false.pop(uid, None)
+
+    async def give_way(self, uid: str) -> None:
+        """Drop what waits for a pod that is about to be bound, and let what is under way end.
+
+        A patch that overtook the binding would tell a bound pod that it has no place.
+        """
+        self.forget(uid)
+        in_flight = self._in_flight.get(uid)
+        if in_flight is not None:
+            await asyncio.wait([in_flight])
+
+    async def close(self, grace_s: float) -> None:
+        """Write no more."""
+        await self._lane.close(grace_s)
+
+    async def _write(self, uid: str) -> None:
+        backoff = Backoff(self._jitter, 0.2, self._client.patience.pause_s)
+        try:
+            while (instruction := self._latest.get(uid)) is not None:
+                error = await self._send(instruction)
+                if error is not None:
+                    await self._sleep(backoff.next_delay(error))
+                elif self._latest.get(uid) is instruction:
+                    del self._latest[uid]
+        finally:
+            self._queued.discard(uid)
+
+    async def _send(self, instruction: PatchPodStatus) -> Exception | None:
+        """Send a patch; the error if it is to be tried again."""
+        pod = instruction.pod
+        if not self._may_write():
+            return None
+        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/status"
+        is_transition = instruction.is_transition and pod.uid not in self._false
+        body = status_patch(instruction, self._timestamp() if is_transition else None)
+        in_flight = self._in_flight[pod.uid] = asyncio.get_running_loop().create_future()
+        try:
+            await self._client.patch(path, body)
+        except (ApiError, *LOST_ANSWER_ERRORS) as error:
+            return self._judge(instruction, error)
+        finally:
+            del self._in_flight[pod.uid]
+            in_flight.set_result(None)
+        if self._latest.get(pod.uid) is not None and instruction.reason:
+            self._false[pod.uid] = None
+        return None
+
+    @staticmethod
+    def _judge(instruction: PatchPodStatus, error: Exception) -> Exception | None:
+        """The error if it is worth another try."""
+        if is_worth_retrying(error) or _is_overtaken(error):
+            log.info("pod status not written yet", pod=instruction.pod.key, error=repr(error))
+            return error
+        # 404, and 409 or 422 for another uid: the pod this is about is gone.
+        if not isinstance(error, ApiError) or error.status not in (404, 409, 422):
+            log.warning("pod status not written", pod=instruction.pod.key, error=str(error))
+        return None
+
+
+def _is_overtaken(error: Exception) -> bool:
+    """Whether other writers were faster too often for the server; the pod itself is there."""
+    return isinstance(error, ApiError) and error.status == 409 and "UID" not in str(error)
+
+
+def status_patch(instruction: PatchPodStatus, transition_time: str | None) -> bytes:
+    """The strategic merge patch; conditions merge by type, so others stay untouched.
+
+    Without a reason the condition stays as it is.
+
+    `transition_time` None keeps the condition's lastTransitionTime.
+    """
+    status: dict[str, Any] = {}
+    if instruction.reason:
+        condition: dict[str, Any] = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": instruction.reason,
+            "message": instruction.message,
+        }
+        if instruction.observed_generation:
+            condition["observedGeneration"] = instruction.observed_generation
+        if transition_time is not None:
+            condition["lastTransitionTime"] = transition_time
+        status["conditions"] = [condition]
+    if instruction.nominated_node_name is not None:
+        # A strategic merge patch deletes a field by null.
+        status["nominatedNodeName"] = instruction.nominated_node_name or None
+    return msgspec.json.encode({"metadata": {"uid": instruction.pod.uid}, "status": status})
+
+
+def _merged(waiting: PatchPodStatus | None, latest: PatchPodStatus) -> PatchPodStatus:
+    """The later one, with what it does not touch of the earlier one."""
+    if waiting is None:
+        return latest
+    nomination = latest.nominated_node_name
+    if nomination is None:
+        nomination = waiting.nominated_node_name
+    said = latest if latest.reason else waiting
+    is_transition = waiting.is_transition or latest.is_transition
+    return replace(said, nominated_node_name=nomination, is_transition=is_transition)

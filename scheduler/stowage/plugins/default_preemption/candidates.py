@@ -1,0 +1,212 @@
+"""Looking for nodes where taking pods away helps."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+
+import msgspec
+import numpy as np
+
+from stowage.framework import Candidate, DryRun, Preemption, VictimReview
+from stowage.framework.verdict import BoolArray, Int64Array
+from stowage.plugins.default_preemption.ranking import cheapest, costs, costs_of
+from stowage.plugins.default_preemption.victims import (
+    Stripped,
+    VictimsByNode,
+    select_victims,
+    strip,
+)
+from stowage.state.snapshot import Snapshot
+
+#: So few nodes are not worth a pass of their own.
+_LEAST_NODES_AT_ONCE = 64
+
+
+class Search(msgspec.Struct):
+    """What a search for candidates came to.
+
+    Attributes:
+        found: Candidates, in the order of the search.
+        num_found: How many there are.
+        looked_at: The rows that were tried, without the pods that may have to go.
+        needless: Nodes where nobody would have had to go.
+    """
+
+    found: list[VictimsByNode] = msgspec.field(default_factory=list)
+    num_found: int = 0
+    looked_at: list[Stripped] = msgspec.field(default_factory=list)
+    needless: list[str] = msgspec.field(default_factory=list)
+
+    def count_reasons(self) -> tuple[Counter[str], set[str]]:
+        """Why rows are no candidates though they were looked at, with the number of rows.
+
+        And the plugins that say so.
+        """
+        counts: Counter[str] = Counter()
+        plugins: set[str] = set()
+        for each in self.looked_at:
+            more_counts, more_plugins = each.count_reasons()
+            counts += more_counts
+            plugins |= more_plugins
+        return counts, plugins
+
+
+def find_candidates(dry_run: DryRun, snapshot: Snapshot, rows: Int64Array, wanted: int) -> Search:
+    """Look at `rows`, in that order, until there are enough candidates (``DryRunPreemption``).
+
+    It ends with the node that makes `wanted` candidates, at least one of which violates no
+    budget; of those that violate one no more than `wanted` are kept. kube-scheduler looks at
+    nodes side by side and may see a few more.
+    """
+    search = Search()
+    num_clean = start = 0
+    while start < len(rows):
+        missing = max(wanted - search.num_found, _LEAST_NODES_AT_ONCE)
+        stripped, start = _promising(dry_run, snapshot, rows, (start, missing), search)
+        if stripped is None:
+            break
+        found = select_victims(stripped)
+        search.needless += found.needless
+        kept, num_clean = _enough(found, wanted, num_clean, search.num_found - num_clean)
+        found = msgspec.structs.replace(found, positions=found.positions[kept])
+        search.found.append(found)
+        search.num_found += len(found.positions)
+        if num_clean and search.num_found >= wanted:
+            break
+    return search
+
+
+def _promising(
+    dry_run: DryRun,
+    snapshot: Snapshot,
+    rows: Int64Array,
+    search_from: tuple[int, int],
+    search: Search,
+) -> tuple[Stripped | None, int]:
+    """The next rows on which the pod fits once all that is less important is gone.
+
+    Where few rows will do, more and more are looked at together, and where most will do hardly
+    more than are missing; victims are then chosen on all of those that will do at once.
+
+    Args:
+        dry_run: Of the pod.
+        snapshot: The cluster.
+        rows: All there are to look at.
+        search_from: Where in `rows` to begin, and how many rows are to be found.
+        search: Takes note of what was looked at.
+
+    Returns:
+        The rows, None if there are none, and where in `rows` to go on.
+    """
+    start, wanted = search_from
+    priority = dry_run.pod.priority
+    parts: list[Stripped] = []
+    num_found = 0
+    while start < len(rows) and num_found < wanted:
+        chunk = rows[start : start + _next_length(start, start - search_from[0], num_found, wanted)]
+        start += len(chunk)
+        each = strip(dry_run.on(snapshot, chunk), priority)
+        search.looked_at.append(each)
+        num_found += len(each.positions)
+        if len(each.positions):
+            parts.append(each)
+    if len(parts) <= 1:
+        return (parts[0] if parts else None), start
+    promising = [part.trial.what_if.rows[part.positions] for part in parts]
+    return strip(dry_run.on(snapshot, np.concatenate(promising)), priority), start
+
+
+def _next_length(start: int, num_tried: int, num_found: int, wanted: int) -> int:
+    """How many rows to look at next: at most as many as before, fewer if most of those will do.
+
+    Args:
+        start: How many were looked at in all.
+        num_tried: How many of them lately.
+        num_found: How many of these will do.
+        wanted: How many should.
+    """
+    missing = wanted - num_found
+    likely = missing * num_tried * 5 // (num_found * 4) if num_found else start
+    return max(missing, min(likely, start), _LEAST_NODES_AT_ONCE)
+
+
+def _enough(
+    found: VictimsByNode, wanted: int, num_clean: int, num_violating: int
+) -> tuple[BoolArray, int]:
+    """``bool[candidates]``, those that are kept, and how many without violation there are now."""
+    violates = found.num_violations[found.positions] > 0
+    clean = num_clean + np.cumsum(~violates)
+    violating = np.minimum(num_violating + np.cumsum(violates), wanted)
+    kept: BoolArray = ~violates | (num_violating + np.cumsum(violates) <= wanted)
+    ended = np.flatnonzero((clean > 0) & (clean + violating >= wanted))
+    if len(ended):
+        kept[ended[0] + 1 :] = False
+    return kept, num_clean + int(np.count_nonzero(kept & ~violates))
+
+
+def choose_candidate(search: Search, dry_run: DryRun) -> Preemption:
+    """Take the cheapest; chance decides between equals."""
+    found = search.found
+    cost = np.concatenate([costs(each) for each in found])
+    least = np.flatnonzero(cheapest(cost))
+    names = [name for each in found for name in each.node_names()]
+    owners = np.repeat(np.arange(len(found)), [len(each.positions) for each in found])
+    positions = np.concatenate([each.positions for each in found])
+    places = {names[place]: place for place in least.tolist()}
+
+    def candidate(name: str) -> Candidate:
+        place = places[name]
+        return found[int(owners[place])].candidate(int(positions[place]))
+
+    return _chosen(places, candidate, dry_run, partial(_all_candidates, search))
+
+
+def choose_reviewed(candidates: Sequence[Candidate], dry_run: DryRun) -> Preemption:
+    """The same among those that extenders left."""
+    least = np.flatnonzero(cheapest(costs_of(candidates))).tolist()
+    by_name = {candidate.node_name: candidate for candidate in candidates}
+    tied = [candidates[place].node_name for place in least]
+    return _chosen(tied, by_name.__getitem__, dry_run, lambda: by_name)
+
+
+class ReviewInvalid(ValueError):  # noqa: N818 - it names the finding
+    """Extenders want pods evicted from a node that are not there."""
+
+
+def reviewed_candidates(review: VictimReview, snapshot: Snapshot) -> list[Candidate]:
+    """The candidates that extenders left.
+
+    Raises:
+        ReviewInvalid: A victim is not on its node (any more).
+    """
+    candidates = []
+    for node_name, reviewed in sorted(review.by_node.items()):
+        victims = []
+        for uid in reviewed.uids:
+            pod = snapshot.get_pod(uid)
+            if pod is None or pod.node_name != node_name:
+                text = f"extenders claim to preempt pod (UID: {uid}) on node: {node_name}"
+                raise ReviewInvalid(f"{text}, but the pod is not found on that node")
+            victims.append(pod)
+        candidates.append(Candidate(node_name, tuple(victims), reviewed.num_violations))
+    return candidates
+
+
+def _chosen(
+    tied: Iterable[str],
+    candidate: Callable[[str], Candidate],
+    dry_run: DryRun,
+    find_all: Callable[[], Mapping[str, Candidate]],
+) -> Preemption:
+    names = tuple(sorted(tied))
+    index = dry_run.choose(len(names)) if len(names) > 1 else 0
+    return Preemption(candidate(names[index]), find_all, names)
+
+
+def _all_candidates(search: Search) -> Mapping[str, Candidate]:
+    every = (
+        found.candidate(position) for found in search.found for position in found.positions.tolist()
+    )
+    return {candidate.node_name: candidate for candidate in every}

@@ -1,0 +1,144 @@
+"""The plugin: PostFilter makes room, PreEnqueue holds the pod while that takes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
+from stowage.api.status import SUCCESS, Status, error, unresolvable, unschedulable
+from stowage.framework import (
+    CycleState,
+    Diagnosis,
+    DryRun,
+    EventRegistration,
+    Preemption,
+    VictimReview,
+    fit_error_message,
+)
+from stowage.plugins.default_preemption.args import DefaultPreemptionArgs
+from stowage.plugins.default_preemption.candidates import (
+    ReviewInvalid,
+    choose_candidate,
+    choose_reviewed,
+    find_candidates,
+    reviewed_candidates,
+)
+from stowage.plugins.default_preemption.eligibility import (
+    NEVER,
+    VICTIM_TERMINATING,
+    awaited_victim,
+    is_never_eligible,
+)
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import Snapshot
+
+NOT_HELPFUL = "Preemption is not helpful for scheduling"
+NO_CANDIDATE = "no candidate node for preemption"
+WAITING = "waiting for the preemption for this pod to be finished"
+_HELD = unresolvable(WAITING)
+Outcome = tuple[Status, str | None]
+
+
+class DefaultPreemption:
+    """Finds the node where evicting less important pods costs least, and nominates it."""
+
+    name = "DefaultPreemption"
+    refuses_per_class = True
+
+    def __init__(self, args: DefaultPreemptionArgs) -> None:
+        self._args = args
+        self._is_preempting: Callable[[str], bool] = lambda _uid: False
+
+    def gate_by(self, is_preempting: Callable[[str], bool]) -> None:
+        """Take the engine's word on who has evictions under way."""
+        self._is_preempting = is_preempting
+
+    def pre_enqueue(self, pod: PodInfo) -> Status:
+        """Hold a pod back until the last of its victims is on its way out."""
+        return _HELD if self._is_preempting(pod.uid) else SUCCESS
+
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        """The end of assigned pods, for only then the gate is tried again.
+
+        Whether it helps the pod the plugins say that rejected it, so the hint is always Skip.
+        """
+        gone = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE)
+        return (EventRegistration(gone, _leave_it_to_others, per_class=True),)
+
+    def post_filter(
+        self, state: CycleState, pod: PodInfo, snapshot: Snapshot, diagnosis: Diagnosis
+    ) -> Outcome:
+        """``Evaluator.Preempt`` of v1.36: the node to nominate, or why there is none."""
+        state.write(Preemption())
+        review = state.get(VictimReview)
+        if review is not None:
+            return self._take_review(state, snapshot, review)
+        if is_never_eligible(pod):
+            return _rejected(NEVER), None
+        awaited = awaited_victim(pod, snapshot, diagnosis)
+        if awaited is not None:
+            state.write(Preemption(awaited=awaited.uid))
+            return _rejected(VICTIM_TERMINATING), None
+        rows = np.flatnonzero(diagnosis.resolvable(snapshot))
+        if not len(rows):
+            return _not_helpful(snapshot, 0, Counter())
+        dry_run = state.read(DryRun)
+        offset = dry_run.choose(len(rows))
+        wanted = self._args.num_candidates(len(rows))
+        search = find_candidates(dry_run, snapshot, np.roll(rows, -offset), wanted)
+        if not search.num_found:
+            if search.needless:
+                return error(f"preemption: {_needless(search.needless)}"), None
+            reasons, refused_by = search.count_reasons()
+            state.write(Preemption(refused_by=frozenset(refused_by)))
+            return _not_helpful(snapshot, len(rows), reasons)
+        preemption = choose_candidate(search, dry_run)
+        return _nominate(state, preemption)
+
+    def _take_review(self, state: CycleState, snapshot: Snapshot, review: VictimReview) -> Outcome:
+        """Go on with what the extenders left; if that is nothing, no nomination lasts.
+
+        kube-scheduler leaves it then: two pods of one priority that are nominated to one node keep
+        each other away from it for as long as the extenders let neither preempt.
+        """
+        if review.error:
+            return error(f"preemption: {review.error}"), None
+        try:
+            candidates = reviewed_candidates(review, snapshot)
+        except ReviewInvalid as invalid:
+            return error(f"preemption: {invalid}"), None
+        if not candidates:
+            return _rejected(NO_CANDIDATE), ""
+        return _nominate(state, choose_reviewed(candidates, state.read(DryRun)))
+
+
+def _nominate(state: CycleState, preemption: Preemption) -> Outcome:
+    assert preemption.chosen is not None  # noqa: S101 - there was a candidate to choose
+    state.write(preemption)
+    return SUCCESS, preemption.chosen.node_name
+
+
+def _rejected(why: str) -> Status:
+    return unschedulable(f"preemption: {why}")
+
+
+def _not_helpful(snapshot: Snapshot, num_judged: int, reasons: Counter[str]) -> Outcome:
+    """No node is any better with fewer pods: a nomination the pod may have is of no use."""
+    num_nodes = snapshot.num_nodes
+    if num_nodes > num_judged:
+        reasons[NOT_HELPFUL] += num_nodes - num_judged
+    return _rejected(fit_error_message(Diagnosis(num_nodes, reasons))), ""
+
+
+def _needless(names: Sequence[str]) -> str:
+    texts = [f'expected at least one victim pod on node "{name}"' for name in names]
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
+def _leave_it_to_others(pod: PodInfo, old: Any, new: Any) -> QueueingHint:
+    del pod, old, new
+    return QueueingHint.SKIP

@@ -1,0 +1,60 @@
+"""ImageLocality: nodes that have the pod's images already start it sooner."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stowage.framework import CycleState, NoArgs, Reads
+from stowage.framework.runtime.scores import MAX_NODE_SCORE
+from stowage.framework.verdict import Int64Array
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import NodeView
+
+_MEBIBYTE = 1024 * 1024
+MIN_THRESHOLD_BYTES = 23 * _MEBIBYTE
+MAX_CONTAINER_THRESHOLD_BYTES = 1000 * _MEBIBYTE
+
+
+class ImageLocality:
+    """Scores nodes by the sizes of the pod's images that they have."""
+
+    name = "ImageLocality"
+    # How much an image counts depends on how many of all nodes have it.
+    score_reads = Reads.NODES
+    per_demand = True
+
+    def __init__(self, args: NoArgs) -> None:
+        del args
+
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
+        """``int64[len(nodes)]``: summed image sizes, between two thresholds brought to 0..100.
+
+        An image counts ``int(size * (nodes that have it / all nodes))``, so that a rare image
+        does not draw all pods to the node that has it. Init containers and image volumes count
+        as containers do (``sumImageScores``), but image volumes do not raise the upper threshold
+        (``calculatePriority`` of v1.36).
+        """
+        del state
+        images, spec = pod.pod_class.images, pod.spec
+        snapshot = nodes.snapshot
+        sums = np.zeros(len(nodes), dtype=np.int64)
+        found = False
+        for name in images:
+            image = snapshot.image(normalized_image_name(name))
+            if image is None:
+                continue
+            found = True
+            spread = image.num_nodes / snapshot.num_nodes
+            sums += nodes.take(image.on_node) * int(image.size_bytes * spread)
+        if not found:
+            return sums
+        num_containers = len(spec.init_containers) + len(spec.containers)
+        highest = MAX_CONTAINER_THRESHOLD_BYTES * num_containers
+        clipped = np.clip(sums, MIN_THRESHOLD_BYTES, highest) - MIN_THRESHOLD_BYTES
+        scores: Int64Array = MAX_NODE_SCORE * clipped // (highest - MIN_THRESHOLD_BYTES)
+        return scores
+
+
+def normalized_image_name(name: str) -> str:
+    """The name with its tag; the runtime lists untagged images under ``:latest``."""
+    return f"{name}:latest" if name.rfind(":") <= name.rfind("/") else name

@@ -1,0 +1,64 @@
+"""InterPodAffinity, Filter: three reasons, the first of which counts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stowage.framework.verdict import ACCEPT_ALL, BoolArray, FilterVerdict, Rejection
+from stowage.plugins.inter_pod_affinity.pre_filter import DomainsByKey, FilterState
+from stowage.plugins.inter_pod_affinity.terms import on_nodes
+from stowage.state.snapshot import NodeView
+
+AFFINITY_RULES = "node(s) didn't match pod affinity rules"
+ANTI_AFFINITY_RULES = "node(s) didn't match pod anti-affinity rules"
+EXISTING_ANTI_AFFINITY_RULES = "node(s) didn't satisfy existing pods anti-affinity rules"
+
+
+def required_terms_verdict(state: FilterState, nodes: NodeView) -> FilterVerdict:
+    """Judge all nodes by the counts of PreFilter.
+
+    A node fails the pod's affinity (which removing pods cannot mend), else its anti-affinity,
+    else the anti-affinity of pods that are already placed: the order of v1.36.
+    """
+    return first_that_applies(
+        _unlike(state, nodes), _within(state.far, nodes), _within(state.kept_away, nodes)
+    )
+
+
+def first_that_applies(
+    unlike: BoolArray | None, far: BoolArray | None, kept_away: BoolArray | None
+) -> FilterVerdict:
+    """A node's affinity counts before its anti-affinity, and that before the one of others."""
+    rejections: list[Rejection] = []
+    taken: BoolArray | None = None
+    for reason, mask, unresolvable in (
+        (AFFINITY_RULES, unlike, True),
+        (ANTI_AFFINITY_RULES, far, False),
+        (EXISTING_ANTI_AFFINITY_RULES, kept_away, False),
+    ):
+        if mask is None:
+            continue
+        mine = mask if taken is None else mask & ~taken
+        taken = mask if taken is None else taken | mask
+        if mine.any():
+            rejections.append(Rejection(reason, mine, unresolvable))
+    return FilterVerdict(tuple(rejections)) if rejections else ACCEPT_ALL
+
+
+def _unlike(state: FilterState, nodes: NodeView) -> BoolArray | None:
+    """Nodes without a pod to be near to, or without one of the topology labels."""
+    satisfied: BoolArray | None = None
+    for key, domains in state.near.items():
+        codes = nodes.label_codes(key)
+        mask = codes >= 0 if state.first_of_its_kind else on_nodes(domains, codes)
+        satisfied = mask if satisfied is None else satisfied & mask
+    return None if satisfied is None else np.logical_not(satisfied)
+
+
+def _within(domains_by_key: DomainsByKey, nodes: NodeView) -> BoolArray | None:
+    """Nodes in one of the domains."""
+    hit: BoolArray | None = None
+    for key, domains in domains_by_key.items():
+        mask = on_nodes(domains, nodes.label_codes(key))
+        hit = mask if hit is None else hit | mask
+    return hit

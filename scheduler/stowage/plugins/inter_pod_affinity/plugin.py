@@ -1,0 +1,87 @@
+"""The plugin: its extension points, each in a few lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stowage.api.status import SKIP, SUCCESS, Status
+from stowage.framework import CycleState, EventRegistration, FilterVerdict, PreFilterResult, Reads
+from stowage.framework.verdict import Int64Array
+from stowage.plugins.inter_pod_affinity.args import InterPodAffinityArgs
+from stowage.plugins.inter_pod_affinity.filter import required_terms_verdict
+from stowage.plugins.inter_pod_affinity.hints import events_to_register
+from stowage.plugins.inter_pod_affinity.pre_filter import (
+    FilterState,
+    count_required_terms,
+    needed_terms,
+)
+from stowage.plugins.inter_pod_affinity.row_local import required_terms_verdict_alone
+from stowage.plugins.inter_pod_affinity.score import (
+    ScoreState,
+    affinity_score,
+    normalized_between_extremes,
+    sum_preferred_terms,
+)
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import NodeView, Snapshot
+
+_SKIPPED = PreFilterResult(SKIP)
+_WANTED = PreFilterResult()
+
+
+class InterPodAffinity:
+    """Keeps pods near to, or away from, other pods within a topology domain."""
+
+    name = "InterPodAffinity"
+    filter_reads = Reads.CLUSTER
+    refuses_per_class = True
+    row_local = True
+    score_reads = Reads.CLUSTER
+
+    def __init__(self, args: InterPodAffinityArgs | None = None) -> None:
+        self.args = args or InterPodAffinityArgs()
+
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        """Pods and nodes; see `hints`."""
+        return events_to_register()
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
+        """Count the domains that matter; Skip if no required term is involved."""
+        counted = needed_terms(pod, snapshot)
+        if counted is None:
+            return _SKIPPED
+        state.write(counted)
+        return _WANTED
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
+        """Refuse nodes by the required terms of the pod and of pods already placed.
+
+        Nodes of a what-if snapshot are judged by what that snapshot holds, those of a row-local
+        view each by what it changed itself.
+        """
+        if nodes.changes is not None:
+            return required_terms_verdict_alone(pod, nodes, nodes.changes)
+        counted = state.read(FilterState)
+        if counted.snapshot is not nodes.snapshot:
+            counted = count_required_terms(pod, nodes.snapshot)
+        return required_terms_verdict(counted, nodes)
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
+        """Sum the weights per domain; Skip if there is nothing to sum."""
+        summed = sum_preferred_terms(self.args, pod, nodes.snapshot)
+        if summed is None:
+            return SKIP
+        state.write(summed)
+        return SUCCESS
+
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
+        """``int64[nodes]``, positive for attraction, negative for repulsion."""
+        del pod
+        return affinity_score(state.read(ScoreState), nodes)
+
+    def normalize_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeView, scores: Int64Array
+    ) -> Int64Array:
+        """Between the lowest and the highest score of the feasible nodes."""
+        del state, pod, nodes
+        return normalized_between_extremes(scores)

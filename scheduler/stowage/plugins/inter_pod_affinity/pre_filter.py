@@ -1,0 +1,100 @@
+"""InterPodAffinity, PreFilter: which domains hold pods that the required terms are about."""
+
+from __future__ import annotations
+
+import msgspec
+
+from stowage.framework.verdict import BoolArray
+from stowage.plugins.inter_pod_affinity.domain_sums import DomainSums
+from stowage.plugins.inter_pod_affinity.terms import (
+    matched_pods,
+    matches_itself,
+    pods_matching_all,
+    present_domains,
+)
+from stowage.state.pods.affinity_terms import TermKind
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import Snapshot
+
+DomainsByKey = dict[str, BoolArray]
+"""Topology key -> ``bool[domains + 1]``; the last entry stands for nodes without the label."""
+
+
+class FilterState(msgspec.Struct, frozen=True):
+    """What Filter compares the nodes with.
+
+    Attributes:
+        snapshot: Where this was counted; only the same one may be judged by it.
+        near: Domains with a pod that matches all required affinity terms, for each of their
+            topology keys.
+        far: Domains with a pod that matches a required anti-affinity term of that key; keys
+            without any such domain are left out.
+        kept_away: Domains with a pod whose required anti-affinity matches the incoming pod.
+        first_of_its_kind: Whether no placed pod matches the affinity terms while the pod itself
+            does, so that it may go wherever the topology keys exist.
+    """
+
+    snapshot: Snapshot
+    near: DomainsByKey
+    far: DomainsByKey
+    kept_away: DomainsByKey
+    first_of_its_kind: bool
+
+
+def count_required_terms(pod: PodInfo, snapshot: Snapshot) -> FilterState:
+    """``preFilterState`` of v1.36, one mask over domains per topology key."""
+    near = _near(pod, snapshot)
+    terms = pod.pod_class.required_affinity_terms
+    return FilterState(
+        snapshot=snapshot,
+        near=near,
+        far=_far(pod, snapshot),
+        kept_away=_kept_away(pod, snapshot),
+        first_of_its_kind=bool(terms)
+        and not any(domains.any() for domains in near.values())
+        and matches_itself(terms, pod.namespace, pod.labels, snapshot.namespaces),
+    )
+
+
+def needed_terms(pod: PodInfo, snapshot: Snapshot) -> FilterState | None:
+    """The same, or None if Filter is skipped: no required terms here, none elsewhere that match."""
+    terms = pod.pod_class
+    if not (terms.required_affinity_terms or terms.required_anti_affinity_terms):
+        kept_away = _kept_away(pod, snapshot)
+        return FilterState(snapshot, {}, {}, kept_away, False) if kept_away else None
+    return count_required_terms(pod, snapshot)
+
+
+def _near(pod: PodInfo, snapshot: Snapshot) -> DomainsByKey:
+    terms = pod.pod_class.required_affinity_terms
+    if not terms:
+        return {}
+    counts = pods_matching_all(terms, snapshot)
+    keys = dict.fromkeys(term.topology_key for term in terms)
+    return {key: present_domains(counts.per_domain(key)) for key in keys}
+
+
+def _far(pod: PodInfo, snapshot: Snapshot) -> DomainsByKey:
+    domains: DomainsByKey = {}
+    for term in pod.pod_class.required_anti_affinity_terms:
+        counts = matched_pods(term, snapshot)
+        _merge(domains, term.topology_key, present_domains(counts.per_domain(term.topology_key)))
+    return domains
+
+
+def _kept_away(pod: PodInfo, snapshot: Snapshot) -> DomainsByKey:
+    carried_terms = snapshot.pods.carried_terms_matching(TermKind.REQUIRED_ANTI_AFFINITY, pod)
+    if not carried_terms:
+        return {}
+    sums = DomainSums(snapshot)
+    for carried in carried_terms:
+        sums.add_carried(carried, 1)
+    # What-if counts may be of nobody, or of pods on nodes that have no such domain.
+    return {key: total > 0 for key, total in sums.totals().items() if (total > 0).any()}
+
+
+def _merge(domains: DomainsByKey, key: str, present: BoolArray) -> None:
+    if not present.any():
+        return
+    known = domains.get(key)
+    domains[key] = present if known is None else known | present

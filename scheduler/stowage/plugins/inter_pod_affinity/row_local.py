@@ -1,0 +1,161 @@
+"""InterPodAffinity, Filter of row-local views: each node with its own pods changed, alone.
+
+The counts of a node's domain are those of the cluster, corrected by what came to or left that
+very node (``AddPod`` and ``RemovePod`` of v1.36).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from functools import partial
+
+import numpy as np
+
+from stowage.framework.verdict import BoolArray, FilterVerdict, Int64Array
+from stowage.plugins.inter_pod_affinity.domain_sums import DomainSums
+from stowage.plugins.inter_pod_affinity.filter import first_that_applies
+from stowage.plugins.inter_pod_affinity.terms import matched_pods, matches_itself, pods_matching_all
+from stowage.state.pods.affinity_terms import AffinityTerm, TermKind
+from stowage.state.pods.pod_class import PodClass
+from stowage.state.pods.pod_counts import PodCounts
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import NodeView
+from stowage.state.what_if.rows import RowChanges
+
+_KEEP_AWAY = TermKind.REQUIRED_ANTI_AFFINITY
+
+
+def required_terms_verdict_alone(
+    pod: PodInfo, nodes: NodeView, changes: RowChanges
+) -> FilterVerdict:
+    """As `required_terms_verdict`."""
+    return first_that_applies(
+        _unlike(pod, nodes, changes), _far(pod, nodes, changes), _kept_away(pod, nodes, changes)
+    )
+
+
+def _unlike(pod: PodInfo, nodes: NodeView, changes: RowChanges) -> BoolArray | None:
+    """Nodes without a pod to be near to, or without one of the topology labels."""
+    terms = pod.pod_class.required_affinity_terms
+    if not terms:
+        return None
+    counts = pods_matching_all(terms, nodes.snapshot)
+    change = _change_of_all(pod, nodes, changes)
+    labelled: BoolArray = np.ones(len(nodes), dtype=np.bool_)
+    near: BoolArray = np.ones(len(nodes), dtype=np.bool_)
+    anywhere: BoolArray = np.zeros(len(nodes), dtype=np.bool_)
+    for key in dict.fromkeys(term.topology_key for term in terms):
+        has_key = nodes.label_codes(key) >= 0
+        labelled &= has_key
+        near &= _in_domain(counts, key, nodes, change) > 0
+        anywhere |= int(counts.per_domain(key).sum()) + np.where(has_key, change, 0) > 0
+    if matches_itself(terms, pod.namespace, pod.labels, nodes.snapshot.namespaces):
+        near |= ~anywhere
+    return np.logical_not(labelled & near)
+
+
+def _far(pod: PodInfo, nodes: NodeView, changes: RowChanges) -> BoolArray | None:
+    """Nodes in a domain with a pod that the pod keeps away from."""
+    terms, snapshot = pod.pod_class.required_anti_affinity_terms, nodes.snapshot
+    if not terms:
+        return None
+    sums, by_key = DomainSums(snapshot), _by_key(terms)
+    for term in terms:
+        sums.add(term.topology_key, 1, matched_pods(term, snapshot).per_domain(term.topology_key))
+
+    def num_matched(key: str, pod_class: PodClass) -> int:
+        return sum(
+            matches_itself((term,), pod_class.namespace, pod_class.labels, snapshot.namespaces)
+            for term in by_key[key]
+        )
+
+    return _hit(sums.totals(), by_key, nodes, changes, (("far", terms), num_matched))
+
+
+def _kept_away(pod: PodInfo, nodes: NodeView, changes: RowChanges) -> BoolArray | None:
+    """Nodes in a domain with a pod that keeps the pod away."""
+    snapshot = nodes.snapshot
+    sums, labels = DomainSums(snapshot), snapshot.namespaces.labels(pod.namespace)
+    for carried in snapshot.pods.carried_terms_matching(_KEEP_AWAY, pod):
+        sums.add_carried(carried, 1)
+    totals = sums.totals()
+    known: dict[PodClass, Counter[str]] = {}
+
+    def num_carried(key: str, pod_class: PodClass) -> int:
+        if pod_class not in known:
+            known[pod_class] = Counter(
+                term.topology_key
+                for term in pod_class.required_anti_affinity_terms
+                if term.matches(pod.namespace, pod.labels, labels)
+            )
+        return known[pod_class][key]
+
+    added = {term.topology_key for term in changes.terms_added(_KEEP_AWAY)}
+    question = ("kept away", pod.pod_class.identity, tuple(labels.items()))
+    hit = _hit(totals, added | totals.keys(), nodes, changes, (question, num_carried))
+    return hit if hit.any() else None
+
+
+def _hit(
+    totals: Mapping[str, Int64Array],
+    keys: Iterable[str],
+    nodes: NodeView,
+    changes: RowChanges,
+    about: tuple[Hashable, Callable[[str, PodClass], int]],
+) -> BoolArray:
+    """``bool[nodes]``: where some term counts any pod in the node's domain.
+
+    No term counts less than nothing, so the terms of one topology key count some pod if their sum
+    is not zero: it costs a question per key, not per term.
+
+    Args:
+        totals: Topology key -> ``int64[domains + 1]``, over all terms of the key.
+        keys: All topology keys.
+        nodes: The nodes.
+        changes: What came and went on each.
+        about: A name for the terms, and how many of those of a key count a pod of a class.
+    """
+    name, count = about
+    hit: BoolArray = np.zeros(len(nodes), dtype=np.bool_)
+    for key in keys:
+        codes = nodes.label_codes(key)
+        has_key = codes >= 0
+        if not has_key.any():
+            continue
+        change = changes.sum((name, key), partial(_of_class, count, key))
+        total = totals.get(key)
+        here = change if total is None else total.take(codes, mode="wrap") + change
+        hit |= has_key & (here > 0)
+    return hit
+
+
+def _of_class(
+    count: Callable[[str, PodClass], int], key: str, pod_class: PodClass, _terminating: bool
+) -> int:
+    return count(key, pod_class)
+
+
+def _by_key(terms: Iterable[AffinityTerm]) -> dict[str, list[AffinityTerm]]:
+    by_key: dict[str, list[AffinityTerm]] = {}
+    for term in terms:
+        by_key.setdefault(term.topology_key, []).append(term)
+    return by_key
+
+
+def _change_of_all(pod: PodInfo, nodes: NodeView, changes: RowChanges) -> Int64Array:
+    """How many more pods match all of the pod's affinity terms."""
+    terms, namespaces = pod.pod_class.required_affinity_terms, nodes.snapshot.namespaces
+
+    def is_meant(pod_class: PodClass, terminating: bool) -> int:
+        del terminating
+        return matches_itself(terms, pod_class.namespace, pod_class.labels, namespaces)
+
+    return changes.sum(("matching all", terms), is_meant)
+
+
+def _in_domain(counts: PodCounts, key: str, nodes: NodeView, change: Int64Array) -> Int64Array:
+    """``int64[nodes]``: the count of each node's domain after its own change; 0 without one."""
+    codes = nodes.label_codes(key)
+    per_domain = np.append(counts.per_domain(key), 0)
+    return np.where(codes >= 0, per_domain.take(codes, mode="wrap") + change, 0)

@@ -1,0 +1,101 @@
+"""InterPodAffinity, PreScore and Score: weights of preferred terms, summed per domain."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from stowage.framework.runtime.scores import MAX_NODE_SCORE
+from stowage.framework.verdict import Int64Array
+from stowage.plugins.inter_pod_affinity.args import InterPodAffinityArgs
+from stowage.plugins.inter_pod_affinity.domain_sums import DomainSums
+from stowage.plugins.inter_pod_affinity.terms import matched_pods
+from stowage.state.pods.affinity_terms import TermKind
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import NodeView, Snapshot
+
+
+class ScoreState(msgspec.Struct, frozen=True):
+    """What Score reads.
+
+    Attributes:
+        weights: Topology key -> ``int64[domains + 1]``, the sum of the weights of all terms that
+            pods of the domain match or carry; the last entry, no domain, is 0.
+    """
+
+    weights: dict[str, Int64Array]
+
+
+def sum_preferred_terms(
+    args: InterPodAffinityArgs, pod: PodInfo, snapshot: Snapshot
+) -> ScoreState | None:
+    """``preScoreState`` of v1.36; None if no node belongs to any domain that counts.
+
+    A domain whose weights happen to cancel out still counts: then all is scored, as 0.
+    """
+    preferences = pod.pod_class.preferred_affinity_terms or (
+        pod.pod_class.preferred_anti_affinity_terms
+    )
+    if args.ignore_preferred_terms_of_existing_pods and not preferences:
+        return None
+    weights = _weighted_counts(args, pod, snapshot).totals()
+    return ScoreState(weights) if weights else None
+
+
+def affinity_score(state: ScoreState, nodes: NodeView) -> Int64Array:
+    """``int64[nodes]``: the weights of each node's domains, over all topology keys."""
+    score: Int64Array | None = None
+    for key, weights in state.weights.items():
+        part = weights.take(nodes.label_codes(key), mode="wrap")
+        score = part if score is None else score + part
+    return np.zeros(len(nodes), dtype=np.int64) if score is None else score
+
+
+def normalized_between_extremes(scores: Int64Array) -> Int64Array:
+    """0 for the lowest score to 100 for the highest, truncated; all 0 if they are equal.
+
+    In float64 and in the order of operations of v1.36, so that truncation agrees.
+
+    Examples:
+        >>> normalized_between_extremes(np.array([-3, 0, 4])).tolist()
+        [0, 42, 100]
+        >>> normalized_between_extremes(np.array([7, 7])).tolist()
+        [0, 0]
+    """
+    if not len(scores):
+        return scores
+    lowest = int(scores[scores.argmin()])
+    span = int(scores[scores.argmax()]) - lowest
+    if span == 0:
+        return np.zeros_like(scores)
+    above = scores - lowest
+    if span >= len(scores):
+        return _share_of(span, above)
+    # Few distinct scores: each is worked out once.
+    return _share_of(span, np.arange(span + 1)).take(above)
+
+
+def _share_of(span: int, above: Int64Array) -> Int64Array:
+    shares: Int64Array = (MAX_NODE_SCORE * (above / span)).astype(np.int64)
+    return shares
+
+
+def _weighted_counts(args: InterPodAffinityArgs, pod: PodInfo, snapshot: Snapshot) -> DomainSums:
+    """The terms of either side."""
+    sums, terms = DomainSums(snapshot), pod.pod_class
+    for sign, own in (
+        (1, terms.preferred_affinity_terms),
+        (-1, terms.preferred_anti_affinity_terms),
+    ):
+        for term in own:
+            per_domain = matched_pods(term, snapshot).per_domain(term.topology_key)
+            sums.add(term.topology_key, sign * term.weight, per_domain)
+    matching = snapshot.pods.carried_terms_matching
+    for kind, sign in ((TermKind.PREFERRED_AFFINITY, 1), (TermKind.PREFERRED_ANTI_AFFINITY, -1)):
+        for carried in matching(kind, pod):
+            sums.add_carried(carried, sign * carried.term.weight)
+    hard = args.hard_pod_affinity_weight
+    if hard > 0:
+        for carried in matching(TermKind.REQUIRED_AFFINITY, pod):
+            sums.add_carried(carried, hard)
+    return sums

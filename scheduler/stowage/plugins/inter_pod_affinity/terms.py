@@ -1,0 +1,94 @@
+"""The incoming pod's terms, turned into counts of the placed pods they match."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from stowage.api.values.selectors import NOTHING, Selector
+from stowage.framework.verdict import BoolArray, Int64Array
+from stowage.state.arrays import Int32Array
+from stowage.state.namespaces import Namespaces
+from stowage.state.pods.pod_index import PodCounts
+from stowage.state.pods.pod_info import AffinityTerm
+from stowage.state.snapshot import Snapshot
+
+
+def matched_pods(term: AffinityTerm, snapshot: Snapshot) -> PodCounts:
+    """The placed pods that `term`, a term of the incoming pod, matches."""
+    namespaces = meant_namespaces(term, snapshot.namespaces)
+    return snapshot.pods.count_matching(term.selector, namespaces, skip_terminating=False)
+
+
+def pods_matching_all(terms: Sequence[AffinityTerm], snapshot: Snapshot) -> PodCounts:
+    """The placed pods that every one of `terms` matches.
+
+    Required affinity is about single pods that match all terms, not about one pod per term.
+    """
+    if len(terms) == 1:
+        return matched_pods(terms[0], snapshot)
+    selector = _conjunction(tuple(term.selector for term in terms))
+    namespaces: frozenset[str] | None = None
+    for term in terms:
+        meant = meant_namespaces(term, snapshot.namespaces)
+        if meant is not None:
+            namespaces = meant if namespaces is None else namespaces & meant
+    return snapshot.pods.count_matching(selector, namespaces, skip_terminating=False)
+
+
+def meant_namespaces(term: AffinityTerm, namespaces: Namespaces) -> frozenset[str] | None:
+    """The namespaces a term of the incoming pod means; None for all, known or not.
+
+    As ``mergeAffinityTermNamespacesIfNotEmpty`` (v1.36) does it: a namespace selector is
+    unrolled over the namespaces that exist, except that an empty one stands for any namespace.
+    """
+    if term.namespace_selector.matches_everything:
+        return None
+    if term.namespace_selector.matches_nothing:
+        return term.namespaces
+    # Where there is nothing to add, the very set that other terms with the same meaning get.
+    matching = namespaces.matching(term.namespace_selector)
+    return term.namespaces | matching if term.namespaces else matching
+
+
+def matches_itself(
+    terms: Sequence[AffinityTerm], namespace: str, labels: dict[str, str], namespaces: Namespaces
+) -> bool:
+    """Whether a pod of `namespace` with `labels` matches all `terms` of the incoming pod."""
+    for term in terms:
+        meant = meant_namespaces(term, namespaces)
+        if meant is not None and namespace not in meant:
+            return False
+        if not term.selector.matches(labels):
+            return False
+    return True
+
+
+def on_nodes(by_domain: BoolArray, codes: Int32Array) -> BoolArray:
+    """Bring a mask over the domains of a topology key to the nodes.
+
+    Args:
+        by_domain: ``bool[domains + 1]``; the last entry is for nodes without the label, which
+            is where their code -1 points.
+        codes: ``int32[nodes]``, the nodes' domains.
+    """
+    return by_domain.take(codes, mode="wrap")
+
+
+def present_domains(per_domain: Int64Array) -> BoolArray:
+    """``bool[domains + 1]``: domains with a count; the last entry, no domain, is False."""
+    present = np.zeros(len(per_domain) + 1, dtype=np.bool_)
+    np.greater(per_domain, 0, out=present[:-1])
+    return present
+
+
+@lru_cache(maxsize=4096)
+def _conjunction(selectors: tuple[Selector, ...]) -> Selector:
+    if any(selector.matches_nothing for selector in selectors):
+        return NOTHING
+    # At one go: each step of a chain would sort all that came before.
+    return selectors[0].with_requirements(
+        requirement for selector in selectors[1:] for requirement in selector.requirements
+    )

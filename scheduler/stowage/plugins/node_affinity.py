@@ -1,0 +1,245 @@
+"""NodeAffinity: a pod says by labels which nodes it needs and which it would like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from weakref import WeakKeyDictionary
+
+import msgspec
+import numpy as np
+
+from stowage.api.config.loading import ConfigError
+from stowage.api.config.types import ConfigStruct
+from stowage.api.decoding.errors import SelectorError
+from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
+from stowage.api.objects.node import Node, NodeSelectorTerm
+from stowage.api.objects.pod import NodeAffinity as NodeAffinityRules
+from stowage.api.objects.pod import PodSpec
+from stowage.api.status import SKIP, SUCCESS, Status, error, unresolvable
+from stowage.api.values.node_affinity import (
+    NODE_NAME_FIELD,
+    PreferredTerm,
+    RequiredNodeAffinity,
+    compile_node_selector,
+    compile_preferred_terms,
+    required_node_affinity,
+)
+from stowage.framework import (
+    ACCEPT_ALL,
+    CycleState,
+    EventRegistration,
+    FilterVerdict,
+    PreFilterResult,
+    Reads,
+    Rejection,
+    default_normalize_score,
+)
+from stowage.framework.verdict import Int64Array
+from stowage.state.nodes.node_matching import (
+    node_term_mask,
+    node_terms_mask,
+    required_affinity_mask,
+)
+from stowage.state.pods.pod_class import PodClass
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import NodeView, Snapshot
+
+REASON_POD = "node(s) didn't match Pod's node affinity/selector"
+REASON_ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
+REASON_CONFLICT = "pod affinity terms conflict"
+_SKIPPED = PreFilterResult(SKIP)
+_ALL_NODES = PreFilterResult()
+_NO_RULES = NodeAffinityRules()
+
+
+class NodeAffinityArgs(ConfigStruct, frozen=True):
+    """Arguments: affinity that is added to every pod's own."""
+
+    added_affinity: NodeAffinityRules | None = None
+
+    def validate(self) -> Iterator[ConfigError]:
+        """Terms that cannot be understood."""
+        if self.added_affinity is None:
+            return
+        required = self.added_affinity.required_during_scheduling_ignored_during_execution
+        if required is not None and (problem := compile_node_selector(required).problem):
+            yield ConfigError("addedAffinity", problem, "valid node selector terms")
+        try:
+            compile_preferred_terms(
+                self.added_affinity.preferred_during_scheduling_ignored_during_execution or ()
+            )
+        except SelectorError as faulty:
+            yield ConfigError("addedAffinity", str(faulty), "valid preferred terms")
+
+
+class _Required(msgspec.Struct, frozen=True):
+    """What a pod needs, compiled.
+
+    Attributes:
+        affinity: Its node selector and required affinity.
+        result: PreFilter's answer.
+    """
+
+    affinity: RequiredNodeAffinity
+    result: PreFilterResult
+
+
+class _Preferred(msgspec.Struct, frozen=True):
+    """What a pod would like, and what it is given besides, compiled."""
+
+    terms: tuple[PreferredTerm, ...]
+
+
+class NodeAffinity:
+    """Filters by ``nodeSelector`` and required affinity, scores by preferred affinity."""
+
+    name = "NodeAffinity"
+    filter_reads = Reads.NODE
+    refuses_per_class = True
+    score_reads = Reads.NODE
+    per_demand = True
+
+    def __init__(self, args: NodeAffinityArgs) -> None:
+        added = args.added_affinity or _NO_RULES
+        required = added.required_during_scheduling_ignored_during_execution
+        self._added_required = compile_node_selector(required) if required else None
+        preferred = added.preferred_during_scheduling_ignored_during_execution or ()
+        self._adds_preferred = bool(preferred)
+        self._added_preferred = compile_preferred_terms(preferred)
+        self._required: WeakKeyDictionary[PodClass, _Required] = WeakKeyDictionary()
+        self._preferred: WeakKeyDictionary[PodClass, _Preferred] = WeakKeyDictionary()
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
+        """Skip without any rule; only the named nodes if every term names nodes."""
+        del snapshot
+        spec = pod.spec
+        if spec.affinity is None and spec.node_selector is None and self._added_required is None:
+            return _SKIPPED
+        required = self._required_of(pod.pod_class)
+        state.write(required)
+        return required.result
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
+        """Unresolvable where the added affinity, or else the pod's own, does not match.
+
+        A term that cannot be understood matches nothing.
+        """
+        del pod
+        matches = required_affinity_mask(nodes, state.read(_Required).affinity)
+        if self._added_required is None:
+            if matches.all():
+                return ACCEPT_ALL
+            return FilterVerdict((Rejection(REASON_POD, ~matches, unresolvable=True),))
+        enforced = node_terms_mask(nodes, self._added_required)
+        return FilterVerdict(
+            (
+                Rejection(REASON_ENFORCED, ~enforced, unresolvable=True),
+                Rejection(REASON_POD, enforced & ~matches, unresolvable=True),
+            )
+        )
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
+        """Skip without preferred terms; an error if the pod's cannot be understood.
+
+        Terms that count for nothing (empty ones, weight 0) are terms all the same, and so is an
+        empty list of the pod's.
+        """
+        del nodes
+        if pod.spec.affinity is None and not self._adds_preferred:
+            return SKIP
+        wanted = _rules(pod.spec).preferred_during_scheduling_ignored_during_execution
+        if wanted is None and not self._adds_preferred:
+            return SKIP
+        preferred = self._preferred.get(pod.pod_class)
+        if preferred is None:
+            try:
+                terms = compile_preferred_terms(wanted or ())
+            except SelectorError as faulty:
+                return error(str(faulty))
+            preferred = _Preferred((*self._added_preferred, *terms))
+            self._preferred[pod.pod_class] = preferred
+        state.write(preferred)
+        return SUCCESS
+
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
+        """``int64[len(nodes)]``: sum of the weights of the preferred terms that match."""
+        del pod
+        scores = np.zeros(len(nodes), dtype=np.int64)
+        for preferred in state.read(_Preferred).terms:
+            scores += node_term_mask(nodes, preferred.term) * preferred.weight
+        return scores
+
+    def normalize_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeView, scores: Int64Array
+    ) -> Int64Array:
+        """The highest sum gets 100."""
+        del state, pod, nodes
+        return default_normalize_score(scores)
+
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        """Nodes that come or change labels."""
+        event = ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)
+        return (EventRegistration(event, self.after_node_change, per_class=True),)
+
+    def after_node_change(self, pod: PodInfo, old: Node | None, new: Node | None) -> QueueingHint:
+        """``isSchedulableAfterNodeChange``: a node that matches came, or matches by now.
+
+        The added affinity is asked of the node as it is now only.
+
+        Raises:
+            SelectorError: Nothing matches, and some term of the pod could not be judged.
+        """
+        if new is None:
+            return QueueingHint.SKIP
+        if self._added_required is not None and not self._added_required.matches(*_about(new)):
+            return QueueingHint.SKIP
+        affinity = self._required_of(pod.pod_class).affinity
+        if not affinity.matches(*_about(new)):
+            return QueueingHint.SKIP
+        return QueueingHint.when(old is None or not affinity.matches(*_about(old)))
+
+    def _required_of(self, pod_class: PodClass) -> _Required:
+        required = self._required.get(pod_class)
+        if required is None:
+            required = self._required[pod_class] = self._compile_required(pod_class.spec)
+        return required
+
+    def _compile_required(self, spec: PodSpec) -> _Required:
+        affinity = required_node_affinity(spec)
+        required = _rules(spec).required_during_scheduling_ignored_during_execution
+        if required is None and self._added_required is None and spec.node_selector is None:
+            return _Required(affinity, _SKIPPED)
+        names = named_nodes(required.node_selector_terms) if required else None
+        if names is None:
+            return _Required(affinity, _ALL_NODES)
+        if not names:
+            return _Required(affinity, PreFilterResult(unresolvable(REASON_CONFLICT)))
+        return _Required(affinity, PreFilterResult(SUCCESS, names))
+
+
+def named_nodes(terms: Iterable[NodeSelectorTerm]) -> frozenset[str] | None:
+    """The node names to which ``matchFields`` narrow the terms, None if some term names none.
+
+    Within a term the names must satisfy every requirement; between terms they add up. Empty if
+    the requirements of every term contradict each other.
+    """
+    names: frozenset[str] | None = None
+    for term in terms:
+        allowed: frozenset[str] | None = None
+        for requirement in term.match_fields:
+            if requirement.key == NODE_NAME_FIELD and requirement.operator == "In":
+                values = frozenset(requirement.values)
+                allowed = values if allowed is None else allowed & values
+        if allowed is None:
+            return None
+        names = allowed if names is None else names | allowed
+    return names
+
+
+def _about(node: Node) -> tuple[dict[str, str], str]:
+    return node.metadata.labels, node.metadata.name
+
+
+def _rules(spec: PodSpec) -> NodeAffinityRules:
+    affinity = spec.affinity
+    return (affinity.node_affinity if affinity else None) or _NO_RULES

@@ -1,0 +1,114 @@
+"""NodeDeclaredFeatures: what a pod asks of the kubelet, its node must have declared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
+from stowage.api.objects.node import Node
+from stowage.api.objects.pod import PodSpec
+from stowage.api.status import SKIP
+from stowage.framework import (
+    ACCEPT_ALL,
+    CycleState,
+    EventRegistration,
+    FilterVerdict,
+    NoArgs,
+    PreFilterResult,
+    Reads,
+    Rejection,
+)
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import NodeView, Snapshot
+
+REASON = "node(s) didn't match Pod's required features"
+RESTART_ALL_CONTAINERS = "RestartAllContainersOnContainerExits"
+USER_NAMESPACES_HOST_NETWORK = "UserNamespacesHostNetworkSupport"
+_SKIPPED = PreFilterResult(SKIP)
+
+
+class _Required(msgspec.Struct, frozen=True):
+    """The features the pod needs."""
+
+    features: frozenset[str]
+
+
+class NodeDeclaredFeatures:
+    """Refuses nodes whose ``status.declaredFeatures`` lack what the pod needs.
+
+    Nodes share few distinct sets of features; each set is judged once.
+    """
+
+    name = "NodeDeclaredFeatures"
+    filter_reads = Reads.NODE
+    per_demand = True
+    refuses_per_class = True
+
+    def __init__(self, args: NoArgs) -> None:
+        del args
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
+        """Skip for pods that need nothing special."""
+        del snapshot
+        required = required_features(pod.spec)
+        if not required:
+            return _SKIPPED
+        state.write(_Required(required))
+        return PreFilterResult()
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
+        """Unresolvable where a feature is missing."""
+        del pod
+        required = state.read(_Required).features
+        lacking = np.array(
+            [not required <= (features or frozenset()) for features in nodes.snapshot.feature_sets],
+            dtype=np.bool_,
+        )
+        rejected = lacking[nodes.feature_set]
+        if not rejected.any():
+            return ACCEPT_ALL
+        return FilterVerdict((Rejection(REASON, rejected, unresolvable=True),))
+
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        """Nodes that come or declare other features, and changes of the pod itself."""
+        node = ActionType.ADD | ActionType.UPDATE_NODE_DECLARED_FEATURE
+        return (
+            EventRegistration(
+                ClusterEvent(EventResource.NODE, node), after_node_change, per_class=True
+            ),
+            EventRegistration(ClusterEvent(EventResource.POD, ActionType.UPDATE), after_pod_update),
+        )
+
+
+def required_features(spec: PodSpec) -> frozenset[str]:
+    """The features a pod of this spec needs (``InferForPodScheduling`` of v1.36).
+
+    Restarting all containers by a rule, and user namespaces together with the host network.
+    Resizing in place is asked of the node when it happens, not when the pod is placed.
+    """
+    features = set()
+    if spec.host_network and spec.host_users is False:
+        features.add(USER_NAMESPACES_HOST_NETWORK)
+    for container in (*spec.containers, *spec.init_containers):
+        rules = container.restart_policy_rules
+        if rules and any(rule.action == "RestartAllContainers" for rule in rules):
+            features.add(RESTART_ALL_CONTAINERS)
+    return frozenset(features)
+
+
+def after_node_change(pod: PodInfo, old: Node | None, new: Node | None) -> QueueingHint:
+    """Queue unless the node declares what it declared before."""
+    del pod
+    if old is None or new is None:
+        return QueueingHint.QUEUE
+    return QueueingHint.when(old.status.declared_features != new.status.declared_features)
+
+
+def after_pod_update(pod: PodInfo, old: PodInfo | None, new: PodInfo | None) -> QueueingHint:
+    """Queue if the pod itself needs other features than before."""
+    if old is None or new is None or new.uid != pod.uid:
+        return QueueingHint.SKIP
+    return QueueingHint.when(required_features(old.spec) != required_features(new.spec))

@@ -1,0 +1,75 @@
+"""NodePorts: two pods of a node cannot have the same host port."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
+from stowage.api.status import SKIP
+from stowage.framework import (
+    ACCEPT_ALL,
+    CycleState,
+    EventRegistration,
+    FilterVerdict,
+    NoArgs,
+    PreFilterResult,
+    Reads,
+    Rejection,
+)
+from stowage.state.pods.pod_class import ANY_IP, HostPort
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import NodeView, Snapshot
+
+REASON = "node(s) didn't have free ports for the requested pod ports"
+_SKIPPED = PreFilterResult(SKIP)
+_WANTED = PreFilterResult()
+
+
+class NodePorts:
+    """Refuses nodes where a host port of the pod is taken."""
+
+    name = "NodePorts"
+    filter_reads = Reads.USAGE
+    per_demand = True
+    refuses_per_class = True
+    row_local = True
+
+    def __init__(self, args: NoArgs) -> None:
+        del args
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
+        """Skip for pods without host ports."""
+        del state, snapshot
+        return _WANTED if pod.pod_class.host_ports else _SKIPPED
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
+        """Unschedulable where protocol and port are taken on the same or on any address."""
+        del state
+        taken = nodes.ports_in_conflict(pod.pod_class.host_ports)
+        if not taken.any():
+            return ACCEPT_ALL
+        return FilterVerdict((Rejection(REASON, taken),))
+
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        """Pods that go, nodes that come."""
+        return (
+            EventRegistration(
+                ClusterEvent(EventResource.POD, ActionType.DELETE),
+                after_pod_deleted,
+                per_class=True,
+            ),
+            EventRegistration(ClusterEvent(EventResource.NODE, ActionType.ADD)),
+        )
+
+
+def after_pod_deleted(pod: PodInfo, old: PodInfo | None, new: PodInfo | None) -> QueueingHint:
+    """``isSchedulableAfterPodDeleted``: one that held, or was to hold, a port the pod wants."""
+    del new
+    if old is None or not (old.node_name or old.nominated_node_name):
+        return QueueingHint.SKIP
+    wanted, freed = pod.pod_class.host_ports, old.pod_class.host_ports
+    return QueueingHint.when(any(_collide(one, other) for one in wanted for other in freed))
+
+
+def _collide(one: HostPort, other: HostPort) -> bool:
+    return one[1:] == other[1:] and (one[0] == other[0] or ANY_IP in (one[0], other[0]))

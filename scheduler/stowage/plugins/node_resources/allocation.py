@@ -1,0 +1,172 @@
+"""What a node has and what would be taken of it, for the resources a strategy scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from weakref import WeakKeyDictionary
+
+import msgspec
+import numpy as np
+
+from stowage.api.objects.pod import Pod
+from stowage.api.values.resource_names import (
+    CPU,
+    EPHEMERAL_STORAGE,
+    MEMORY,
+    is_scalar_resource_name,
+)
+from stowage.api.values.resources import PodUsage, pod_usage
+from stowage.framework.verdict import Int64Array
+from stowage.plugins.node_resources.args import ResourceSpec
+from stowage.state.nodes.resource_index import CPU as CPU_COLUMN
+from stowage.state.nodes.resource_index import MEMORY as MEMORY_COLUMN
+from stowage.state.nodes.resource_index import ResourceIndex
+from stowage.state.pods.pod_class import PodClass
+from stowage.state.snapshot import NodeView
+
+_CPU_AND_MEMORY = slice(CPU_COLUMN, MEMORY_COLUMN + 1)
+
+
+class ScoredColumns(msgspec.Struct, frozen=True):
+    """Columns of the scored resources.
+
+    Attributes:
+        allocatable: ``int64[nodes, resources]``; 0 means "do not count this resource".
+        taken: ``int64[nodes, resources]``, requests of the pods already there.
+        requests: ``int64[resources]``, of the pod being scheduled.
+        weights: ``int64[resources]``.
+    """
+
+    allocatable: Int64Array
+    taken: Int64Array
+    requests: Int64Array
+    weights: Int64Array
+
+    @property
+    def requested(self) -> Int64Array:
+        """``int64[nodes, resources]``, the pod included."""
+        return self.taken + self.requests
+
+    @property
+    def cases(self) -> Int64Array:
+        """``int64[2, nodes, resources]``: with the pod, and without it."""
+        both = np.zeros((2, 1, len(self.requests)), dtype=np.int64)
+        both[0] = self.requests
+        return self.taken + both
+
+
+class _Wanted(msgspec.Struct, frozen=True):
+    """Which columns count for a class of pods, and what a pod of it requests of each."""
+
+    version: int
+    columns: slice | Int64Array
+    requests: Int64Array
+    weights: Int64Array
+
+
+class ScoredResources:
+    """Picks the columns of the scored resources for a pod, and scores nodes by them.
+
+    Extended and other scalar resources count only if the pod requests them, resources that no
+    node has do not count at all
+    (``calculateResourceAllocatableRequest``).
+
+    Args:
+        resources: What is scored.
+        request_of: What a pod of a class requests of a resource.
+        formula: ``int64[nodes]`` from the columns, each node by itself.
+        with_defaults: Whether cpu and memory of the pods already there are counted with defaults
+            for containers that request none.
+    """
+
+    def __init__(
+        self,
+        resources: Sequence[ResourceSpec],
+        request_of: Callable[[PodClass, str], int],
+        formula: Callable[[ScoredColumns], Int64Array],
+        *,
+        with_defaults: bool,
+    ) -> None:
+        self._resources = resources
+        self._request_of = request_of
+        self._formula = formula
+        self._with_defaults = with_defaults
+        self._wanted: WeakKeyDictionary[PodClass, _Wanted] = WeakKeyDictionary()
+
+    def requests_any(self, pod_class: PodClass) -> bool:
+        """Whether a pod of the class requests any of the resources."""
+        return any(self._request_of(pod_class, each.name) for each in self._resources)
+
+    def scores(self, nodes: NodeView, pod_class: PodClass) -> Int64Array:
+        """``int64[nodes]`` for a pod of the class, by the formula."""
+        index = nodes.snapshot.resources
+        wanted = self._wanted.get(pod_class)
+        if wanted is None or wanted.version != index.version:
+            wanted = self._want(index, pod_class)
+            self._wanted[pod_class] = wanted
+        allocatable = nodes.allocatable[:, wanted.columns]
+        taken = self._taken(nodes, wanted.columns)
+        return self._formula(ScoredColumns(allocatable, taken, wanted.requests, wanted.weights))
+
+    def _taken(self, nodes: NodeView, columns: slice | Int64Array) -> Int64Array:
+        if not self._with_defaults:
+            return nodes.requested[:, columns]
+        if isinstance(columns, slice):
+            return nodes.nonzero_requested
+        taken = nodes.requested[:, columns]
+        for column in (CPU_COLUMN, MEMORY_COLUMN):
+            at = np.flatnonzero(columns == column)
+            taken[:, at] = nodes.nonzero_requested[:, [column]]
+        return taken
+
+    def _want(self, index: ResourceIndex, pod_class: PodClass) -> _Wanted:
+        columns, requests, weights = [], [], []
+        for resource in self._resources:
+            request = self._request_of(pod_class, resource.name)
+            column = index.index_of(resource.name)
+            if column is not None and _counts(resource.name, request):
+                columns.append(column)
+                requests.append(request)
+                weights.append(resource.effective_weight)
+        both = columns == [CPU_COLUMN, MEMORY_COLUMN]
+        return _Wanted(
+            index.version,
+            _CPU_AND_MEMORY if both else np.array(columns, dtype=np.int64),
+            np.array(requests, dtype=np.int64),
+            np.array(weights, dtype=np.int64),
+        )
+
+
+def container_usage(pod_class: PodClass) -> PodUsage:
+    """What the containers of a pod request, requests of the pod as a whole left out.
+
+    The scoring strategies of NodeResourcesFit do not look at pod-level requests: upstream never
+    tells their scorers that the feature is on, unlike BalancedAllocation's.
+    """
+    spec = pod_class.spec
+    if spec.resources is None:
+        return PodUsage(
+            pod_class.requests, pod_class.nonzero_cpu_milli, pod_class.nonzero_memory_bytes
+        )
+    return pod_usage(Pod(spec=msgspec.structs.replace(spec, resources=None)))
+
+
+def request_with_defaults(pod_class: PodClass, resource: str) -> int:
+    """What containers request, 100m cpu and 200Mi memory for each that requests none."""
+    usage = container_usage(pod_class)
+    if resource == CPU:
+        return usage.nonzero_cpu_milli
+    if resource == MEMORY:
+        return usage.nonzero_memory_bytes
+    return usage.requests.get(resource, 0)
+
+
+def plain_request(pod_class: PodClass, resource: str) -> int:
+    """What the pod requests: cpu in milli, the rest in whole units."""
+    return pod_class.requests.get(resource, 0)
+
+
+def _counts(resource: str, request: int) -> bool:
+    if resource in (CPU, MEMORY, EPHEMERAL_STORAGE):
+        return True
+    return request > 0 and is_scalar_resource_name(resource)

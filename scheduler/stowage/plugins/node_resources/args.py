@@ -1,0 +1,129 @@
+"""Arguments of NodeResourcesFit and NodeResourcesBalancedAllocation, with v1.36's defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from stowage.api.config.loading import ConfigError
+from stowage.api.config.types import ConfigStruct, UtilizationShapePoint
+from stowage.api.values.resource_names import is_extended_resource_name
+
+LEAST_ALLOCATED = "LeastAllocated"
+MOST_ALLOCATED = "MostAllocated"
+REQUESTED_TO_CAPACITY_RATIO = "RequestedToCapacityRatio"
+_STRATEGIES = (LEAST_ALLOCATED, MOST_ALLOCATED, REQUESTED_TO_CAPACITY_RATIO)
+MAX_UTILIZATION = 100
+MAX_SHAPE_SCORE = 10
+
+
+class ResourceSpec(ConfigStruct, frozen=True):
+    """A resource and how much it counts."""
+
+    name: str = ""
+    weight: int = 1
+
+    @property
+    def effective_weight(self) -> int:
+        """The weight; 0 stands for 1."""
+        return self.weight or 1
+
+
+DEFAULT_RESOURCES = (ResourceSpec("cpu", 1), ResourceSpec("memory", 1))
+
+
+class RequestedToCapacityRatioParam(ConfigStruct, frozen=True):
+    """The function from utilization in percent to a score of 0..10, linear between points."""
+
+    shape: tuple[UtilizationShapePoint, ...] = ()
+
+
+class ScoringStrategy(ConfigStruct, frozen=True):
+    """How NodeResourcesFit scores, and by which resources."""
+
+    type: str = LEAST_ALLOCATED
+    resources: tuple[ResourceSpec, ...] = ()
+    requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = None
+
+    @property
+    def scored_resources(self) -> tuple[ResourceSpec, ...]:
+        """The resources; cpu and memory where none are given."""
+        return self.resources or DEFAULT_RESOURCES
+
+
+class NodeResourcesFitArgs(ConfigStruct, frozen=True):
+    """Extended resources to leave to others, and the scoring strategy."""
+
+    ignored_resources: tuple[str, ...] = ()
+    ignored_resource_groups: tuple[str, ...] = ()
+    scoring_strategy: ScoringStrategy = ScoringStrategy()
+
+    def validate(self) -> Iterator[ConfigError]:
+        """What ``ValidateNodeResourcesFitArgs`` refuses."""
+        for index, name in enumerate(self.ignored_resources):
+            if not _is_qualified(name):
+                path = f"ignoredResources[{index}]"
+                yield ConfigError(path, name, "a resource name such as example.com/foo")
+        for index, group in enumerate(self.ignored_resource_groups):
+            if not group or "/" in group:
+                path = f"ignoredResourceGroups[{index}]"
+                yield ConfigError(path, group, "a group such as example.com, without a slash")
+        for error in _strategy_errors(self.scoring_strategy):
+            yield error.under("scoringStrategy")
+
+
+class NodeResourcesBalancedAllocationArgs(ConfigStruct, frozen=True):
+    """The resources to keep in balance."""
+
+    resources: tuple[ResourceSpec, ...] = DEFAULT_RESOURCES
+
+    @property
+    def scored_resources(self) -> tuple[ResourceSpec, ...]:
+        """The resources; cpu and memory where none are given."""
+        return self.resources or DEFAULT_RESOURCES
+
+    def validate(self) -> Iterator[ConfigError]:
+        """Weights other than 1, and names given twice."""
+        seen = set()
+        for index, resource in enumerate(self.resources):
+            path = f"resources[{index}]"
+            if resource.effective_weight != 1:
+                yield ConfigError(f"{path}.weight", resource.weight, "1: weights have no effect")
+            if resource.name in seen:
+                yield ConfigError(f"{path}.name", resource.name, "a resource not listed already")
+            seen.add(resource.name)
+
+
+def _strategy_errors(strategy: ScoringStrategy) -> Iterator[ConfigError]:
+    if strategy.type not in _STRATEGIES:
+        yield ConfigError("type", strategy.type, f"one of {', '.join(_STRATEGIES)}")
+    for index, resource in enumerate(strategy.resources):
+        path = f"resources[{index}]"
+        if not resource.name:
+            yield ConfigError(f"{path}.name", resource.name, "the name of a resource")
+        if not 1 <= resource.effective_weight <= 100:
+            yield ConfigError(f"{path}.weight", resource.weight, "1 to 100")
+    if strategy.type == REQUESTED_TO_CAPACITY_RATIO:
+        ratio = strategy.requested_to_capacity_ratio
+        if ratio is None or not ratio.shape:
+            path = "requestedToCapacityRatio.shape"
+            yield ConfigError(path, [], "at least one point")
+        else:
+            yield from _shape_errors(ratio.shape)
+
+
+def _shape_errors(shape: Sequence[UtilizationShapePoint]) -> Iterator[ConfigError]:
+    last = -1
+    for index, point in enumerate(shape):
+        path = f"requestedToCapacityRatio.shape[{index}]"
+        if not 0 <= point.utilization <= MAX_UTILIZATION:
+            yield ConfigError(f"{path}.utilization", point.utilization, "0 to 100")
+        elif point.utilization <= last:
+            expectation = f"more than {last}, the utilization of the point before"
+            yield ConfigError(f"{path}.utilization", point.utilization, expectation)
+        if not 0 <= point.score <= MAX_SHAPE_SCORE:
+            yield ConfigError(f"{path}.score", point.score, "0 to 10")
+        last = max(last, point.utilization)
+
+
+def _is_qualified(name: str) -> bool:
+    return is_extended_resource_name(name) or ("/" not in name and bool(name))

@@ -1,0 +1,71 @@
+"""RequestedToCapacityRatio: score by a function of utilization that the user draws."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from stowage.api.config.types import UtilizationShapePoint
+from stowage.framework.runtime.scores import MAX_NODE_SCORE
+from stowage.framework.verdict import Int64Array
+from stowage.plugins.node_resources.args import MAX_SHAPE_SCORE, MAX_UTILIZATION
+
+
+def utilization_scores(shape: Sequence[UtilizationShapePoint]) -> Int64Array:
+    """``int64[101]``: the score, 0..100, at each whole percentage of utilization.
+
+    Linear between the points of `shape`, level outside them, divisions cut towards zero as in Go
+    (``BuildBrokenLinearFunction``).
+
+    Examples:
+        >>> points = (UtilizationShapePoint(0, 10), UtilizationShapePoint(100, 0))
+        >>> utilization_scores(points)[[0, 33, 100]].tolist()
+        [100, 67, 0]
+    """
+    factor = MAX_NODE_SCORE // MAX_SHAPE_SCORE
+    points = [(point.utilization, point.score * factor) for point in shape]
+    return np.array(
+        [_score_at(percentage, points) for percentage in range(MAX_UTILIZATION + 1)],
+        dtype=np.int64,
+    )
+
+
+def requested_to_capacity_ratio_score(
+    requested: Int64Array, allocatable: Int64Array, weights: Int64Array, table: Int64Array
+) -> Int64Array:
+    """Score every node by the utilization it would have.
+
+    Per resource ``table[requested * 100 // allocatable]``, full utilization if over-requested;
+    per node the weighted mean over the resources with a score above 0, rounded half up
+    (``buildRequestedToCapacityRatioScorerFunction`` of v1.36).
+
+    Args:
+        requested: ``int64[nodes, resources]``, pods already placed plus this pod.
+        allocatable: ``int64[nodes, resources]``; 0 means "do not count this resource".
+        weights: ``int64[resources]``, from ``scoringStrategy.resources``.
+        table: From `utilization_scores`.
+
+    Returns:
+        ``int64[nodes]`` in 0..100.
+    """
+    utilization = requested * MAX_UTILIZATION // np.maximum(allocatable, 1)
+    per_resource = table[np.clip(utilization, 0, MAX_UTILIZATION)]
+    counted = (allocatable > 0) & (per_resource > 0)
+    total = (per_resource * counted) @ weights
+    total_weight = np.maximum(counted @ weights, 1)
+    scores: Int64Array = (2 * total + total_weight) // (2 * total_weight)
+    return scores
+
+
+def _score_at(percentage: int, points: Sequence[tuple[int, int]]) -> int:
+    before: tuple[int, int] | None = None
+    for utilization, score in points:
+        if percentage <= utilization:
+            if before is None:
+                return score
+            rise = (score - before[1]) * (percentage - before[0])
+            run = utilization - before[0]
+            return before[1] + (abs(rise) // run if rise >= 0 else -(abs(rise) // run))
+        before = (utilization, score)
+    return points[-1][1]

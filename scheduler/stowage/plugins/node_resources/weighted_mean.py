@@ -1,0 +1,32 @@
+"""The weighted mean over the resources a node has, with kube-scheduler's floors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stowage.framework.verdict import Int64Array
+
+
+def weighted_mean(parts: Int64Array, allocatable: Int64Array, weights: Int64Array) -> Int64Array:
+    """``sum(weight * (part // allocatable)) // sum(weight)`` over the resources that count.
+
+    Args:
+        parts: ``int64[nodes, resources]``: 100 times what is free, or taken.
+        allocatable: ``int64[nodes, resources]``; 0 means "do not count this resource".
+        weights: ``int64[resources]``.
+
+    Returns:
+        ``int64[nodes]``; 0 for a node without any of the resources.
+
+    Examples:
+        >>> weighted_mean(np.array([[100, 500]]), np.array([[4, 0]]), np.array([1, 3])).tolist()
+        [25]
+    """
+    if len(weights) and allocatable.all():
+        mean: Int64Array = (parts // allocatable) @ weights // weights.sum()
+        return mean
+    counted = allocatable > 0
+    total = (parts // np.maximum(allocatable, 1) * counted) @ weights
+    total_weight = counted @ weights
+    some: Int64Array = total // np.maximum(total_weight, 1)
+    return some

@@ -1,0 +1,68 @@
+"""NodeUnschedulable: cordoned nodes take only pods that tolerate it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
+from stowage.api.objects.node import Node, Taint
+from stowage.api.values.tolerations import NO_SCHEDULE, tolerated
+from stowage.framework import (
+    ACCEPT_ALL,
+    CycleState,
+    EventRegistration,
+    FilterVerdict,
+    NoArgs,
+    Reads,
+    Rejection,
+)
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import NodeView
+
+REASON = "node(s) were unschedulable"
+_TAINT = Taint("node.kubernetes.io/unschedulable", "", NO_SCHEDULE)
+
+
+class NodeUnschedulable:
+    """Refuses nodes with ``spec.unschedulable``."""
+
+    name = "NodeUnschedulable"
+    filter_reads = Reads.NODE
+    per_demand = True
+    refuses_per_class = True
+
+    def __init__(self, args: NoArgs) -> None:
+        del args
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
+        """Unresolvable for cordoned nodes, unless the pod tolerates the taint they get."""
+        del state
+        cordoned = nodes.unschedulable
+        if not cordoned.any() or tolerated(_TAINT, pod.spec.tolerations):
+            return ACCEPT_ALL
+        return FilterVerdict((Rejection(REASON, cordoned, unresolvable=True),))
+
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        """Nodes that come or are uncordoned, and the pod's own tolerations."""
+        node = ActionType.ADD | ActionType.UPDATE_NODE_TAINT
+        toleration = ClusterEvent(EventResource.POD, ActionType.UPDATE_POD_TOLERATION)
+        return (
+            EventRegistration(
+                ClusterEvent(EventResource.NODE, node), after_node_change, per_class=True
+            ),
+            EventRegistration(toleration, after_toleration_change),
+        )
+
+
+def after_node_change(pod: PodInfo, old: Node | None, new: Node | None) -> QueueingHint:
+    """``isSchedulableAfterNodeChange``: a node that takes pods came, or takes them again."""
+    del pod
+    was_cordoned = old is None or old.spec.unschedulable
+    return QueueingHint.when(was_cordoned and new is not None and not new.spec.unschedulable)
+
+
+def after_toleration_change(pod: PodInfo, old: PodInfo | None, new: PodInfo | None) -> QueueingHint:
+    """``isSchedulableAfterPodTolerationChange``: the pod itself tolerates cordoned nodes now."""
+    del old
+    own = new is not None and new.uid == pod.uid
+    return QueueingHint.when(own and new is not None and tolerated(_TAINT, new.spec.tolerations))

@@ -1,0 +1,36 @@
+"""The pods a constraint is about."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stowage.api.values.selectors import NOTHING
+from stowage.framework.verdict import Int64Array
+from stowage.plugins.pod_topology_spread.constraints import SpreadConstraint
+from stowage.state.pods.pod_index import PodCounts
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import NodeView, Snapshot
+
+
+def matching_pods(constraint: SpreadConstraint, pod: PodInfo, snapshot: Snapshot) -> PodCounts:
+    """Placed pods of the pod's namespace that match and are not being deleted.
+
+    An empty selector counts nothing, though it matches the pod itself: ``countPodsMatchSelector``
+    of v1.36 says so.
+    """
+    selector = constraint.selector
+    if selector.matches_everything:
+        selector = NOTHING
+    namespaces = frozenset((pod.namespace,))
+    return snapshot.pods.count_matching(selector, namespaces, skip_terminating=True)
+
+
+def change_of(constraint: SpreadConstraint, pod: PodInfo, nodes: NodeView) -> Int64Array:
+    """``int64[nodes]``: how many more such pods each node of a row-local view has, itself.
+
+    Terminating ones count here, and an empty selector matches: ``updateWithPod`` of v1.36.
+    """
+    if nodes.changes is None:
+        return np.zeros(len(nodes), dtype=np.int64)
+    namespaces = frozenset((pod.namespace,))
+    return nodes.changes.count_matching(constraint.selector, namespaces, skip_terminating=False)

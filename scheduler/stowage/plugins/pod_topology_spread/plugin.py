@@ -1,0 +1,84 @@
+"""The plugin: its extension points, each in a few lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stowage.api.status import SKIP, SUCCESS, Status
+from stowage.framework import CycleState, EventRegistration, FilterVerdict, PreFilterResult, Reads
+from stowage.framework.verdict import Int64Array
+from stowage.plugins.pod_topology_spread.args import (
+    DO_NOT_SCHEDULE,
+    SCHEDULE_ANYWAY,
+    PodTopologySpreadArgs,
+)
+from stowage.plugins.pod_topology_spread.constraints import ConstraintsOf
+from stowage.plugins.pod_topology_spread.eligibility import EligibleNodes
+from stowage.plugins.pod_topology_spread.filter import FilterState, spread_verdict
+from stowage.plugins.pod_topology_spread.hints import events_to_register
+from stowage.plugins.pod_topology_spread.score import (
+    ScoreState,
+    normalized_reversed,
+    prepare_score,
+    spread_score,
+)
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import NodeView, Snapshot
+
+_SKIPPED = PreFilterResult(SKIP)
+_WANTED = PreFilterResult()
+
+
+class PodTopologySpread:
+    """Keeps the pods of a workload spread over the values of node labels."""
+
+    name = "PodTopologySpread"
+    filter_reads = Reads.CLUSTER
+    refuses_per_class = True
+    row_local = True
+    score_reads = Reads.CLUSTER
+
+    def __init__(self, args: PodTopologySpreadArgs | None = None) -> None:
+        self.args = args or PodTopologySpreadArgs()
+        self._constraints_of = ConstraintsOf(self.args)
+        self._eligible = EligibleNodes()
+
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        """Pods and nodes; see `hints`."""
+        return events_to_register(self._constraints_of)
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
+        """Find the hard constraints; Skip if there are none."""
+        constraints = self._constraints_of.of(pod, DO_NOT_SCHEDULE, snapshot.workloads)
+        if not constraints:
+            return _SKIPPED
+        state.write(FilterState(constraints))
+        return _WANTED
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
+        """Refuse nodes whose domain already has too many matching pods."""
+        return spread_verdict(state.read(FilterState), self._eligible, pod, nodes)
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
+        """Find the soft constraints and the nodes to rate; Skip if there is nothing to rate.
+
+        Nodes without all topology keys are rated only under the built-in default constraints,
+        so that hostnames count even where there are no zones.
+        """
+        constraints = self._constraints_of.of(pod, SCHEDULE_ANYWAY, nodes.snapshot.workloads)
+        if not constraints:
+            return SKIP
+        all_keys = bool(pod.spec.topology_spread_constraints) or not self.args.is_system
+        state.write(prepare_score(constraints, all_keys, nodes))
+        return SUCCESS
+
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
+        """``int64[nodes]``: the more matching pods nearby, the higher."""
+        return spread_score(state.read(ScoreState), self._eligible, pod, nodes)
+
+    def normalize_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeView, scores: Int64Array
+    ) -> Int64Array:
+        """Turned round, so that the emptiest domains get most."""
+        del pod, nodes
+        return normalized_reversed(scores, state.read(ScoreState).ignored)

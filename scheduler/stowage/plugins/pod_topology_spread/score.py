@@ -1,0 +1,146 @@
+"""PodTopologySpread, PreScore and Score: fewer matching pods nearby score higher."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from stowage.framework.runtime.scores import MAX_NODE_SCORE
+from stowage.framework.verdict import BoolArray, Int64Array
+from stowage.plugins.pod_topology_spread.args import HOSTNAME_KEY
+from stowage.plugins.pod_topology_spread.constraints import Constraints, SpreadConstraint
+from stowage.plugins.pod_topology_spread.counts import matching_pods
+from stowage.plugins.pod_topology_spread.eligibility import EligibleDomains, EligibleNodes
+from stowage.state.arrays import Int32Array
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import NodeView
+
+Float64Array = NDArray[np.float64]
+
+
+class ScoreState(msgspec.Struct, frozen=True):
+    """What PreScore found.
+
+    Attributes:
+        constraints: The soft constraints of the pod.
+        all_keys: Whether nodes that lack a topology key are left out of the rating.
+        ignored: ``bool[nodes]`` over the feasible nodes: left out; None if none is.
+    """
+
+    constraints: Constraints
+    all_keys: bool
+    ignored: BoolArray | None
+
+
+def prepare_score(constraints: Constraints, all_keys: bool, nodes: NodeView) -> ScoreState:
+    """Find the feasible nodes that are not rated, for want of a topology key."""
+    ignored: BoolArray | None = None
+    if all_keys:
+        for constraint in constraints:
+            missing = nodes.label_codes(constraint.topology_key) < 0
+            ignored = missing if ignored is None else ignored | missing
+        if ignored is not None and not ignored.any():
+            ignored = None
+    return ScoreState(constraints, all_keys, ignored)
+
+
+def spread_score(
+    state: ScoreState, eligible: EligibleNodes, pod: PodInfo, nodes: NodeView
+) -> Int64Array:
+    """``int64[nodes]``, lower is better; 0 for nodes that are not rated.
+
+    Per constraint ``matching pods in the domain * log(domains + 2) + maxSkew - 1``, summed in
+    float64 and rounded half away from zero (``scoreForCount`` of v1.36). Hostnames are no
+    domains here: what counts is the node's own pods, whether or not the node is eligible.
+    """
+    all_domains = eligible.of(pod, state.constraints, nodes.snapshot, all_keys=state.all_keys)
+    total: Float64Array = np.zeros(len(nodes), dtype=np.float64)
+    for constraint, domains in zip(state.constraints, all_domains, strict=True):
+        if constraint.topology_key == HOSTNAME_KEY:
+            total += _hostname_part(constraint, state, pod, nodes)
+        else:
+            total += _domain_part(constraint, domains, state, pod, nodes)
+    if state.ignored is not None:
+        total[state.ignored] = 0.0
+    return _rounded(total)
+
+
+def topology_normalizing_weight(num_domains: int) -> float:
+    """``log(domains + 2)``: keeps topologies of few domains from being drowned out by others."""
+    return math.log(num_domains + 2)
+
+
+def normalized_reversed(scores: Int64Array, ignored: BoolArray | None) -> Int64Array:
+    """``100 * (highest + lowest - score) // highest`` over the rated nodes; 0 for the others.
+
+    All rated nodes get 100 if the highest score is 0 (``NormalizeScore`` of v1.36).
+
+    Examples:
+        >>> normalized_reversed(np.array([0, 1, 4]), None).tolist()
+        [100, 75, 0]
+        >>> normalized_reversed(np.array([0, 0, 0]), np.array([False, True, False])).tolist()
+        [100, 0, 100]
+    """
+    rated = scores if ignored is None else scores[~ignored]
+    if not len(rated):
+        return np.zeros_like(scores)
+    highest = int(rated.max())
+    if highest == 0:
+        normalized = np.full_like(scores, MAX_NODE_SCORE)
+    else:
+        normalized = MAX_NODE_SCORE * (highest + int(rated.min()) - scores) // highest
+    if ignored is not None:
+        normalized[ignored] = 0
+    return normalized
+
+
+def _hostname_part(
+    constraint: SpreadConstraint, state: ScoreState, pod: PodInfo, nodes: NodeView
+) -> Float64Array:
+    num_ignored = 0 if state.ignored is None else int(np.count_nonzero(state.ignored))
+    weight = topology_normalizing_weight(len(nodes) - num_ignored)
+    counts = nodes.take(matching_pods(constraint, pod, nodes.snapshot).per_node)
+    part: Float64Array = counts.astype(np.float64)
+    part *= weight
+    part += constraint.max_skew - 1
+    unlabelled = nodes.label_codes(HOSTNAME_KEY) < 0
+    if unlabelled.any():
+        part[unlabelled] = 0.0
+    return part
+
+
+def _domain_part(
+    constraint: SpreadConstraint,
+    domains: EligibleDomains,
+    state: ScoreState,
+    pod: PodInfo,
+    nodes: NodeView,
+) -> Float64Array:
+    codes = nodes.label_codes(constraint.topology_key)
+    weight = topology_normalizing_weight(_num_domains(codes, constraint, state, nodes))
+    counts = domains.count(matching_pods(constraint, pod, nodes.snapshot))
+    by_domain = np.zeros(domains.length + 1, dtype=np.float64)
+    by_domain[:-1] = counts * weight + (constraint.max_skew - 1)
+    return by_domain.take(codes, mode="wrap")
+
+
+def _num_domains(
+    codes: Int32Array, constraint: SpreadConstraint, state: ScoreState, nodes: NodeView
+) -> int:
+    """How many domains the rated nodes are in; having no label is one, the same as ``""``."""
+    if state.ignored is not None:
+        codes = codes[~state.ignored]
+    elif not state.all_keys:
+        shared = nodes.snapshot.label_column(constraint.topology_key).values.get("")
+        if shared >= 0:
+            codes = np.where(codes < 0, np.int32(shared), codes)
+    return int(np.count_nonzero(np.bincount(codes + 1)))
+
+
+def _rounded(values: Float64Array) -> Int64Array:
+    """To the nearest integer, halves away from zero; for values that are not negative."""
+    whole = np.floor(values)
+    return (whole + (values - whole >= 0.5)).astype(np.int64)

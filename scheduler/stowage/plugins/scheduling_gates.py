@@ -1,0 +1,38 @@
+"""SchedulingGates: a pod with scheduling gates stays out of the queue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
+from stowage.api.status import SUCCESS, Status, unresolvable
+from stowage.framework import EventRegistration, NoArgs
+from stowage.state.pods.pod_info import PodInfo
+
+
+class SchedulingGates:
+    """Refuses pods whose ``spec.schedulingGates`` is not empty."""
+
+    name = "SchedulingGates"
+    pre_enqueue_per_class = True
+
+    def __init__(self, args: NoArgs) -> None:
+        del args
+
+    def pre_enqueue(self, pod: PodInfo) -> Status:
+        """Success once no gate is left."""
+        gates = pod.pod_class.scheduling_gates
+        if not gates:
+            return SUCCESS
+        return unresolvable(f"waiting for scheduling gates: [{' '.join(gates)}]")
+
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        """The pod's own last gate going away."""
+        action = ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
+        return (EventRegistration(ClusterEvent(EventResource.POD, action), after_last_gate),)
+
+
+def after_last_gate(pod: PodInfo, old: PodInfo | None, new: PodInfo | None) -> QueueingHint:
+    """Queue the pod whose gates went; those of other pods are no concern of it."""
+    del old
+    return QueueingHint.when(new is not None and new.uid == pod.uid)

@@ -1,0 +1,285 @@
+"""SelectorSpread: pods of one service or controller go to different nodes and zones.
+
+A priority of kube-scheduler 1.12, where it did by default what PodTopologySpread's default
+constraints do in v1.36.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stowage.api.decoding.errors import SelectorError
+from stowage.api.values.selectors import (
+    NOTHING,
+    LabelSelector,
+    Requirement,
+    Selector,
+    compile_label_selector,
+    selector_from_labels,
+)
+from stowage.framework import CycleState, NoArgs, Reads
+from stowage.framework.runtime.scores import MAX_NODE_SCORE
+from stowage.framework.verdict import Int64Array
+from stowage.state.change_log import ChangeLog
+from stowage.state.pods.pod_class import PodClass
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import NodeView, Snapshot
+from stowage.state.workloads import Workloads
+
+MAX_PRIORITY = 10
+"""The highest score 1.12 knew."""
+ZONE_WEIGHTING = 2.0 / 3.0
+#: Per part of the zone key the label of today and the one 1.12 knew; the first one present counts.
+_REGION_KEYS = ("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region")
+_ZONE_KEYS = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
+#: Kinds whose selector is plain labels, and kinds with a label selector.
+_PLAIN_KINDS = ("Service", "ReplicationController")
+_SET_KINDS = ("ReplicaSet", "StatefulSet")
+_NO_ZONE = -1
+
+Float64Array = NDArray[np.float64]
+
+
+class SelectorSpread:
+    """Scores nodes by how few pods of the pod's services and controllers are there and nearby."""
+
+    name = "SelectorSpread"
+    score_reads = Reads.CLUSTER
+
+    def __init__(self, args: NoArgs) -> None:
+        del args
+        self._selectors_of = SpreadSelectors()
+        self._zones = ZoneColumn()
+
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
+        """``int64[len(nodes)]``: pods on the node that one of the pod's selectors matches.
+
+        Each pod counts once, however many selectors match it; pods of other namespaces and pods
+        that are being deleted do not count (``CalculateSpreadPriorityMap`` of 1.12).
+        """
+        del state
+        snapshot = nodes.snapshot
+        selector = self._selectors_of.any_of(pod.pod_class, snapshot.workloads)
+        if selector is None:
+            return np.zeros(len(nodes), dtype=np.int64)
+        counts = snapshot.pods.count_matching(
+            selector, frozenset((pod.namespace,)), skip_terminating=True
+        )
+        return nodes.take(counts.per_node)
+
+    def normalize_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeView, scores: Int64Array
+    ) -> Int64Array:
+        """The emptiest nodes in the emptiest zones get most; see `spread_score`."""
+        del state, pod
+        return spread_score(scores, nodes.take(self._zones.codes(nodes.snapshot)))
+
+
+def spread_score(counts: Int64Array, zones: Int64Array) -> Int64Array:
+    """Few matching pods on the node, and few in its zone, score high.
+
+    ``10 * (highest - count) / highest`` for the node; the same over the sums of the zones, which
+    then make up two thirds; 10 where the highest is 0. Computed in float64 and cut off to whole
+    points as ``CalculateSpreadPriorityReduce`` of 1.12 did, then multiplied by 10: scores go up
+    to 100 here, and weights keep their proportion.
+
+    Args:
+        counts: ``int64[nodes]``, matching pods on each node.
+        zones: ``int64[nodes]``, zone codes from 0; -1 for nodes without a zone, which have the
+            node's part only.
+
+    Returns:
+        ``int64[nodes]``, multiples of 10 in 0..100.
+
+    Examples:
+        Zone 0 has 3 pods, zone 1 has 1. Points of the third node: 10 * 1/2 / 3 + 10 * 2/3 * 2/3.
+
+        >>> spread_score(np.array([2, 1, 1]), np.array([0, 0, 1])).tolist()
+        [0, 10, 60]
+        >>> spread_score(np.array([2, 1, 0]), np.array([-1, -1, -1])).tolist()
+        [0, 50, 100]
+    """
+    points = _fewest_best(counts)
+    zoned = zones != _NO_ZONE
+    if zoned.any():
+        sums = np.bincount(zones[zoned], weights=counts[zoned]).astype(np.int64)
+        zone_points = _fewest_best(sums)[zones[zoned]]
+        points[zoned] = points[zoned] * (1.0 - ZONE_WEIGHTING) + ZONE_WEIGHTING * zone_points
+    return points.astype(np.int64) * (MAX_NODE_SCORE // MAX_PRIORITY)
+
+
+def _fewest_best(counts: Int64Array) -> Float64Array:
+    highest = int(counts.max(initial=0))
+    if highest == 0:
+        return np.full(len(counts), float(MAX_PRIORITY))
+    points: Float64Array = float(MAX_PRIORITY) * ((highest - counts) / float(highest))
+    return points
+
+
+class AnySelector(Selector, frozen=True, gc=False):
+    """Selects what one of `alternatives` selects, so that no pod is counted twice.
+
+    Its own `requirements` are those that all alternatives share: they must hold, but do not
+    suffice.
+    """
+
+    alternatives: tuple[Selector, ...] = ()
+
+    @classmethod
+    def of(cls, alternatives: Iterable[Selector]) -> Selector:
+        """The union of some selectors, in a form that is the same for the same ones.
+
+        A selector that demands all that another one does, and more, adds nothing to it.
+        """
+        demands = {
+            each: frozenset(each.requirements) for each in alternatives if not each.matches_nothing
+        }
+        widest = [
+            each
+            for each, own in demands.items()
+            if not any(other < own for other in demands.values())
+        ]
+        if len(widest) < 2:
+            return widest[0] if widest else NOTHING
+        widest.sort(key=lambda each: each.requirements)
+        shared = frozenset.intersection(*(demands[each] for each in widest))
+        return cls(tuple(sorted(shared)), alternatives=tuple(widest))
+
+    @property
+    def matches_everything(self) -> bool:
+        """Whether one alternative restricts nothing."""
+        return any(each.matches_everything for each in self.alternatives)
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether an object with these labels is selected."""
+        return any(each.matches(labels) for each in self.alternatives)
+
+    def with_requirements(self, more: Iterable[Requirement]) -> Selector:
+        """Every alternative restricted further."""
+        wanted = tuple(more)
+        return AnySelector.of(each.with_requirements(wanted) for each in self.alternatives)
+
+    def __str__(self) -> str:
+        return " or ".join(map(str, self.alternatives))
+
+
+class _Known(NamedTuple):
+    """A selector as of a generation of the workloads."""
+
+    generation: int
+    selector: Selector | None
+
+
+class SpreadSelectors:
+    """Finds what the services and controllers of a pod select, once per class and generation.
+
+    A class belongs to one cluster's state, so its workloads are always the same object.
+    """
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: WeakKeyDictionary[PodClass, _Known] = WeakKeyDictionary()
+
+    def any_of(self, pod_class: PodClass, workloads: Workloads) -> Selector | None:
+        """Matches what one of them selects; None if none of them selects the pod."""
+        known = self._known.get(pod_class)
+        if known is None or known.generation != workloads.generation:
+            selectors = frozenset(spread_selectors(pod_class, workloads))
+            selector = AnySelector.of(selectors) if selectors else None
+            known = self._known[pod_class] = _Known(workloads.generation, selector)
+        return known.selector
+
+
+def spread_selectors(pod_class: PodClass, workloads: Workloads) -> Iterator[Selector]:
+    """The selectors of all services and controllers that select a pod (``getSelectors``, 1.12).
+
+    Whether a controller owns the pod does not matter. An empty selector selects nothing here,
+    and neither does any controller select a pod without labels.
+    """
+    labels = pod_class.labels
+    if not labels:
+        return
+    for kind in _PLAIN_KINDS:
+        for plain in workloads.in_namespace(kind, pod_class.namespace).values():
+            if plain is not None and plain.match_labels and _has(labels, plain):
+                yield selector_from_labels(plain.match_labels)
+    for kind in _SET_KINDS:
+        for written in workloads.in_namespace(kind, pod_class.namespace).values():
+            if written is not None and _has(labels, written):
+                selector = _compiled(written)
+                if selector is not None and selector.matches(labels):
+                    yield selector
+
+
+def _has(labels: Mapping[str, str], selector: LabelSelector) -> bool:
+    """Whether the plain labels of a selector are there; spares compiling most that fail."""
+    return selector.match_labels.items() <= labels.items()
+
+
+def _compiled(written: LabelSelector) -> Selector | None:
+    """None for a selector that says nothing, or something that cannot be understood.
+
+    The API server admits neither; the pod is spread by the others.
+    """
+    try:
+        selector = compile_label_selector(written)
+    except SelectorError:
+        return None
+    return None if selector.matches_everything else selector
+
+
+class ZoneColumn:
+    """The zone of every row, found anew only when some node changed.
+
+    A zone is a pair of region and zone label, of which one may be missing or empty.
+    """
+
+    __slots__ = ("_codes", "_generation", "_log")
+
+    def __init__(self) -> None:
+        self._log: ChangeLog | None = None
+        self._generation = 0
+        self._codes: Int64Array = np.empty(0, dtype=np.int64)
+
+    def codes(self, snapshot: Snapshot) -> Int64Array:
+        """``int64[rows]``: equal for nodes of one zone, from 0 without gaps; -1 for no zone."""
+        log = snapshot.node_changes
+        if (
+            log is not self._log
+            or log.generation != self._generation
+            or len(self._codes) != snapshot.num_rows
+        ):
+            self._codes = _zone_codes(snapshot)
+            self._log, self._generation = log, log.generation
+        return self._codes
+
+
+def _zone_codes(snapshot: Snapshot) -> Int64Array:
+    regions = _label_codes(snapshot, *_REGION_KEYS)
+    zones = _label_codes(snapshot, *_ZONE_KEYS)
+    pairs = regions * (int(zones.max(initial=0)) + 1) + zones
+    distinct, inverse = np.unique(pairs, return_inverse=True)
+    codes: Int64Array = inverse.astype(np.int64)
+    if len(distinct) and distinct[0] == 0:
+        codes -= 1  # neither region nor zone, which sorts first, is no zone
+    return codes
+
+
+def _label_codes(snapshot: Snapshot, key: str, older_key: str) -> Int64Array:
+    """``int64[rows]``: positive, equal for equal values of either label; 0 for none or ``""``."""
+    current, older = snapshot.label_column(key), snapshot.label_column(older_key)
+    code_of: dict[str | None, int] = {None: 0, "": 0}
+    tables = [
+        np.array(
+            [code_of.setdefault(value, len(code_of)) for value in (*column.values.values, None)],
+            dtype=np.int64,
+        )
+        for column in (current, older)
+    ]
+    return np.where(current.codes >= 0, tables[0][current.codes], tables[1][older.codes])

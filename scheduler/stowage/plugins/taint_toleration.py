@@ -1,0 +1,97 @@
+"""TaintToleration: taints repel pods that do not tolerate them, some a little, some altogether."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
+from stowage.api.objects.node import Node
+from stowage.api.values.tolerations import (
+    DO_NOT_SCHEDULE_EFFECTS,
+    PREFER_NO_SCHEDULE,
+    first_untolerated_taint,
+)
+from stowage.framework import (
+    ACCEPT_ALL,
+    CycleState,
+    EventRegistration,
+    FilterVerdict,
+    NoArgs,
+    Reads,
+    Rejection,
+    default_normalize_score,
+)
+from stowage.framework.verdict import Int64Array
+from stowage.state.nodes.node_matching import tolerated_taint_sets, untolerated_taint_counts
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import NodeView
+
+REASON = "node(s) had untolerated taint(s)"
+_PREFERENCES = frozenset({PREFER_NO_SCHEDULE})
+
+
+class TaintToleration:
+    """Filters by NoSchedule and NoExecute taints, scores by PreferNoSchedule taints.
+
+    Nodes share few distinct sets of taints; each set is judged once.
+    """
+
+    name = "TaintToleration"
+    filter_reads = Reads.NODE
+    refuses_per_class = True
+    score_reads = Reads.NODE
+    per_demand = True
+
+    def __init__(self, args: NoArgs) -> None:
+        del args
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
+        """Unresolvable where a NoSchedule or NoExecute taint is not tolerated."""
+        del state
+        tolerated = tolerated_taint_sets(
+            nodes.snapshot, pod.spec.tolerations, DO_NOT_SCHEDULE_EFFECTS
+        )
+        if tolerated.all():
+            return ACCEPT_ALL
+        rejected = ~tolerated[nodes.taint_set]
+        return FilterVerdict((Rejection(REASON, rejected, unresolvable=True),))
+
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
+        """``int64[len(nodes)]``: number of PreferNoSchedule taints that are not tolerated."""
+        del state
+        counts = untolerated_taint_counts(nodes.snapshot, pod.spec.tolerations, _PREFERENCES)
+        return counts[nodes.taint_set]
+
+    def normalize_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeView, scores: Int64Array
+    ) -> Int64Array:
+        """Fewest intolerable taints get 100."""
+        del state, pod, nodes
+        return default_normalize_score(scores, reverse=True)
+
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        """Nodes that come or change taints, and the pod's own tolerations."""
+        node = ActionType.ADD | ActionType.UPDATE_NODE_TAINT
+        toleration = ClusterEvent(EventResource.POD, ActionType.UPDATE_POD_TOLERATION)
+        return (
+            EventRegistration(
+                ClusterEvent(EventResource.NODE, node), after_node_change, per_class=True
+            ),
+            EventRegistration(toleration, after_toleration_change),
+        )
+
+
+def after_node_change(pod: PodInfo, old: Node | None, new: Node | None) -> QueueingHint:
+    """``isSchedulableAfterNodeChange``: a node the pod tolerates came, or became one."""
+    tolerated_before = old is not None and _tolerates(pod, old)
+    return QueueingHint.when(new is not None and not tolerated_before and _tolerates(pod, new))
+
+
+def after_toleration_change(pod: PodInfo, old: PodInfo | None, new: PodInfo | None) -> QueueingHint:
+    """``isSchedulableAfterPodTolerationChange``: the pod itself tolerates something more."""
+    del old
+    return QueueingHint.when(new is not None and new.uid == pod.uid)
+
+
+def _tolerates(pod: PodInfo, node: Node) -> bool:
+    return first_untolerated_taint(node.spec.taints, pod.spec.tolerations) is None

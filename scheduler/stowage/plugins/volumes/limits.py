@@ -1,0 +1,172 @@
+"""NodeVolumeLimits: a CSI driver attaches only so many volumes to a node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+
+import numpy as np
+
+from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
+from stowage.api.objects.volume import CSINode, PersistentVolumeClaim, VolumeAttachment
+from stowage.api.status import SKIP
+from stowage.api.values.csi_migration import AttachedVolume, csi_volume_of_pod, is_migratable
+from stowage.api.values.volume_claims import is_made_for
+from stowage.framework import (
+    ACCEPT_ALL,
+    CycleState,
+    EventRegistration,
+    FilterVerdict,
+    NoArgs,
+    PreFilterResult,
+    Reads,
+    Rejection,
+)
+from stowage.framework.verdict import BoolArray, Int64Array
+from stowage.plugins.volumes.claims import claim_not_found, claims_of, not_owner, uses_claim
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import NodeView, Snapshot
+
+REASON = "node(s) exceed max volume count"
+_SKIPPED = PreFilterResult(SKIP)
+_WANTED = PreFilterResult()
+
+
+class NodeVolumeLimits:
+    """Refuses nodes where a driver's volumes, with the pod's new ones, are too many."""
+
+    name = "NodeVolumeLimits"
+    filter_reads = Reads.CLUSTER
+    refuses_per_class = True
+    row_local = True
+
+    def __init__(self, args: NoArgs) -> None:
+        del args
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
+        """Skip without claims and without inline volumes that a CSI driver took over."""
+        del state, snapshot
+        return _WANTED if _counts(pod) else _SKIPPED
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
+        """Unschedulable where attached plus new volumes of a driver exceed its limit.
+
+        ``CSILimits.Filter``: what pods of the node use already is not new; what is merely
+        attached counts beside it.
+
+        Raises:
+            ValueError: A claim of the pod has no name, or belongs to another pod.
+        """
+        del state
+        problem = _missing_claim(pod, nodes.snapshot)
+        if problem:
+            everywhere = np.ones(len(nodes), dtype=np.bool_)
+            return FilterVerdict((Rejection(problem, everywhere, unresolvable=True),))
+        by_driver: dict[str, set[AttachedVolume]] = {}
+        for volume in nodes.snapshot.volume_use.volumes_of(pod):
+            by_driver.setdefault(volume.driver, set()).add(volume)
+        exceeded: BoolArray = np.zeros(len(nodes), dtype=np.bool_)
+        for driver, volumes in by_driver.items():
+            limits = nodes.snapshot.csi_nodes.limits(driver)
+            if limits is not None:
+                exceeded |= _exceeded(nodes, driver, volumes, limits)
+        if not exceeded.any():
+            return ACCEPT_ALL
+        return FilterVerdict((Rejection(REASON, exceeded),))
+
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        """More room for volumes."""
+        csi_node, pod = EventResource.CSI_NODE, EventResource.ASSIGNED_POD
+        claim = EventResource.PERSISTENT_VOLUME_CLAIM
+        attachment = EventResource.VOLUME_ATTACHMENT
+        return (
+            EventRegistration(ClusterEvent(csi_node, ActionType.ADD)),
+            EventRegistration(
+                ClusterEvent(csi_node, ActionType.UPDATE), after_csi_node_updated, per_class=True
+            ),
+            EventRegistration(
+                ClusterEvent(pod, ActionType.DELETE), after_pod_deleted, per_class=True
+            ),
+            EventRegistration(ClusterEvent(claim, ActionType.ADD), after_claim_added),
+            EventRegistration(
+                ClusterEvent(attachment, ActionType.DELETE), after_attachment_deleted
+            ),
+        )
+
+
+def after_csi_node_updated(_pod: PodInfo, old: CSINode, new: CSINode) -> QueueingHint:
+    """A limit that was raised, or is there where none was."""
+    before = _limits(old)
+    is_raised = any(limit > before.get(driver, 0) for driver, limit in _limits(new).items())
+    return QueueingHint.QUEUE if is_raised else QueueingHint.SKIP
+
+
+def after_pod_deleted(_pod: PodInfo, deleted: PodInfo, _new: None) -> QueueingHint:
+    """A placed pod that may have had a volume attached."""
+    had_volumes = bool(deleted.node_name) and _counts(deleted)
+    return QueueingHint.QUEUE if had_volumes else QueueingHint.SKIP
+
+
+def after_claim_added(pod: PodInfo, _old: None, claim: PersistentVolumeClaim) -> QueueingHint:
+    """A claim that the pod uses."""
+    return QueueingHint.QUEUE if uses_claim(pod, claim) else QueueingHint.SKIP
+
+
+def after_attachment_deleted(pod: PodInfo, deleted: VolumeAttachment, _new: None) -> QueueingHint:
+    """A volume detached, of any driver if the pod has claims, else of one of its volumes'."""
+    for volume in pod.volumes:
+        if volume.persistent_volume_claim is not None:
+            return QueueingHint.QUEUE
+        inline = csi_volume_of_pod(volume)
+        if inline is not None and inline.driver == deleted.spec.attacher:
+            return QueueingHint.QUEUE
+    return QueueingHint.SKIP
+
+
+def _counts(pod: PodInfo) -> bool:
+    """Whether some volume of a pod may have to be attached."""
+    return any(
+        volume.persistent_volume_claim is not None
+        or volume.ephemeral is not None
+        or is_migratable(volume)
+        for volume in pod.volumes
+    )
+
+
+def _missing_claim(pod: PodInfo, snapshot: Snapshot) -> str:
+    """What is said of the first claim that is not there; empty if all are."""
+    for used in claims_of(pod):
+        if not used.name:
+            raise ValueError("PersistentVolumeClaim had no name")
+        claim = snapshot.storage.claims.seen(f"{pod.namespace}/{used.name}")
+        if claim is None:
+            return f"looking up PVC {pod.namespace}/{used.name}: {claim_not_found(used.name)}"
+        if used.is_ephemeral and not is_made_for(claim, pod.uid):
+            raise ValueError(not_owner(claim, pod))
+    return ""
+
+
+def _exceeded(
+    nodes: NodeView, driver: str, wanted: Set[AttachedVolume], limits: Int64Array
+) -> BoolArray:
+    """``bool[nodes]``: where a driver's ``limits[rows]`` do not allow some more volumes."""
+    use = nodes.snapshot.volume_use
+    new = np.full(nodes.snapshot.num_rows, len(wanted), dtype=np.int64)
+    for volume in wanted:
+        new[use.rows_with(volume)] -= 1
+    attached = use.attached(driver)
+    # Compared by what is left: a node without a limit has more than can be added to.
+    left = limits if attached is None else limits - attached
+    new_here, left_here = nodes.take(new), nodes.take(left)
+    if nodes.changes is not None:
+        # Where there is room for all of them it does not matter what else is detached.
+        more, shared = nodes.changes.volumes(driver, wanted, left < len(wanted))
+        new_here, left_here = new_here - shared, left_here - more
+    exceeded: BoolArray = (new_here > left_here) & (new_here > 0)
+    return exceeded
+
+
+def _limits(csi_node: CSINode) -> dict[str, int]:
+    return {
+        driver.name: (driver.allocatable.count or 0) if driver.allocatable is not None else 0
+        for driver in csi_node.spec.drivers
+    }

@@ -1,0 +1,240 @@
+"""What was decided about a pod's claims, as writes, and whether it has come true.
+
+``AssumePodVolumes``, ``bindAPIUpdate`` and ``checkBindings`` of v1.36, without I/O: the shell
+makes the writes, the watches show what became of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from stowage.api.events import EventResource, VolumesWritten
+from stowage.api.instructions import BindVolumes, GiveVolume, SelectNode
+from stowage.api.objects.volume import PersistentVolume, PersistentVolumeClaim
+from stowage.api.status import SUCCESS, WAIT, Status, error
+from stowage.api.values.volume_claims import (
+    BOUND_BY_CONTROLLER,
+    SELECTED_NODE,
+    bound_to,
+    is_fully_bound,
+    provisioned_on,
+)
+from stowage.framework import PreBindProgress
+from stowage.plugins.volumes.topology import VolumeTopology
+from stowage.state.changes import is_older
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import NodeView, Snapshot
+from stowage.state.storage.objects import Storage
+
+_CLAIM = EventResource.PERSISTENT_VOLUME_CLAIM
+_VOLUME = EventResource.PERSISTENT_VOLUME
+
+
+class Given(msgspec.Struct, frozen=True):
+    """A volume that goes to a claim: as it was when that was decided, and as it is to be."""
+
+    before: PersistentVolume
+    after: PersistentVolume
+    claim: PersistentVolumeClaim
+
+
+class Provisioned(msgspec.Struct, frozen=True):
+    """A claim whose volume is made on the node: as it was, and as it is to be."""
+
+    before: PersistentVolumeClaim
+    after: PersistentVolumeClaim
+
+
+class VolumePlan(msgspec.Struct):
+    """All that is to happen before the pod can be bound.
+
+    Attributes:
+        written: Resource version, by name or ``namespace/name``, of what the shell has written;
+            what the watches show before that says nothing.
+    """
+
+    given: Sequence[Given]
+    provisioned: Sequence[Provisioned]
+    written: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+    def assume(self, storage: Storage, pod_uid: str) -> None:
+        """Take it for done.
+
+        Raises:
+            ValueError: Something has changed since; nothing is assumed then.
+        """
+        try:
+            for given in self.given:
+                if given.after is not given.before:
+                    storage.volumes.assume(given.after, pod_uid)
+            for each in self.provisioned:
+                if each.after is not each.before:
+                    storage.claims.assume(each.after, pod_uid)
+        except ValueError:
+            self.restore(storage, pod_uid)
+            raise
+
+    def restore(self, storage: Storage, pod_uid: str) -> None:
+        """Take it back; what the watches have shown meanwhile stays.
+
+        So does what has been written, until the watches show it: taken for free, a claim would be
+        given a second volume. (Here v1.36 goes back to what its informers have shown.)
+        """
+        for given in self.given:
+            name = given.after.metadata.name
+            end = storage.volumes.keep if name in self.written else storage.volumes.restore
+            end(name, pod_uid)
+        for each in self.provisioned:
+            key = each.after.metadata.namespaced_name
+            finish = storage.claims.keep if key in self.written else storage.claims.restore
+            finish(key, pod_uid)
+
+    def writes(self, pod: PodInfo, node_name: str) -> BindVolumes:
+        """The instruction; what says so already is not written again."""
+        volumes = tuple(_give(each) for each in self.given if each.after is not each.before)
+        claims = tuple(
+            _select(each.after) for each in self.provisioned if each.after is not each.before
+        )
+        return BindVolumes(pod.reference, node_name, volumes, claims)
+
+    def note(self, outcome: VolumesWritten) -> None:
+        """Remember from which versions on the watches count."""
+        self.written = {**outcome.volumes, **outcome.claims}
+
+    def is_shown(self, key: str, version: str) -> bool:
+        """Whether what the watch shows is no older than what was written."""
+        return not is_older(version, self.written.get(key, ""))
+
+
+def make_plan(
+    given: Sequence[tuple[PersistentVolume, PersistentVolumeClaim]],
+    provisioned: Sequence[PersistentVolumeClaim],
+    node_name: str,
+) -> VolumePlan:
+    """What has to change so that a pod's claims get these volumes, or new ones on the node."""
+    return VolumePlan(
+        [Given(volume, bound_to(volume, claim), claim) for volume, claim in given],
+        [Provisioned(claim, provisioned_on(claim, node_name)) for claim in provisioned],
+    )
+
+
+def check_plan(
+    plan: VolumePlan, node_name: str, snapshot: Snapshot, topology: VolumeTopology
+) -> PreBindProgress:
+    """Whether all claims are bound; an error where the pod has to be scheduled anew."""
+    row = snapshot.row_of(node_name)
+    awaited = {(EventResource.NODE, node_name), (EventResource.CSI_NODE, node_name)}
+    if row is None:
+        text = f'failed to get node "{node_name}": node "{node_name}" not found'
+        return PreBindProgress(_failed(text))
+    node = snapshot.view(slice(row, row + 1))
+    statuses = [_check_given(each, plan, node, topology) for each in plan.given]
+    statuses += [_check_provisioned(each, plan, node, topology) for each in plan.provisioned]
+    failure = next((each for each in statuses if not each.is_success and each is not WAIT), None)
+    if failure is not None:
+        return PreBindProgress(failure)
+    if WAIT not in statuses:
+        return PreBindProgress(SUCCESS)
+    return PreBindProgress(WAIT, frozenset(awaited.union(_watched(plan, snapshot.storage))))
+
+
+def _check_given(
+    given: Given, plan: VolumePlan, node: NodeView, topology: VolumeTopology
+) -> Status:
+    storage = node.snapshot.storage
+    name, key = given.after.metadata.name, given.claim.metadata.namespaced_name
+    volume, claim = storage.volumes.seen(name), storage.claims.seen(key)
+    if volume is None:
+        return _failed(f'failed to check binding: could not find v1.PersistentVolume "{name}"')
+    if claim is None:
+        text = f'failed to check binding: could not find v1.PersistentVolumeClaim "{key}"'
+        return _failed(text)
+    if not plan.is_shown(name, volume.metadata.resource_version):
+        return WAIT
+    unreachable = _unreachable(volume, node, topology)
+    if unreachable is not None:
+        return unreachable
+    if volume.spec.claim_ref is None or not volume.spec.claim_ref.uid:
+        return _failed(f'ClaimRef got reset for pv "{name}"')
+    if claim.metadata.uid != given.claim.metadata.uid:
+        return _failed(f'PVC "{key}" was deleted and created again')
+    return _check_bound(claim, node, topology)
+
+
+def _check_provisioned(
+    each: Provisioned, plan: VolumePlan, node: NodeView, topology: VolumeTopology
+) -> Status:
+    key = each.after.metadata.namespaced_name
+    claim = node.snapshot.storage.claims.seen(key)
+    if claim is None:
+        text = f'could not find v1.PersistentVolumeClaim "{key}"'
+        return _failed(f"failed to check provisioning pvc: {text}")
+    meta = claim.metadata
+    if not plan.is_shown(key, meta.resource_version):
+        return WAIT
+    if not meta.annotations:
+        return _failed(f'selectedNode annotation reset for PVC "{meta.name}"')
+    if meta.annotations.get(SELECTED_NODE, "") != node.names[0]:
+        # A provisioner that fails takes the annotation off, so that another node is tried.
+        return _failed(f'provisioning failed for PVC "{meta.name}"')
+    return _check_bound(claim, node, topology)
+
+
+def _check_bound(claim: PersistentVolumeClaim, node: NodeView, topology: VolumeTopology) -> Status:
+    """Whether a claim is bound, and to a volume that the node can reach.
+
+    kube-scheduler asks the latter of provisioned claims only, though a claim that was to get a
+    free volume may be bound to another one as well.
+    """
+    if not claim.spec.volume_name:
+        return WAIT
+    volume = node.snapshot.storage.volumes.seen(claim.spec.volume_name)
+    if volume is None:
+        return WAIT
+    unreachable = _unreachable(volume, node, topology)
+    if unreachable is not None:
+        return unreachable
+    return SUCCESS if is_fully_bound(claim) else WAIT
+
+
+def _unreachable(
+    volume: PersistentVolume, node: NodeView, topology: VolumeTopology
+) -> Status | None:
+    reachable = topology.reachable(node, volume)
+    if reachable is None or reachable[0]:
+        return None
+    where = f'pv "{volume.metadata.name}" node affinity doesn\'t match node "{node.names[0]}"'
+    return _failed(f"{where}: no matching NodeSelectorTerms")
+
+
+def _watched(plan: VolumePlan, storage: Storage) -> Iterator[tuple[EventResource, str]]:
+    """The objects whose change may end the wait."""
+    claims = [each.claim.metadata.namespaced_name for each in plan.given]
+    claims += [each.after.metadata.namespaced_name for each in plan.provisioned]
+    for given in plan.given:
+        yield _VOLUME, given.after.metadata.name
+    for key in claims:
+        yield _CLAIM, key
+        claim = storage.claims.seen(key)
+        if claim is not None and claim.spec.volume_name:
+            yield _VOLUME, claim.spec.volume_name
+
+
+def _failed(text: str) -> Status:
+    return error(f"binding volumes: {text}")
+
+
+def _give(given: Given) -> GiveVolume:
+    meta, reference = given.after.metadata, given.after.spec.claim_ref
+    if reference is None:
+        raise AssertionError(f"volume {meta.name} is given to nobody")
+    is_marked = BOUND_BY_CONTROLLER not in given.before.metadata.annotations
+    is_marked &= BOUND_BY_CONTROLLER in meta.annotations
+    return GiveVolume(meta.name, meta.uid, meta.resource_version, reference, is_marked)
+
+
+def _select(claim: PersistentVolumeClaim) -> SelectNode:
+    meta = claim.metadata
+    return SelectNode(meta.namespace, meta.name, meta.uid, meta.resource_version)

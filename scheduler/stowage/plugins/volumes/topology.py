@@ -1,0 +1,86 @@
+"""From where volumes can be reached."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from cachetools import LRUCache
+from msgspec.structs import replace
+
+from stowage.api.objects.node import NodeSelector
+from stowage.api.objects.volume import PersistentVolume, VolumeNodeAffinity
+from stowage.api.values.csi_migration import migrated_affinity, migrated_plugin_of
+from stowage.api.values.node_affinity import NodeTerms, compile_node_selector
+from stowage.framework.verdict import BoolArray, Int64Array
+from stowage.state.change_log import ChangeLog
+from stowage.state.nodes.node_matching import node_terms_mask
+from stowage.state.snapshot import NodeView
+
+_MAX_SELECTORS = 16_384
+
+
+class VolumeTopology:
+    """Judges the node affinity of volumes, each distinct one once until a node changes."""
+
+    def __init__(self) -> None:
+        self._rows: LRUCache[NodeSelector, Int64Array] = LRUCache(_MAX_SELECTORS)
+        self._log: ChangeLog | None = None
+        self._generation = 0
+
+    def reachable(self, nodes: NodeView, volume: PersistentVolume) -> BoolArray | None:
+        """``bool[nodes]``: where a bound volume can be reached; None says everywhere.
+
+        A volume of a migrated plugin is looked for by its driver's labels on nodes that say so.
+        """
+        plain = affinity_mask(nodes, volume.spec.node_affinity)
+        plugin = migrated_plugin_of(volume)
+        migrated = None if plugin is None else nodes.snapshot.csi_nodes.migrated(plugin)
+        if migrated is None:
+            return plain
+        translated = affinity_mask(nodes, migrated_affinity(volume))
+        if plain is None and translated is None:
+            return None
+        is_migrated = nodes.take(migrated)
+        everywhere = np.ones(len(nodes), dtype=np.bool_)
+        there = everywhere if translated is None else translated
+        mask: BoolArray = np.where(is_migrated, there, everywhere if plain is None else plain)
+        return mask
+
+    def positions(self, nodes: NodeView, affinity: VolumeNodeAffinity | None) -> Int64Array:
+        """``int64[]``: which of `nodes` an affinity allows; kept for questions about all nodes."""
+        required = None if affinity is None else affinity.required
+        if required is None:
+            return np.arange(len(nodes))
+        if not isinstance(nodes.index, slice) or nodes.snapshot.is_what_if:
+            return np.flatnonzero(_mask(nodes, required))
+        log = nodes.snapshot.node_changes
+        if self._log is not log or self._generation != log.generation:
+            self._rows.clear()
+            self._log, self._generation = log, log.generation
+        rows = self._rows.get(required)
+        if rows is None:
+            rows = self._rows[required] = np.flatnonzero(_mask(nodes, required))
+        return rows
+
+
+def affinity_mask(nodes: NodeView, affinity: VolumeNodeAffinity | None) -> BoolArray | None:
+    """``bool[nodes]``: where an affinity lets a volume be used; None says everywhere.
+
+    ``CheckNodeAffinity``: it looks at labels only; what it says of fields is not judged, and terms
+    that cannot be understood match nothing.
+    """
+    if affinity is None or affinity.required is None:
+        return None
+    return _mask(nodes, affinity.required)
+
+
+def _mask(nodes: NodeView, required: NodeSelector) -> BoolArray:
+    return node_terms_mask(nodes, compiled(required))
+
+
+@lru_cache(maxsize=_MAX_SELECTORS)
+def compiled(required: NodeSelector) -> NodeTerms:
+    """A volume's node selector, as far as it is judged."""
+    terms = compile_node_selector(required).terms
+    return NodeTerms(tuple(replace(term, fields=()) for term in terms))

@@ -1,0 +1,138 @@
+"""Pods worth another attempt that have to wait a little because they failed before."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from stowage.queue.heap import KeyedHeap, SortKey
+from stowage.queue.queued_pod import QueuedPod
+
+#: Backoffs end at whole seconds and are ordered by priority within one; KEP-5142.
+WINDOW_S = 1.0
+
+# 2.0 ** 1024 overflows; long before that any backoff is at its maximum.
+_MAX_DOUBLINGS = 64
+
+
+class BackoffQueue:
+    """Two heaps ordered by the end of the backoff; podBackoffQ and podErrorBackoffQ of v1.36.
+
+    Rejected pods may be popped early when nothing else is left to do. Pods that failed with an
+    error may not: their backoff protects the API server.
+    """
+
+    def __init__(self, initial_backoff_s: float, max_backoff_s: float) -> None:
+        self._initial_backoff_s = initial_backoff_s
+        self._max_backoff_s = max_backoff_s
+        self._rejected: KeyedHeap[QueuedPod] = KeyedHeap()
+        self._failed: KeyedHeap[QueuedPod] = KeyedHeap()
+
+    def __len__(self) -> int:
+        return len(self._rejected) + len(self._failed)
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._rejected or uid in self._failed
+
+    def __iter__(self) -> Iterator[QueuedPod]:
+        yield from self._rejected
+        yield from self._failed
+
+    def get(self, uid: str) -> QueuedPod | None:
+        """The pod, if it is here."""
+        return self._rejected.get(uid) or self._failed.get(uid)
+
+    def backoff_s(self, queued: QueuedPod) -> float:
+        """``min(max, initial * 2 ** (n - 1))`` with n the errors in a row, or else rejections.
+
+        0 for a pod that never failed, and for all pods if the maximum is 0
+        (``calculateBackoffDuration`` of v1.36).
+        """
+        failures = queued.consecutive_errors or queued.unschedulable_count
+        if not failures:
+            return 0.0
+        doublings = min(failures - 1, _MAX_DOUBLINGS)
+        return min(self._max_backoff_s, self._initial_backoff_s * 2.0**doublings)
+
+    def is_backing_off(self, queued: QueuedPod, now: float) -> bool:
+        """Whether the pod has to wait; it does until the window its backoff ends in is over."""
+        if queued.queued_at <= self.all_over_since(now):
+            return False
+        expires_at = self._expires_at(queued)
+        return expires_at is not None and now < expires_at + WINDOW_S
+
+    def all_over_since(self, now: float) -> float:
+        """Whoever entered the queue then or earlier backs off no more, whatever happened to it."""
+        return now - self._max_backoff_s - WINDOW_S
+
+    def put(self, queued: QueuedPod, sort_key: SortKey) -> None:
+        """Add a pod, or update the sort key of one that is here.
+
+        Those that failed with an error go by the end of their backoff alone.
+        """
+        expires_at = self._expires_at(queued) or 0.0
+        # A pod here keeps to its heap: an update does not change why it failed.
+        if queued.uid in self._failed or not queued.was_rejected:
+            self._failed.push(queued.uid, (expires_at,), queued)
+        else:
+            self._rejected.push(queued.uid, (expires_at, sort_key), queued)
+
+    def can_pop_early(self) -> bool:
+        """Whether `pop_early` would return a pod."""
+        return self._rejected.peek() is not None
+
+    def pop_early(self) -> QueuedPod | None:
+        """Take the rejected pod whose backoff ends first, before it has ended."""
+        return self._rejected.pop()
+
+    def pop_completed(self, now: float) -> list[QueuedPod]:
+        """Take all pods whose backoff is over, in order."""
+        completed: list[QueuedPod] = []
+        for heap in (self._rejected, self._failed):
+            first = heap.peek()
+            while first is not None and first[0][0] + WINDOW_S <= now:
+                completed.append(first[1])
+                heap.pop()
+                first = heap.peek()
+        return completed
+
+    def remove(self, uid: str) -> QueuedPod | None:
+        """Take out a pod wherever it stands."""
+        return self._rejected.remove(uid) or self._failed.remove(uid)
+
+    def take_expelled(self) -> list[QueuedPod]:
+        """The pods that have no place in line since this was last asked; mostly none."""
+        expelled, self._rejected.expelled = self._rejected.expelled, []
+        return expelled
+
+    @property
+    def has_expelled(self) -> bool:
+        """Whether there are any."""
+        return bool(self._rejected.expelled)
+
+    def next_deadline(self) -> float | None:
+        """When the next backoff is over, in seconds; None when nobody waits."""
+        tops = (self._rejected.peek(), self._failed.peek())
+        return min((top[0][0] + WINDOW_S for top in tops if top is not None), default=None)
+
+    def problems(self) -> Iterator[str]:
+        """What is inconsistent; nothing when all is well."""
+        yield from self._rejected.problems()
+        yield from self._failed.problems()
+        for queued in self._rejected:
+            if not queued.was_rejected:
+                yield f"pod {queued.info.key} failed with an error but may be popped early"
+            if queued.uid in self._failed:
+                yield f"pod {queued.info.key} is in both backoff heaps"
+
+    def _expires_at(self, queued: QueuedPod) -> float | None:
+        if queued.backoff_expires_at is None:
+            backoff_s = self.backoff_s(queued)
+            if backoff_s <= 0.0:
+                return None
+            queued.backoff_expires_at = _window_of(queued.queued_at + backoff_s)
+        return queued.backoff_expires_at
+
+
+def _window_of(at: float) -> float:
+    return math.floor(at / WINDOW_S) * WINDOW_S

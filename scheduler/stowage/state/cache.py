@@ -1,0 +1,330 @@
+"""The scheduler's memory of the cluster: nodes, the pods on them, and the pods it put there.
+
+What a pod can be to the cache, and what moves it (pods are told apart by UID):
+
+                    assume_pod                       pod_seen, same node
+    +---------+ --------------------> +---------+ ------------------------> +-------+
+    | unknown |      forget_pod       | assumed |   pod_seen, other node    | added | <-+ pod_seen,
+    |         | <-------------------- |         | ---(moved, reported)----> |       | --+ any node
+    +---------+       pod_gone        +---------+                           +-------+
+      |     ^ <--------------------------- |                                 |     ^
+      |     |                     pod_gone                                   |     |
+      |     +----------------------------------------------------------------+     |
+      |                            pod_seen                                        |
+      +----------------------------------------------------------------------------+
+
+An assumed pod never expires: whether its binding failed is for the engine to find out. An added
+pod cannot be forgotten, only deleted. An event older than what is known changes nothing.
+
+Nodes and pods come from different watches, in any order. A pod on a node not seen yet, or left
+over on a deleted one, is kept on an imaginary row, which the snapshot does not show as a node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from stowage.api.decoding.errors import require_identity
+from stowage.api.events import ActionType
+from stowage.api.objects.meta import LabelSelector
+from stowage.api.objects.namespace import Namespace
+from stowage.api.objects.node import Node
+from stowage.api.objects.policy import PodDisruptionBudget
+from stowage.api.objects.volume import StorageObject
+from stowage.state.changes import (
+    NOTHING_CHANGED,
+    NodeChange,
+    PodChange,
+    StorageChange,
+    is_older,
+    node_update_actions,
+    pod_update_actions,
+)
+from stowage.state.pods.pod_class import PodClass, PodClasses
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import ClusterState, Snapshot
+from stowage.state.storage.event_handlers import StorageKeeper
+from stowage.state.validation import InvariantViolation, validate_state
+
+__all__ = ["ClusterCache", "InvariantViolation"]
+
+_TERMINAL_PHASES = frozenset(("Succeeded", "Failed"))
+
+
+class ClusterCache:
+    """Keeps the columns equal to the objects; the only writer of the state.
+
+    Attributes:
+        classes: The equivalence classes of all pods, to be passed to `make_pod_info`.
+    """
+
+    def __init__(self) -> None:
+        self.classes = PodClasses()
+        self._state = ClusterState()
+        self._assumed: set[str] = set()
+        self._snapshot = Snapshot(self._state)
+        self._storage = StorageKeeper(self._state)
+
+    def snapshot(self) -> Snapshot:
+        """The cluster as it is now; the same object until something changes."""
+        if self._snapshot.generation != self._state.generation:
+            self._snapshot = Snapshot(self._state)
+        return self._snapshot
+
+    def node_seen(self, node: Node) -> NodeChange:
+        """Take in a node, new or changed; a change of nothing that is in a column costs little.
+
+        Raises:
+            InvalidObject: A quantity cannot be read; what was known of the node still holds.
+        """
+        if not node.metadata.name:
+            require_identity("Node", "", "", node.metadata.uid)
+        columns = self._state.columns
+        row = columns.row_of(node.metadata.name)
+        old = None if row is None else columns.nodes[row]
+        if old is None or row is None:
+            columns.set_node(node)
+            self._state.generation += 1
+            return NodeChange(None, node, ActionType.ADD)
+        if old.metadata.uid == node.metadata.uid and is_older(
+            node.metadata.resource_version, old.metadata.resource_version
+        ):
+            return NodeChange(old, old, NOTHING_CHANGED, ignored=True)
+        if _same_columns(old, node):
+            columns.keep_node(row, node)
+        else:
+            columns.set_node(node)
+        self._state.generation += 1
+        return NodeChange(old, node, node_update_actions(old, node))
+
+    def node_gone(self, name: str) -> Node | None:
+        """Forget a node; its pods stay until they go themselves. None if it is not known."""
+        columns = self._state.columns
+        row = columns.row_of(name)
+        node = None if row is None else columns.nodes[row]
+        if node is None or row is None:
+            return None
+        columns.unset_node(row)
+        columns.free_if_unused(row)
+        self._state.generation += 1
+        return node
+
+    def pod_seen(self, pod: PodInfo) -> PodChange:
+        """Take in a pod that is on a node: new, changed, or assumed and now confirmed.
+
+        A pod without a node is taken as news of an assumed pod whose binding is under way.
+
+        Raises:
+            ValueError: The pod has no node and is not assumed.
+        """
+        old = self._state.placed.get(pod.uid)
+        if pod.phase in _TERMINAL_PHASES:
+            return self._terminal_pod_seen(pod)
+        if not pod.node_name:
+            return self._pending_pod_seen(old, pod)
+        if old is None:
+            self._add(pod)
+            return PodChange(None, pod, ActionType.ADD)
+        if is_older(pod.resource_version, old.resource_version):
+            return PodChange(old, old, NOTHING_CHANGED, ignored=True)
+        confirmed = pod.uid in self._assumed
+        self._assumed.discard(pod.uid)
+        self._replace(old, pod)
+        moved = pod.node_name != old.node_name
+        return PodChange(
+            old,
+            pod,
+            ActionType.ADD if confirmed or moved else pod_update_actions(old, pod),
+            confirmed=confirmed and not moved,
+            moved_from=old.node_name if moved else None,
+        )
+
+    def pod_gone(self, uid: str) -> PodInfo | None:
+        """Forget a pod that was deleted or ended; None if it is not on a node."""
+        pod = self._state.placed.get(uid)
+        if pod is not None:
+            self._assumed.discard(uid)
+            self._remove(pod)
+        return pod
+
+    def assume_pod(self, pod: PodInfo, node_name: str) -> PodInfo:
+        """Count a pod as running on a node before the API server knows; returns it as placed.
+
+        Raises:
+            ValueError: The pod is on a node already, assumed or not.
+        """
+        known = self._state.placed.get(pod.uid)
+        if known is not None:
+            raise ValueError(
+                f"Pod {pod.key} ({pod.uid}) is on node {known.node_name} already "
+                f"and cannot be assumed on {node_name}"
+            )
+        placed = pod.on_node(node_name)
+        self._add(placed)
+        self._assumed.add(pod.uid)
+        return placed
+
+    def forget_pod(self, uid: str) -> PodInfo | None:
+        """Undo `assume_pod`; None if the pod is not assumed (any more)."""
+        return self.pod_gone(uid) if uid in self._assumed else None
+
+    def is_assumed(self, uid: str) -> bool:
+        """Whether the pod is on its node only because we put it there."""
+        return uid in self._assumed
+
+    def get_pod(self, uid: str) -> PodInfo | None:
+        """The pod with this UID, if it is on a node, assumed or not."""
+        return self._state.placed.get(uid)
+
+    def pods_on(self, node_name: str) -> Collection[PodInfo]:
+        """The pods on a node, assumed ones included."""
+        row = self._state.columns.row_of(node_name)
+        return () if row is None else self._state.placed.on_row(row)
+
+    def namespace_seen(self, namespace: Namespace) -> bool:
+        """Take in a namespace; returns whether it is new or its labels changed."""
+        return self._changed(self._state.namespaces.seen(namespace))
+
+    def namespace_gone(self, name: str) -> bool:
+        """Forget a namespace; returns whether it was known."""
+        return self._changed(self._state.namespaces.gone(name))
+
+    def workload_seen(
+        self, kind: str, namespace: str, name: str, selector: LabelSelector | None
+    ) -> bool:
+        """Take in a Service or controller; returns whether anything changed."""
+        return self._changed(self._state.workloads.seen(kind, namespace, name, selector))
+
+    def workload_gone(self, kind: str, namespace: str, name: str) -> bool:
+        """Forget a Service or controller; returns whether it was known."""
+        return self._changed(self._state.workloads.gone(kind, namespace, name))
+
+    def storage_seen(self, obj: StorageObject) -> StorageChange:
+        """Take in a claim, a volume or another object of storage, new or changed."""
+        return self._storage.seen(obj)
+
+    def storage_gone(self, kind: type[StorageObject], key: str) -> StorageObject | None:
+        """Forget a deleted object by ``namespace/name`` or name; None if it is not known."""
+        return self._storage.gone(kind, key)
+
+    def assumed_storage(self) -> dict[str, str]:
+        """What is taken for changed before the API server shows it -> UID of the pod it is for."""
+        return self._storage.assumed()
+
+    def budget_seen(self, budget: PodDisruptionBudget) -> None:
+        """Take in a pod disruption budget, new or changed."""
+        self._state.budgets.seen(budget)
+        self._state.generation += 1
+
+    def budget_gone(self, namespace: str, name: str) -> bool:
+        """Forget a pod disruption budget; returns whether it was known."""
+        return self._changed(self._state.budgets.gone(namespace, name))
+
+    def pods(self) -> Iterator[PodInfo]:
+        """All pods that are on a node, or assumed to be."""
+        return iter(self._state.placed)
+
+    def counts(self) -> dict[str, int]:
+        """How many nodes, pods and assumed pods there are (``scheduler_scheduler_cache_size``)."""
+        return {
+            "nodes": self._state.columns.num_nodes,
+            "pods": len(self._state.placed),
+            "assumed_pods": len(self._assumed),
+        }
+
+    def validate(self) -> None:
+        """Compare every column and count with what the objects say.
+
+        Raises:
+            InvariantViolation: Something differs; it tells what, where, and both values.
+        """
+        stray = sorted(uid for uid in self._assumed if self._state.placed.get(uid) is None)
+        if stray:
+            raise InvariantViolation("assumed pods", "all on nodes", f"not on a node: {stray}")
+        validate_state(self._state)
+
+    def _terminal_pod_seen(self, pod: PodInfo) -> PodChange:
+        old = self.pod_gone(pod.uid)
+        if old is None:
+            return PodChange(None, None, NOTHING_CHANGED, ignored=True)
+        return PodChange(old, None, ActionType.DELETE)
+
+    def _pending_pod_seen(self, old: PodInfo | None, pod: PodInfo) -> PodChange:
+        if old is None:
+            raise ValueError(f"Pod {pod.key} ({pod.uid}) has no node and is not assumed")
+        late = is_older(pod.resource_version, old.resource_version)
+        if late or pod.uid not in self._assumed:
+            return PodChange(old, old, NOTHING_CHANGED, ignored=True)
+        placed = pod.on_node(old.node_name)
+        self._replace(old, placed)
+        return PodChange(old, placed, pod_update_actions(old, placed))
+
+    def _add(self, pod: PodInfo) -> None:
+        state = self._state
+        row = state.columns.ensure_row(pod.node_name)
+        state.columns.add_pod(row, pod.pod_class)
+        state.pods.add(pod, row)
+        if pod.volumes:
+            state.volume_use.add_pod(pod, row)
+        state.placed.put(pod, row)
+        state.generation += 1
+
+    def _remove(self, pod: PodInfo) -> None:
+        state = self._state
+        row = state.columns.ensure_row(pod.node_name)
+        state.columns.remove_pod(row, pod.pod_class)
+        state.pods.remove(pod, row)
+        if pod.volumes:
+            state.volume_use.remove_pod(pod, row)
+        state.placed.remove(pod.uid, row)
+        state.columns.free_if_unused(row)
+        state.generation += 1
+
+    def _replace(self, old: PodInfo, pod: PodInfo) -> None:
+        if old.node_name != pod.node_name:
+            self._remove(old)
+            self._add(pod)
+            return
+        state = self._state
+        row = state.columns.ensure_row(pod.node_name)
+        if old.pod_class is not pod.pod_class or old.terminating != pod.terminating:
+            # In before out: what the two have in common need not vanish in between.
+            state.pods.add(pod, row)
+            state.pods.remove(old, row)
+        if not _same_usage(old.pod_class, pod.pod_class):
+            state.columns.add_pod(row, pod.pod_class)
+            state.columns.remove_pod(row, old.pod_class)
+        # Claims go by the pod's namespace, those made for it by its name too.
+        if old.volumes != pod.volumes or old.key != pod.key:
+            state.volume_use.add_pod(pod, row)
+            state.volume_use.remove_pod(old, row)
+        state.placed.put(pod, row)
+        state.generation += 1
+
+    def _changed(self, changed: bool) -> bool:
+        if changed:
+            self._state.generation += 1
+        return changed
+
+
+def _same_columns(old: Node, new: Node) -> bool:
+    """Whether two states of a node agree in all that plugins read of it."""
+    before, after = old.status, new.status
+    return (
+        old.metadata.labels == new.metadata.labels
+        and old.metadata.annotations == new.metadata.annotations
+        and old.spec == new.spec
+        and before.allocatable == after.allocatable
+        and before.declared_features == after.declared_features
+        and before.images == after.images
+    )
+
+
+def _same_usage(one: PodClass, other: PodClass) -> bool:
+    """Whether pods of two classes use the same of their node."""
+    return one is other or (
+        one.requests == other.requests
+        and one.nonzero_cpu_milli == other.nonzero_cpu_milli
+        and one.nonzero_memory_bytes == other.nonzero_memory_bytes
+        and one.host_ports == other.host_ports
+    )

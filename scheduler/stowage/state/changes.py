@@ -1,0 +1,112 @@
+"""What an update changed, in the words of cluster events (``framework/events.go`` of v1.36)."""
+
+from __future__ import annotations
+
+import msgspec
+
+from stowage.api.events import ActionType
+from stowage.api.objects.node import Node
+from stowage.api.objects.volume import StorageObject
+from stowage.state.pods.pod_info import PodInfo
+
+NOTHING_CHANGED = ActionType(0)
+
+
+class NodeChange(msgspec.Struct, frozen=True):
+    """What a node event did.
+
+    Attributes:
+        old: The node as known before; None if it is new.
+        new: The node as known now.
+        actions: `ActionType.ADD`, or the kinds of update; none if scheduling is not concerned.
+        ignored: The event was older than what is known.
+    """
+
+    old: Node | None
+    new: Node
+    actions: ActionType
+    ignored: bool = False
+
+
+class PodChange(msgspec.Struct, frozen=True):
+    """What an event about an assigned pod did.
+
+    Attributes:
+        old: The pod as known before; None if it is new.
+        new: The pod as known now; None if it ended.
+        actions: `ActionType.ADD`, `ActionType.DELETE` or the kinds of update.
+        confirmed: The pod was assumed, and now is known to be bound to that very node.
+        moved_from: The node it was on, or assumed to be on, until now, if that is another one.
+        ignored: The event was older than what is known.
+    """
+
+    old: PodInfo | None
+    new: PodInfo | None
+    actions: ActionType
+    confirmed: bool = False
+    moved_from: str | None = None
+    ignored: bool = False
+
+
+class StorageChange(msgspec.Struct, frozen=True):
+    """What an event about an object of storage did.
+
+    Attributes:
+        old: The object as known before; None if it is new.
+        new: The object as known now.
+        ignored: The event was older than what is known, or no news.
+    """
+
+    old: StorageObject | None
+    new: StorageObject
+    ignored: bool = False
+
+
+def node_update_actions(old: Node, new: Node) -> ActionType:
+    """What changed on a node (``NodeSchedulingPropertiesChange``)."""
+    actions = 0
+    if old.status.allocatable != new.status.allocatable:
+        actions |= ActionType.UPDATE_NODE_ALLOCATABLE.value
+    if old.metadata.labels != new.metadata.labels:
+        actions |= ActionType.UPDATE_NODE_LABEL.value
+    if old.spec.taints != new.spec.taints or old.spec.unschedulable > new.spec.unschedulable:
+        actions |= ActionType.UPDATE_NODE_TAINT.value
+    if old.status.conditions != new.status.conditions and _statuses(old) != _statuses(new):
+        actions |= ActionType.UPDATE_NODE_CONDITION.value
+    if old.metadata.annotations != new.metadata.annotations:
+        actions |= ActionType.UPDATE_NODE_ANNOTATION.value
+    if old.status.declared_features != new.status.declared_features:
+        actions |= ActionType.UPDATE_NODE_DECLARED_FEATURE.value
+    return ActionType(actions) if actions else NOTHING_CHANGED
+
+
+def pod_update_actions(old: PodInfo, new: PodInfo) -> ActionType:
+    """What changed on a pod (``PodSchedulingPropertiesChange``).
+
+    `ActionType.UPDATE_POD_OTHER` says that it was nothing that has a name of its own.
+    """
+    actions = 0
+    if old.resource_claim_statuses != new.resource_claim_statuses:
+        actions |= ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM.value
+    before, after = old.pod_class, new.pod_class
+    if before is not after:
+        if before.labels != after.labels:
+            actions |= ActionType.UPDATE_POD_LABEL.value
+        if any(amount > after.requests.get(name, -1) for name, amount in before.requests.items()):
+            actions |= ActionType.UPDATE_POD_SCALE_DOWN.value
+        if len(before.spec.tolerations) != len(after.spec.tolerations):
+            actions |= ActionType.UPDATE_POD_TOLERATION.value
+        if before.scheduling_gates and not after.scheduling_gates:
+            actions |= ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED.value
+    return ActionType(actions) if actions else ActionType.UPDATE_POD_OTHER
+
+
+def is_older(resource_version: str, known: str) -> bool:
+    """Whether one resource version precedes another; False if they cannot be compared."""
+    if resource_version == known or not (resource_version.isdecimal() and known.isdecimal()):
+        return False
+    return int(resource_version) < int(known)
+
+
+def _statuses(node: Node) -> dict[str, str]:
+    return {condition.type: condition.status for condition in node.status.conditions}

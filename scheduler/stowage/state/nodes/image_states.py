@@ -1,0 +1,116 @@
+"""Which images are on which nodes (kube-scheduler's ``ImageStates``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from stowage.api.objects.node import ContainerImage
+from stowage.state.arrays import BoolArray, read_only
+
+
+class ImageState:
+    """One image name: its size, and the rows of the nodes that have it.
+
+    Attributes:
+        size_bytes: As told by the first node that had the image; other nodes may disagree.
+    """
+
+    __slots__ = ("_mask", "_num_rows", "_rows", "size_bytes")
+
+    def __init__(self, size_bytes: int, num_rows: int) -> None:
+        self.size_bytes = size_bytes
+        self._num_rows = num_rows
+        self._rows: set[int] = set()
+        self._mask: BoolArray | None = None
+
+    @property
+    def num_nodes(self) -> int:
+        """How many nodes have the image."""
+        return len(self._rows)
+
+    @property
+    def on_node(self) -> BoolArray:
+        """``bool[rows]``: which nodes have the image; made when first asked for."""
+        if self._mask is None:
+            self._mask = np.zeros(self._num_rows, dtype=np.bool_)
+            self._mask[list(self._rows)] = True
+        return read_only(self._mask)
+
+    def add(self, row: int) -> None:
+        """Note that the node of `row` has the image."""
+        self._rows.add(row)
+        if self._mask is not None:
+            self._mask[row] = True
+
+    def discard(self, row: int) -> None:
+        """Note that the node of `row` does not have the image."""
+        self._rows.discard(row)
+        if self._mask is not None:
+            self._mask[row] = False
+
+    def grow(self, num_rows: int) -> None:
+        """Make room for more rows."""
+        self._num_rows = num_rows
+        self._mask = None
+
+
+class ImageStates:
+    """All images that some node has, by name."""
+
+    __slots__ = ("_interned", "_num_rows", "_states")
+
+    def __init__(self, num_rows: int) -> None:
+        self._num_rows = num_rows
+        self._states: dict[str, ImageState] = {}
+        self._interned: dict[ContainerImage, ContainerImage] = {}
+
+    def get(self, name: str) -> ImageState | None:
+        """The state of an image, or None if no node has it."""
+        return self._states.get(name)
+
+    def names(self) -> Iterable[str]:
+        """The names of all images on some node."""
+        return self._states.keys()
+
+    def replace(
+        self, row: int, old: Sequence[ContainerImage], new: Sequence[ContainerImage]
+    ) -> tuple[ContainerImage, ...]:
+        """Note that the images of a row changed.
+
+        As upstream, the old ones are taken off first, so an image that only this node has
+        takes the size told now.
+
+        Returns:
+            `new`, with images that other nodes have too as the very same objects: nodes tend to
+            have the same images, and the names are long.
+        """
+        for image in old:
+            for name in image.names:
+                self._discard(name, row)
+        kept = tuple(self._interned.setdefault(image, image) for image in new)
+        for image in kept:
+            for name in image.names:
+                state = self._states.get(name)
+                if state is None:
+                    state = self._states[name] = ImageState(image.size_bytes, self._num_rows)
+                state.add(row)
+        for image in old:
+            if not any(name in self._states for name in image.names):
+                self._interned.pop(image, None)
+        return kept
+
+    def grow(self, num_rows: int) -> None:
+        """Make room for more rows."""
+        self._num_rows = num_rows
+        for state in self._states.values():
+            state.grow(num_rows)
+
+    def _discard(self, name: str, row: int) -> None:
+        state = self._states.get(name)
+        if state is None:
+            return
+        state.discard(row)
+        if not state.num_nodes:
+            del self._states[name]

@@ -1,0 +1,217 @@
+"""Node labels as columns of codes, one per label key that somebody asked about."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+import numpy as np
+from cachetools import LRUCache
+
+from stowage.api.values.selectors import Operator, Requirement, Selector, parse_int64
+from stowage.state.arrays import BoolArray, Int32Array, Int64Array, extended, read_only
+from stowage.state.interning import ABSENT, Interner
+
+_MEMBERSHIP = (Operator.IN, Operator.EQUALS, Operator.DOUBLE_EQUALS)
+_EXCLUSION = (Operator.NOT_IN, Operator.NOT_EQUALS)
+_MAX_TABLES = 256
+
+
+class LabelColumn:
+    """The values of one label.
+
+    Attributes:
+        key: The label key.
+        codes: ``int32[rows]``, the code of each row's value, `ABSENT` where it has none.
+        cells: The memory of `codes`; reading one element is far faster this way.
+        values: Code -> value; a code that no node uses any more is free (None) until reused.
+    """
+
+    __slots__ = ("_codes", "_integers", "_tables", "cells", "codes", "key", "values")
+
+    def __init__(self, key: str, num_rows: int) -> None:
+        self.key = key
+        self.values: Interner[str] = Interner()
+        self._integers: tuple[int, Int64Array, Int64Array] | None = None
+        self._tables: LRUCache[tuple[str, tuple[str, ...]], tuple[int, BoolArray]] = LRUCache(
+            _MAX_TABLES
+        )
+        self._codes: Int32Array = np.full(num_rows, ABSENT, dtype=np.int32)
+        self.codes = read_only(self._codes)
+        self.cells = self._codes.data
+
+    @property
+    def num_values(self) -> int:
+        """Length of an array with one entry per value (free codes included)."""
+        return len(self.values)
+
+    def value(self, code: int) -> str | None:
+        """The value that a code stands for; None for `ABSENT` and free codes."""
+        return None if code < 0 else self.values.values[code]
+
+    def set(self, row: int, value: str | None) -> tuple[int, int]:
+        """Give a row a value, or take it away; returns the row's old and new code."""
+        old = self.cells[row]
+        new = ABSENT if value is None else self.values.acquire(value)
+        self.cells[row] = new
+        if old != ABSENT:
+            self.values.release(old)
+        return old, new
+
+    def table(self, requirement: Requirement) -> BoolArray:
+        """Which values meet a requirement; made anew only when values came or went.
+
+        Returns:
+            ``bool[num_values + 1]``. The last entry answers for rows without the label, so
+            ``table[codes]`` is right for code -1 too.
+        """
+        key = (requirement.operator.value, requirement.values)
+        known = self._tables.get(key)
+        if known is not None and known[0] == self.values.version:
+            return known[1]
+        table = read_only(self._judge(requirement))
+        self._tables[key] = (self.values.version, table)
+        return table
+
+    def grow(self, num_rows: int) -> None:
+        """Make room for more rows."""
+        self._codes = extended(self._codes, num_rows, ABSENT)
+        self.codes = read_only(self._codes)
+        self.cells = self._codes.data
+
+    def _judge(self, requirement: Requirement) -> BoolArray:
+        operator = requirement.operator
+        table = np.full(self.num_values + 1, operator in _EXCLUSION, dtype=np.bool_)
+        if operator in _MEMBERSHIP or operator in _EXCLUSION:
+            for value in requirement.values:
+                code = self.values.get(value)
+                if code != ABSENT:
+                    table[code] = operator in _MEMBERSHIP
+        elif operator in (Operator.EXISTS, Operator.DOES_NOT_EXIST):
+            table[:-1] = operator is Operator.EXISTS
+            table[-1] = operator is Operator.DOES_NOT_EXIST
+        else:
+            self._compare(requirement, table)
+        return table
+
+    def _compare(self, requirement: Requirement, table: BoolArray) -> None:
+        """Judge Gt and Lt; many bounds may be asked about, so the values are read once."""
+        bound = parse_int64(requirement.values[0])
+        if bound is None:
+            return
+        if self._integers is None or self._integers[0] != self.values.version:
+            read = [None if each is None else parse_int64(each) for each in self.values.values]
+            codes = [code for code, number in enumerate(read) if number is not None]
+            numbers = [number for number in read if number is not None]
+            self._integers = (
+                self.values.version,
+                np.array(codes, dtype=np.int64),
+                np.array(numbers, dtype=np.int64),
+            )
+        _, with_number, integers = self._integers
+        is_greater = requirement.operator is Operator.GT
+        table[with_number] = integers > bound if is_greater else integers < bound
+
+
+LabelObserver: TypeAlias = Callable[[LabelColumn, int, int, int], None]
+"""Told of (column, row, old code, new code) before the old code is free to be reused."""
+
+
+class LabelColumns:
+    """The columns of all label keys asked about so far, kept up to date.
+
+    A column is built when its key is first asked for, if any node has the key at all: what pods
+    ask about keys that do not exist costs no memory, and neither do keys nobody asks about.
+
+    Args:
+        labels_of: The labels of a row, none where there is nothing; read when a column is built.
+        num_rows: How many rows there are.
+        keeps_unused: Whether a column stays when the last row loses its key.
+    """
+
+    __slots__ = (
+        "_absent",
+        "_columns",
+        "_keeps_unused",
+        "_key_counts",
+        "_labels_of",
+        "_num_rows",
+        "observers",
+    )
+
+    def __init__(
+        self, labels_of: Callable[[int], Mapping[str, str]], num_rows: int, *, keeps_unused: bool
+    ) -> None:
+        self._labels_of = labels_of
+        self._num_rows = num_rows
+        self._keeps_unused = keeps_unused
+        self._columns: dict[str, LabelColumn] = {}
+        self._absent: LabelColumn | None = None
+        self._key_counts: Counter[str] = Counter()
+        self.observers: list[LabelObserver] = []
+
+    def column(self, key: str) -> LabelColumn:
+        """The column of a label; one that no node has yields an empty column."""
+        column = self._columns.get(key)
+        if column is None:
+            if key not in self._key_counts:
+                return self._nobody()
+            column = self._columns[key] = LabelColumn(key, self._num_rows)
+            self._fill(column)
+        return column
+
+    def mask(self, selector: Selector) -> BoolArray:
+        """``bool[rows]``: where a selector matches; a row with nothing counts as without labels."""
+        mask: BoolArray = np.full(self._num_rows, not selector.matches_nothing, dtype=np.bool_)
+        for requirement in selector.requirements if not selector.matches_nothing else ():
+            column = self.column(requirement.key)
+            mask &= column.table(requirement)[column.codes]
+        return mask
+
+    def built(self) -> Mapping[str, LabelColumn]:
+        """The columns that exist, by key."""
+        return self._columns
+
+    def update(self, row: int, old: Mapping[str, str], new: Mapping[str, str]) -> None:
+        """Note that the labels of a row changed."""
+        for key in old.keys() - new.keys():
+            self._key_counts[key] -= 1
+            self._set(key, row, None)
+            if not self._key_counts[key]:
+                del self._key_counts[key]
+                if not self._keeps_unused:
+                    self._columns.pop(key, None)
+        for key, value in new.items():
+            before = old.get(key)
+            if before is None:
+                self._key_counts[key] += 1
+            if before != value:
+                self._set(key, row, value)
+
+    def grow(self, num_rows: int) -> None:
+        """Make room for more rows."""
+        self._num_rows = num_rows
+        for column in self._columns.values():
+            column.grow(num_rows)
+
+    def _nobody(self) -> LabelColumn:
+        """The column of all keys that no row has; one pod may ask for thousands of them."""
+        if self._absent is None or len(self._absent.codes) != self._num_rows:
+            self._absent = LabelColumn("", self._num_rows)
+        return self._absent
+
+    def _set(self, key: str, row: int, value: str | None) -> None:
+        column = self._columns.get(key)
+        if column is None:
+            return
+        old, new = column.set(row, value)
+        for observer in self.observers:
+            observer(column, row, old, new)
+
+    def _fill(self, column: LabelColumn) -> None:
+        labels_of, key = self._labels_of, column.key
+        for row in range(self._num_rows):
+            value = labels_of(row).get(key)
+            if value is not None:
+                column.set(row, value)

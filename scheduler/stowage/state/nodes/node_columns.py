@@ -1,0 +1,352 @@
+"""The cluster's nodes as columns: a row is a node, a column is what plugins ask of all nodes.
+
+Rows are slots that are reused. A row belongs to a node name as long as there is a node object or
+a pod on it; without the object (deleted while pods remain, or a pod seen first) the row is
+imaginary: `exists` is False, what its pods use is kept. Arrays are as long as the capacity, so
+their length changes rarely. What is handed out is a read-only view of memory that stays live.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+import msgspec
+import numpy as np
+
+from stowage.api.objects.meta import Quantities
+from stowage.api.objects.node import ContainerImage, Node, Taint
+from stowage.api.values.resources import node_allocatable
+from stowage.state.arrays import (
+    Int64Array,
+    add_wrapping,
+    extended,
+    grown_capacity,
+    read_only,
+    wrapped_int64,
+)
+from stowage.state.change_log import ChangeLog
+from stowage.state.interning import Interner
+from stowage.state.nodes.host_ports import HostPorts
+from stowage.state.nodes.image_states import ImageStates
+from stowage.state.nodes.label_columns import LabelColumns
+from stowage.state.nodes.resource_index import ResourceIndex
+from stowage.state.pods.pod_class import PodClass
+from stowage.state.row_counts import RowCounts
+
+TaintSet = tuple[Taint, ...]
+Amounts: TypeAlias = tuple[int, ...]
+"""Which resource is in which column, by a number; what a node has, what its pods take of it, with
+and without defaults, and how many they are."""
+_NO_LABELS: Mapping[str, str] = {}
+_NO_IMAGES: tuple[ContainerImage, ...] = ()
+_NO_QUANTITIES: Quantities = {}
+_NO_NAMES: frozenset[str] = frozenset()
+_INITIAL_CAPACITY = 64
+
+
+class NodeColumns:
+    """Columns over node rows; written by the cache only.
+
+    Attributes:
+        exists: ``bool[rows]``, whether the row has a node object.
+        names: ``row -> node name``, also of imaginary nodes; empty for free rows.
+        nodes: ``row -> node object``, None where there is none.
+        allocatable: ``int64[rows, resources]``, 0 for what a node does not have.
+        requested: ``int64[rows, resources]``, sum over the pods of the row.
+        requested_elsewhere: Sums for resources without a column, since no node has them.
+        nonzero_requested: ``int64[rows, 2]``, cpu milli and memory bytes with defaults.
+        num_pods: ``int64[rows]``.
+        unschedulable: ``bool[rows]``, ``spec.unschedulable``.
+        taint_set: ``int32[rows]``, code in `taint_sets`; 0 is the empty set.
+        feature_set: ``int32[rows]``, code in `feature_sets`; 0 is the empty set.
+        node_changes: Rows whose node object changed, came or went.
+        usage_changes: Rows whose pods changed.
+        growth_observers: Told the new number of rows after the arrays grew.
+    """
+
+    def __init__(self) -> None:
+        rows = _INITIAL_CAPACITY
+        self.num_rows = rows
+        self.num_nodes = 0
+        self.resources = ResourceIndex()
+        self.names: list[str] = [""] * rows
+        self.nodes: list[Node | None] = [None] * rows
+        self.labels = LabelColumns(self._labels_of, rows, keeps_unused=True)
+        self.images = ImageStates(rows)
+        self.host_ports = HostPorts(rows)
+        self.taint_sets: Interner[TaintSet] = Interner()
+        self.feature_sets: Interner[frozenset[str]] = Interner()
+        self.taint_sets.acquire(())
+        self.feature_sets.acquire(frozenset())
+        self.node_changes = ChangeLog()
+        self.usage_changes = ChangeLog()
+        self.growth_observers: list[Callable[[int], None]] = []
+        self._held: Counter[int] = Counter()
+        self._row_of: dict[str, int] = {}
+        self._free = list(range(rows - 1, -1, -1))
+        self._resource_names: dict[int, frozenset[str]] = {}
+        self.requested_elsewhere: RowCounts[str] = RowCounts()
+        width = len(self.resources)
+        self.all_rows: Int64Array = read_only(np.arange(rows, dtype=np.int64))
+        self._exists = np.zeros(rows, dtype=np.bool_)
+        self._unschedulable = np.zeros(rows, dtype=np.bool_)
+        self._taint_set = np.zeros(rows, dtype=np.int32)
+        self._feature_set = np.zeros(rows, dtype=np.int32)
+        self._num_pods = np.zeros(rows, dtype=np.int64)
+        # Columns, not rows, are contiguous: plugins read one resource of all nodes.
+        self._allocatable = np.zeros((rows, width), dtype=np.int64, order="F")
+        self._requested = np.zeros((rows, width), dtype=np.int64, order="F")
+        self._nonzero_requested = np.zeros((rows, 2), dtype=np.int64, order="F")
+        self._publish()
+
+    def row_of(self, name: str) -> int | None:
+        """The row of a node, imaginary or not."""
+        return self._row_of.get(name)
+
+    def request_vector(self, pod_class: PodClass) -> Int64Array:
+        """``int64[resources]``, as wide as `allocatable` and `requested` are."""
+        return self.resources.requests(pod_class).vector
+
+    def amounts(self, row: int) -> Amounts:
+        """The entries of a row in the columns of amounts, as one value that can be looked up."""
+        return (self.resources.version, *[cells[row] for cells in self._amount_cells])
+
+    def requested_by_name(self) -> list[dict[str, int]]:
+        """Per row what its pods request, without zeros; for a person or a check."""
+        names = self.resources.names
+        rows: list[dict[str, int]] = [
+            {name: amount for name, amount in zip(names, row, strict=True) if amount}
+            for row in self.requested.tolist()
+        ]
+        for name in self.requested_elsewhere:
+            for row, amount in self.requested_elsewhere.at(name).items():
+                rows[row][name] = amount
+        return rows
+
+    def ensure_row(self, name: str) -> int:
+        """The row of a node; a free one becomes its imaginary row if it has none."""
+        row = self._row_of.get(name)
+        if row is None:
+            if not self._free:
+                self._grow(grown_capacity(self.num_rows, self.num_rows + 1))
+            row = self._free.pop()
+            self._row_of[name] = row
+            self.names[row] = name
+        return row
+
+    def hold(self, name: str) -> int:
+        """The row of a node, kept for it until `release`: something besides pods belongs to it."""
+        row = self.ensure_row(name)
+        self._held[row] += 1
+        return row
+
+    def release(self, row: int) -> None:
+        """Undo one `hold`."""
+        self._held[row] -= 1
+        if not self._held[row]:
+            del self._held[row]
+        self.free_if_unused(row)
+
+    def is_held(self, row: int) -> bool:
+        """Whether something besides its object and its pods keeps a row."""
+        return row in self._held
+
+    def set_node(self, node: Node) -> int:
+        """Put a new or changed node object into its row; returns the row.
+
+        Raises:
+            InvalidObject: A quantity cannot be read; nothing was changed then.
+        """
+        amounts = node_allocatable(node)
+        row = self.ensure_row(node.metadata.name)
+        old = self.nodes[row]
+        self._hold_resources(row, frozenset(amounts))
+        self._allocatable[row] = self.resources.vector(amounts)
+        self._unschedulable[row] = node.spec.unschedulable
+        self._set_taints(row, tuple(_without_time(taint) for taint in node.spec.taints))
+        self._set_features(row, frozenset(node.status.declared_features))
+        self.labels.update(row, old.metadata.labels if old else _NO_LABELS, node.metadata.labels)
+        images = self.images.replace(
+            row, old.status.images if old else _NO_IMAGES, node.status.images
+        )
+        self.nodes[row] = _with_images(node, images)
+        if old is None:
+            self._exists[row] = True
+            self.num_nodes += 1
+        self.node_changes.record(row)
+        return row
+
+    def keep_node(self, row: int, node: Node) -> None:
+        """Remember the newer object of a node none of whose columns changed."""
+        old = self.nodes[row]
+        assert old is not None  # noqa: S101 - the caller compared it with `node`
+        self.nodes[row] = _with_images(node, old.status.images)
+
+    def unset_node(self, row: int) -> None:
+        """Take the node object out of a row; what its pods use stays."""
+        node = self.nodes[row]
+        assert node is not None  # noqa: S101 - the caller looked it up
+        self._allocatable[row] = 0
+        self._hold_resources(row, frozenset())
+        self._unschedulable[row] = False
+        self._set_taints(row, ())
+        self._set_features(row, frozenset())
+        self.labels.update(row, node.metadata.labels, _NO_LABELS)
+        self.images.replace(row, node.status.images, _NO_IMAGES)
+        self.nodes[row] = None
+        self._exists[row] = False
+        self.num_nodes -= 1
+        self.node_changes.record(row)
+
+    def add_pod(self, row: int, pod_class: PodClass) -> None:
+        """Add what a pod uses to its row."""
+        self._change_usage(row, pod_class, 1)
+        if pod_class.host_ports:
+            self.host_ports.add(row, pod_class.host_ports)
+
+    def remove_pod(self, row: int, pod_class: PodClass) -> None:
+        """Take what a pod used off its row."""
+        self._change_usage(row, pod_class, -1)
+        if pod_class.host_ports:
+            self.host_ports.remove(row, pod_class.host_ports)
+
+    def free_if_unused(self, row: int) -> None:
+        """Let a row be reused if it has no node object, no pods and nothing else."""
+        if self.nodes[row] is None and not self._num_pods_cells[row] and row not in self._held:
+            del self._row_of[self.names[row]]
+            self.names[row] = ""
+            self._free.append(row)
+
+    def with_own_usage(self) -> NodeColumns:
+        """The same nodes, sharing all but what pods use, which is copied.
+
+        The copy is for questions of the kind "what if": only `add_pod` and `remove_pod` may be
+        called on it.
+        """
+        twin = object.__new__(NodeColumns)
+        twin.__dict__.update(self.__dict__)
+        twin._requested = self._requested.copy(order="F")
+        twin._nonzero_requested = self._nonzero_requested.copy(order="F")
+        twin._num_pods = self._num_pods.copy()
+        twin.requested_elsewhere = RowCounts(self.requested_elsewhere)
+        twin.host_ports = self.host_ports.copy()
+        twin.usage_changes = ChangeLog()
+        twin._publish()
+        return twin
+
+    def _labels_of(self, row: int) -> Mapping[str, str]:
+        node = self.nodes[row]
+        return _NO_LABELS if node is None else node.metadata.labels
+
+    def _hold_resources(self, row: int, names: frozenset[str]) -> None:
+        """Give the resources a node has columns, and free those of what no node has any more."""
+        held = self._resource_names.pop(row, _NO_NAMES)
+        if names:
+            self._resource_names[row] = names
+        new = self.resources.acquire(names - held)
+        width = len(self.resources)
+        if self._requested.shape[1] != width:
+            # One column more at a time is what the first node of each sort brings, hardly more.
+            self._allocatable = _widened(self._allocatable, width)
+            self._requested = _widened(self._requested, width)
+            self._publish()
+        for name in new:
+            column = self.resources.index_of(name)
+            for on_row, amount in self.requested_elsewhere.take(name).items():
+                self._requested[on_row, column] = amount
+        for name, column in self.resources.release(held - names):
+            for on_row in np.flatnonzero(self._requested[:, column]).tolist():
+                self.requested_elsewhere.add(name, on_row, int(self._requested[on_row, column]))
+            self._requested[:, column] = 0
+            self._allocatable[:, column] = 0
+
+    def _change_usage(self, row: int, pod_class: PodClass, sign: int) -> None:
+        requests = self.resources.requests(pod_class)
+        for column, amount in requests.items:
+            add_wrapping(self._requested_cells[column], row, sign * amount)
+        for name, amount in requests.elsewhere:
+            total = self.requested_elsewhere.add(name, row, sign * amount)
+            if total != wrapped_int64(total):
+                self.requested_elsewhere.add(name, row, wrapped_int64(total) - total)
+        cpu_milli, memory_bytes = self._nonzero_cells
+        add_wrapping(cpu_milli, row, sign * pod_class.nonzero_cpu_milli)
+        add_wrapping(memory_bytes, row, sign * pod_class.nonzero_memory_bytes)
+        self._num_pods_cells[row] += sign
+        self.usage_changes.record(row)
+
+    def _set_taints(self, row: int, taints: TaintSet) -> None:
+        code = self.taint_sets.acquire(taints)
+        old = int(self._taint_set[row])
+        self._taint_set[row] = code
+        _release(self.taint_sets, old)
+
+    def _set_features(self, row: int, features: frozenset[str]) -> None:
+        code = self.feature_sets.acquire(features)
+        old = int(self._feature_set[row])
+        self._feature_set[row] = code
+        _release(self.feature_sets, old)
+
+    def _grow(self, rows: int) -> None:
+        self._free.extend(range(rows - 1, self.num_rows - 1, -1))
+        self.names.extend([""] * (rows - self.num_rows))
+        self.nodes.extend([None] * (rows - self.num_rows))
+        self.num_rows = rows
+        self.all_rows = read_only(np.arange(rows, dtype=np.int64))
+        self.labels.grow(rows)
+        self.images.grow(rows)
+        self.host_ports.grow(rows)
+        self._exists = extended(self._exists, rows)
+        self._unschedulable = extended(self._unschedulable, rows)
+        self._taint_set = extended(self._taint_set, rows)
+        self._feature_set = extended(self._feature_set, rows)
+        self._num_pods = extended(self._num_pods, rows)
+        self._allocatable = extended(self._allocatable, rows)
+        self._requested = extended(self._requested, rows)
+        self._nonzero_requested = extended(self._nonzero_requested, rows)
+        self._publish()
+        for observer in self.growth_observers:
+            observer(rows)
+
+    def _publish(self) -> None:
+        self.exists = read_only(self._exists)
+        self.unschedulable = read_only(self._unschedulable)
+        self.taint_set = read_only(self._taint_set)
+        self.feature_set = read_only(self._feature_set)
+        self.num_pods = read_only(self._num_pods)
+        self.allocatable = read_only(self._allocatable)
+        self.requested = read_only(self._requested)
+        self.nonzero_requested = read_only(self._nonzero_requested)
+        self._requested_cells = [column.data for column in self._requested.T]
+        self._nonzero_cells = [column.data for column in self._nonzero_requested.T]
+        self._num_pods_cells = self._num_pods.data
+        self._amount_cells = (
+            *(column.data for column in self._allocatable.T),
+            *self._requested_cells,
+            *self._nonzero_cells,
+            self._num_pods_cells,
+        )
+
+
+def _release(sets: Interner[TaintSet] | Interner[frozenset[str]], code: int) -> None:
+    """Give back a row's set; code 0 stays, it is what rows without a node have."""
+    if code:
+        sets.release(code)
+
+
+def _widened(array: Int64Array, width: int) -> Int64Array:
+    wider = np.zeros((len(array), width), dtype=np.int64, order="F")
+    wider[:, : array.shape[1]] = array
+    return wider
+
+
+def _without_time(taint: Taint) -> Taint:
+    return Taint(taint.key, taint.value, taint.effect) if taint.time_added else taint
+
+
+def _with_images(node: Node, images: tuple[ContainerImage, ...]) -> Node:
+    if not images:
+        return node
+    status = msgspec.structs.replace(node.status, images=images)
+    return msgspec.structs.replace(node, status=status)

@@ -1,0 +1,136 @@
+"""Node selectors, node affinity and tolerations judged for many nodes at once.
+
+A requirement is judged once per distinct value of its label, a toleration once per distinct set
+of taints; what each node gets is a look-up by its code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from stowage.api.objects.node import Taint
+from stowage.api.objects.pod import Toleration
+from stowage.api.values.node_affinity import (
+    NODE_NAME_FIELD,
+    NodeTerm,
+    NodeTerms,
+    RequiredNodeAffinity,
+)
+from stowage.api.values.selectors import Requirement, Selector
+from stowage.api.values.tolerations import tolerated
+from stowage.state.arrays import BoolArray, Int64Array
+from stowage.state.snapshot import NodeView, Snapshot
+
+
+def requirement_mask(nodes: NodeView, requirement: Requirement) -> BoolArray:
+    """``bool[nodes]``: where a label meets a requirement.
+
+    Rows without a node have no labels, so NotIn and DoesNotExist hold for them; see
+    `NodeView.exists`.
+    """
+    column = nodes.snapshot.label_column(requirement.key)
+    return column.table(requirement)[nodes.take(column.codes)]
+
+
+def selector_mask(nodes: NodeView, selector: Selector) -> BoolArray:
+    """``bool[nodes]``: where all requirements on labels hold."""
+    mask = np.full(len(nodes), not selector.matches_nothing, dtype=np.bool_)
+    for requirement in selector.requirements:
+        mask &= requirement_mask(nodes, requirement)
+    return mask
+
+
+def node_term_mask(nodes: NodeView, term: NodeTerm) -> BoolArray:
+    """``bool[nodes]``: where a node selector term matches; nowhere if it cannot be judged."""
+    mask = np.full(len(nodes), not term.problem, dtype=np.bool_)
+    if term.problem:
+        return mask
+    for requirement in term.labels:
+        mask &= requirement_mask(nodes, requirement)
+    for requirement in term.fields:
+        mask &= _field_mask(nodes, requirement)
+    return mask
+
+
+def node_terms_mask(nodes: NodeView, terms: NodeTerms) -> BoolArray:
+    """``bool[nodes]``: where some term of a node selector matches.
+
+    Where none does and ``terms.problem`` is not empty, upstream reports that problem as an error
+    instead of a mismatch; that is left to the caller.
+    """
+    mask = np.zeros(len(nodes), dtype=np.bool_)
+    for term in terms.terms:
+        mask |= node_term_mask(nodes, term)
+    return mask
+
+
+def required_affinity_mask(nodes: NodeView, required: RequiredNodeAffinity) -> BoolArray:
+    """``bool[nodes]``: where ``nodeSelector`` and required node affinity let a pod go.
+
+    For terms with a problem see `node_terms_mask`.
+    """
+    mask = np.ones(len(nodes), dtype=np.bool_)
+    if required.node_selector is not None:
+        mask &= selector_mask(nodes, required.node_selector)
+    if required.terms is not None:
+        mask &= node_terms_mask(nodes, required.terms)
+    return mask
+
+
+def untolerated_taint_counts(
+    snapshot: Snapshot, tolerations: Sequence[Toleration], effects: Collection[str]
+) -> Int64Array:
+    """How many taints with one of `effects` each distinct taint set has that nobody tolerates.
+
+    Returns:
+        ``int64[taint sets]``; index it by ``nodes.taint_set``.
+    """
+    by_key: dict[str, list[Toleration]] = {}
+    for toleration in tolerations:
+        by_key.setdefault(toleration.key, []).append(toleration)
+    known: dict[Taint, bool] = {}
+
+    def is_untolerated(taint: Taint) -> bool:
+        judged = known.get(taint)
+        if judged is None:
+            # One with another key tolerates nothing here, and there may be thousands of them.
+            judged = known[taint] = not (
+                tolerated(taint, by_key.get(taint.key, ())) or tolerated(taint, by_key.get("", ()))
+            )
+        return judged
+
+    counts = np.zeros(len(snapshot.taint_sets), dtype=np.int64)
+    for code, taints in enumerate(snapshot.taint_sets):
+        if taints:
+            counts[code] = sum(each.effect in effects and is_untolerated(each) for each in taints)
+    return counts
+
+
+def tolerated_taint_sets(
+    snapshot: Snapshot, tolerations: Sequence[Toleration], effects: Collection[str]
+) -> BoolArray:
+    """Which distinct taint sets have no taint with one of `effects` left untolerated.
+
+    Returns:
+        ``bool[taint sets]``; index it by ``nodes.taint_set``.
+    """
+    all_tolerated: BoolArray = untolerated_taint_counts(snapshot, tolerations, effects) == 0
+    return all_tolerated
+
+
+def _field_mask(nodes: NodeView, requirement: Requirement) -> BoolArray:
+    """Where a requirement on a field holds; fields other than the name count as empty.
+
+    Node selectors allow only In and NotIn with one value here, so one row differs from the rest.
+    """
+    snapshot = nodes.snapshot
+    if requirement.key != NODE_NAME_FIELD:
+        return np.full(len(nodes), requirement.matches_value(""), dtype=np.bool_)
+    mask = np.full(snapshot.num_rows, requirement.matches_value(None), dtype=np.bool_)
+    for name in requirement.values:
+        row = snapshot.row_of(name)
+        if row is not None:
+            mask[row] = requirement.matches_value(name)
+    return nodes.take(mask)

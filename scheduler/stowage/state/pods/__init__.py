@@ -1,0 +1,1 @@
+"""Pods: equivalence classes, counts per node and per topology domain, affinity terms."""

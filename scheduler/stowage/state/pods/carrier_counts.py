@@ -1,0 +1,103 @@
+"""How many pods that carry a term are on each node, in no more memory than the carriers are worth.
+
+One pod may carry thousands of terms that no other pod has: a number per node for each of them
+would be a thousand times as much as the pod itself. So a term that few nodes have pods with is
+counted for those nodes only, and becomes columns when there are more of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from stowage.state.arrays import Int64Array
+from stowage.state.few_rows import FewRows
+from stowage.state.nodes.label_columns import LabelColumns
+from stowage.state.pods.pod_counts import DomainTracking, PodCounts
+
+
+class CarrierCounts:
+    """Numbers of pods, as in `PodCounts`.
+
+    Args:
+        labels: The label columns whose codes are the domains.
+        num_rows: How many node rows there are now.
+        tracking: Keeps them right when labels change; None for a copy that nobody keeps.
+        few: Row -> count.
+        counts: The same as columns, once there are many rows; one of the two.
+    """
+
+    __slots__ = ("_counts", "_few", "_labels", "_num_rows", "_tracking")
+
+    def __init__(
+        self,
+        labels: LabelColumns,
+        num_rows: Callable[[], int],
+        tracking: DomainTracking | None,
+        few: Mapping[int, int] | None = None,
+        counts: PodCounts | None = None,
+    ) -> None:
+        self._labels = labels
+        self._num_rows = num_rows
+        self._tracking = tracking
+        self._counts = counts
+        self._few = FewRows(few or {})
+
+    @property
+    def few(self) -> Mapping[int, int] | None:
+        """Row -> count, if there are few rows with any."""
+        return self._few.counts if self._counts is None else None
+
+    @property
+    def total(self) -> int:
+        """How many there are in all."""
+        return sum(self._few.counts.values()) if self._counts is None else self._counts.total
+
+    @property
+    def per_node(self) -> Int64Array:
+        """``int64[rows]``."""
+        return self._columns().per_node
+
+    def per_domain(self, topology_key: str) -> Int64Array:
+        """``int64[values]``; see `PodCounts.per_domain`."""
+        return self._columns().per_domain(topology_key)
+
+    def known_domains(self) -> Collection[str]:
+        """The topology keys that are kept counted."""
+        return () if self._counts is None else self._counts.known_domains()
+
+    def add(self, row: int, delta: int) -> None:
+        """Count `delta` more pods on a row; for the index only."""
+        if self._counts is not None:
+            self._counts.add(row, delta)
+            return
+        self._few.add(row, delta)
+        if self._few.are_many(self._num_rows()):
+            self._counts = PodCounts(self._labels, self._spread_out(), self._tracking)
+            self._few = FewRows()
+
+    def with_changes(self, changes: Iterable[tuple[int, int]]) -> CarrierCounts:
+        """A copy with these (row, delta) added, which nobody keeps up to date."""
+        if self._counts is not None:
+            changed = self._counts.with_changes(changes)
+            return CarrierCounts(self._labels, self._num_rows, None, counts=changed)
+        few = dict(self._few.counts)
+        for row, delta in changes:
+            few[row] = few.get(row, 0) + delta
+        return CarrierCounts(self._labels, self._num_rows, None, few)
+
+    def grow(self, num_rows: int) -> None:
+        """Make room for more rows; for the index only."""
+        if self._counts is not None:
+            self._counts.grow(num_rows)
+
+    def dropped(self) -> None:
+        """Stop following label changes; for the index only."""
+        if self._counts is not None:
+            self._counts.dropped()
+
+    def _columns(self) -> PodCounts:
+        """As columns, which are not kept if there are few rows."""
+        return self._counts or PodCounts(self._labels, self._spread_out())
+
+    def _spread_out(self) -> Int64Array:
+        return self._few.spread_out(self._num_rows())

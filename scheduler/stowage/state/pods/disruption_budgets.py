@@ -1,0 +1,83 @@
+"""Pod disruption budgets: which of them cover a pod, and what they still allow."""
+
+from __future__ import annotations
+
+import msgspec
+from cachetools import LRUCache
+
+from stowage.api.decoding.errors import SelectorError
+from stowage.api.objects.policy import PodDisruptionBudget
+from stowage.api.values.selectors import NOTHING, Selector, compile_label_selector
+from stowage.state.pods.pod_class import PodClass, PodIdentity
+
+_MAX_KINDS = 4096
+
+
+class Budget(msgspec.Struct, eq=False):
+    """One budget, ready to be asked.
+
+    Attributes:
+        selector: The pods of the namespace it covers; one without requirements covers none.
+        allowed: How many pods may still be disrupted.
+        disrupted: Names of pods whose disruption the API server has counted already.
+    """
+
+    selector: Selector
+    allowed: int = 0
+    disrupted: frozenset[str] = frozenset()
+
+
+class DisruptionBudgets:
+    """All budgets; written by the cache only."""
+
+    def __init__(self) -> None:
+        self._in: dict[str, dict[str, Budget]] = {}
+        self._covering: LRUCache[PodIdentity, tuple[Budget, ...]] = LRUCache(_MAX_KINDS)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._in.values()))
+
+    def seen(self, budget: PodDisruptionBudget) -> None:
+        """Take in a budget, new or changed; one whose selector is invalid covers nobody."""
+        metadata, status = budget.metadata, budget.status
+        try:
+            selector = compile_label_selector(budget.spec.selector)
+        except SelectorError:
+            selector = NOTHING
+        of_namespace = self._in.setdefault(metadata.namespace, {})
+        known = of_namespace.get(metadata.name)
+        if known is None or known.selector != selector:
+            known = of_namespace[metadata.name] = Budget(selector)
+            self._covering.clear()
+        known.allowed = status.disruptions_allowed
+        known.disrupted = frozenset(status.disrupted_pods)
+
+    def gone(self, namespace: str, name: str) -> bool:
+        """Forget a budget; returns whether it was known."""
+        of_namespace = self._in.get(namespace, {})
+        known = of_namespace.pop(name, None)
+        if known is None:
+            return False
+        if not of_namespace:
+            del self._in[namespace]
+        self._covering.clear()
+        return True
+
+    def covering(self, pod_class: PodClass) -> tuple[Budget, ...]:
+        """The budgets that a pod of this class counts for.
+
+        As ``filterPodsWithPDBViolation`` of v1.36 has it: those of its namespace whose selector
+        is not empty and matches; a pod without labels is covered by none.
+        """
+        of_namespace = self._in.get(pod_class.namespace)
+        if not of_namespace or not pod_class.labels:
+            return ()
+        known = self._covering.get(pod_class.identity)
+        if known is None:
+            known = self._covering[pod_class.identity] = tuple(
+                budget
+                for budget in of_namespace.values()
+                if not budget.selector.matches_everything
+                and budget.selector.matches(pod_class.labels)
+            )
+        return known

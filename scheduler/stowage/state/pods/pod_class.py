@@ -1,0 +1,296 @@
+"""Equivalence classes of pods: all that scheduling reads of a pod, except who it is.
+
+The pods of one ReplicaSet or Job share a class. It is computed once, and what plugins find out
+for one of its pods they may keep for the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import count
+from weakref import WeakValueDictionary
+
+import msgspec
+
+from stowage.api.decoding.errors import InvalidObject
+from stowage.api.objects.meta import ObjectMeta, OwnerReference, controller_of
+from stowage.api.objects.pod import Affinity, Container, ContainerStatus, Pod, PodSpec
+from stowage.api.values.resources import pod_usage
+from stowage.state.pods.affinity_terms import (
+    AffinityTerms,
+    InvalidTerm,
+    TermKind,
+    compile_affinity_terms,
+)
+
+ANY_IP = "0.0.0.0"  # noqa: S104 - what an empty hostIP stands for, not a socket
+HostPort = tuple[str, str, int]
+"""(IP, protocol, port) as the node sees it."""
+PodIdentity = tuple[str, frozenset[tuple[str, str]]]
+"""(namespace, label pairs): what selectors judge."""
+
+#: (apiVersion, kind): a StatefulSet of another group is somebody else's.
+_SELECTING_CONTROLLERS = frozenset(
+    (("v1", "ReplicationController"), ("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet"))
+)
+_RESIZE_PENDING = "PodResizePending"
+_RUNNING = "Running"
+_ENCODER = msgspec.msgpack.Encoder()
+
+
+class Demand:
+    """What pods of some classes ask of a node by itself.
+
+    Those classes differ in no more than namespace, labels, owner, affinity to other pods and
+    spreading: whoever reads none of that gives all of them one answer.
+
+    Attributes:
+        id: Never reused, and the id of no class.
+    """
+
+    __slots__ = ("__weakref__", "id")
+
+    def __init__(self, demand_id: int) -> None:
+        self.id = demand_id
+
+
+class PodClass:
+    """The scheduling-relevant content of some pods.
+
+    Attributes:
+        id: Never reused, so whatever is kept per class can be kept per id.
+        demand: What it has in common with classes that ask the same of a node.
+        namespace: The namespace of its pods.
+        labels: Their labels.
+        identity: Namespace and labels as one hashable value.
+        spec: Their spec, without node name and without volumes other than images.
+        priority: 0 where the spec has none.
+        requests: Resource name -> amount; cpu in milli units, the rest in whole units.
+        nonzero_cpu_milli: CPU requested, with a default per container that requests none.
+        nonzero_memory_bytes: Memory requested, with a default per container that requests none.
+        host_ports: Ports taken on the node by containers and sidecars.
+        images: Image names of init containers, containers and image volumes, in this order.
+        terms: Pod (anti)affinity terms by kind.
+        has_affinity_terms: Whether there is any such term.
+        controller: (kind, name) of the owning ReplicationController, ReplicaSet or StatefulSet.
+        controller_uid: Its UID; empty without one.
+        scheduling_gates: Names of the gates that are still there.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "controller",
+        "controller_uid",
+        "demand",
+        "has_affinity_terms",
+        "host_ports",
+        "id",
+        "identity",
+        "images",
+        "labels",
+        "namespace",
+        "nonzero_cpu_milli",
+        "nonzero_memory_bytes",
+        "priority",
+        "requests",
+        "scheduling_gates",
+        "spec",
+        "terms",
+    )
+
+    def __init__(self, class_id: int, pod: Pod, spec: PodSpec, demand: Demand) -> None:
+        metadata = pod.metadata
+        self.id = class_id
+        self.demand = demand
+        self.namespace = metadata.namespace
+        self.labels: dict[str, str] = metadata.labels
+        self.identity: PodIdentity = (metadata.namespace, frozenset(metadata.labels.items()))
+        self.spec = spec
+        self.priority = spec.priority or 0
+        usage = pod_usage(pod)
+        self.requests = usage.requests
+        self.nonzero_cpu_milli = usage.nonzero_cpu_milli
+        self.nonzero_memory_bytes = usage.nonzero_memory_bytes
+        self.host_ports = _host_ports(spec)
+        self.images = _images(spec)
+        self.terms = _terms(pod)
+        self.has_affinity_terms = any(self.terms.values())
+        owner = _selecting_controller(metadata)
+        self.controller: tuple[str, str] | None = (owner.kind, owner.name) if owner else None
+        self.controller_uid: str = owner.uid if owner else ""
+        self.scheduling_gates: tuple[str, ...] = tuple(gate.name for gate in spec.scheduling_gates)
+
+    @property
+    def required_affinity_terms(self) -> AffinityTerms:
+        """Terms of ``podAffinity`` that must hold."""
+        return self.terms[TermKind.REQUIRED_AFFINITY]
+
+    @property
+    def required_anti_affinity_terms(self) -> AffinityTerms:
+        """Terms of ``podAntiAffinity`` that must hold."""
+        return self.terms[TermKind.REQUIRED_ANTI_AFFINITY]
+
+    @property
+    def preferred_affinity_terms(self) -> AffinityTerms:
+        """Weighted terms of ``podAffinity``."""
+        return self.terms[TermKind.PREFERRED_AFFINITY]
+
+    @property
+    def preferred_anti_affinity_terms(self) -> AffinityTerms:
+        """Weighted terms of ``podAntiAffinity``."""
+        return self.terms[TermKind.PREFERRED_ANTI_AFFINITY]
+
+    @property
+    def scheduler_name(self) -> str:
+        """The profile that schedules its pods."""
+        return self.spec.scheduler_name
+
+    @property
+    def preemption_policy(self) -> str:
+        """``PreemptLowerPriority`` (the default) or ``Never``."""
+        return self.spec.preemption_policy or "PreemptLowerPriority"
+
+    def __repr__(self) -> str:
+        return f"PodClass({self.id}, {self.namespace!r}, {self.labels!r})"
+
+
+class PodClasses:
+    """All classes that some pod belongs to; one nobody belongs to any more vanishes."""
+
+    __slots__ = ("_classes", "_demands", "_ids")
+
+    def __init__(self) -> None:
+        self._classes: WeakValueDictionary[bytes, PodClass] = WeakValueDictionary()
+        self._demands: WeakValueDictionary[bytes, Demand] = WeakValueDictionary()
+        self._ids = count(1)
+
+    def __len__(self) -> int:
+        return len(self._classes)
+
+    def class_of(self, pod: Pod) -> PodClass:
+        """The class `pod` belongs to.
+
+        Raises:
+            InvalidObject: A field that scheduling reads cannot be understood.
+        """
+        spec = class_spec(pod)
+        key = _class_key(pod, spec)
+        known = self._classes.get(key)
+        if known is None:
+            known = PodClass(next(self._ids), pod, spec, self._demand_of(pod, spec))
+            self._classes[key] = known
+        return known
+
+    def _demand_of(self, pod: Pod, spec: PodSpec) -> Demand:
+        key = _demand_key(pod, spec)
+        known = self._demands.get(key)
+        if known is None:
+            known = self._demands[key] = Demand(next(self._ids))
+        return known
+
+
+def class_spec(pod: Pod) -> PodSpec:
+    """The spec without what differs between pods of one template and decides nothing."""
+    spec = pod.spec
+    if spec.volumes:
+        volumes = tuple(each for each in spec.volumes if each.image is not None)
+        spec = msgspec.structs.replace(spec, node_name="", volumes=volumes)
+    elif spec.node_name:
+        spec = msgspec.structs.replace(spec, node_name="")
+    if pod.status.phase == _RUNNING and spec.affinity and spec.affinity.node_affinity:
+        # A DaemonSet pins each pod to its node by affinity. Once the pod runs nobody reads that
+        # any more, and without it all pods of the DaemonSet are one class.
+        spec = msgspec.structs.replace(spec, affinity=_without_node_affinity(spec.affinity))
+    return spec
+
+
+def _class_key(pod: Pod, spec: PodSpec) -> bytes:
+    metadata = pod.metadata
+    parts: list[object] = [metadata.namespace, metadata.labels, spec]
+    if metadata.owner_references:
+        owner = _selecting_controller(metadata)
+        if owner:
+            parts += (owner.kind, owner.name, owner.uid)
+    parts += _resize_parts(pod)
+    return _ENCODER.encode(parts)
+
+
+def _demand_key(pod: Pod, spec: PodSpec) -> bytes:
+    affinity = spec.affinity
+    if affinity is not None:
+        alone = affinity.node_affinity
+        affinity = None if alone is None else Affinity(node_affinity=alone)
+    alike = msgspec.structs.replace(spec, affinity=affinity, topology_spread_constraints=())
+    return _ENCODER.encode([alike, *_resize_parts(pod)])
+
+
+def _selecting_controller(metadata: ObjectMeta) -> OwnerReference | None:
+    owner = controller_of(metadata)
+    if owner is None or (owner.api_version, owner.kind) not in _SELECTING_CONTROLLERS:
+        return None
+    return owner
+
+
+def _resize_parts(pod: Pod) -> list[object]:
+    """What of the status bears on the requests: nothing unless a resize is under way."""
+    spec, status = pod.spec, pod.status
+    if not (status.conditions or status.container_statuses or status.resources):
+        return []
+    requests = {each.name: each.resources.requests for each in spec.containers}
+    if spec.init_containers:
+        requests |= {each.name: each.resources.requests for each in spec.init_containers}
+    parts: list[object] = [
+        each
+        for each in (*status.container_statuses, *status.init_container_statuses)
+        if _differs(each, requests)
+    ]
+    if status.resources or status.allocated_resources:
+        parts += (status.resources, status.allocated_resources)
+    parts += [each.reason for each in status.conditions if each.type == _RESIZE_PENDING]
+    return parts
+
+
+def _differs(status: ContainerStatus, requests: dict[str, dict[str, str | int | float]]) -> bool:
+    wanted = requests.get(status.name)
+    if status.allocated_resources is not None and status.allocated_resources != wanted:
+        return True
+    return status.resources is not None and status.resources.requests != wanted
+
+
+def _without_node_affinity(affinity: Affinity) -> Affinity | None:
+    if affinity.pod_affinity is None and affinity.pod_anti_affinity is None:
+        return None
+    return msgspec.structs.replace(affinity, node_affinity=None)
+
+
+def _host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
+    """Host ports of what runs as long as the pod does (``schedutil.GetHostPorts``)."""
+    sidecars = [each for each in spec.init_containers if each.restart_policy == "Always"]
+    return tuple(_ports_of((*sidecars, *spec.containers)))
+
+
+def _ports_of(containers: Iterable[Container]) -> Iterable[HostPort]:
+    for container in containers:
+        for port in container.ports:
+            if port.host_port > 0:
+                yield (port.host_ip or ANY_IP, port.protocol or "TCP", port.host_port)
+
+
+def _images(spec: PodSpec) -> tuple[str, ...]:
+    containers = [each.image for each in (*spec.init_containers, *spec.containers)]
+    volumes = [each.image.reference for each in spec.volumes if each.image is not None]
+    return (*containers, *volumes)
+
+
+def _terms(pod: Pod) -> dict[TermKind, AffinityTerms]:
+    try:
+        return compile_affinity_terms(pod.spec.affinity, pod.metadata.namespace)
+    except InvalidTerm as error:
+        raise InvalidObject(
+            kind="Pod",
+            name=pod.metadata.namespaced_name,
+            field=f"spec.affinity.{error.field}",
+            value=error.problem,
+            expectation="a valid label selector",
+            uid=pod.metadata.uid,
+        ) from error

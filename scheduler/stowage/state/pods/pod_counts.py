@@ -1,0 +1,155 @@
+"""How many pods of some sort are on each node, and in each domain of a topology key."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+import numpy as np
+
+from stowage.state.arrays import Int64Array, extended, read_only
+from stowage.state.nodes.label_columns import LabelColumn, LabelColumns
+
+_NO_DOMAINS: Int64Array = read_only(np.empty(0, dtype=np.int64))
+
+
+class _DomainCounts:
+    """The counts of one `PodCounts` summed over the values of one label."""
+
+    __slots__ = ("_cells", "column", "counts", "per_node")
+
+    def __init__(self, column: LabelColumn, per_node: Int64Array) -> None:
+        self.column = column
+        self.per_node = per_node
+        self.counts = _summed(column, per_node)
+        self._cells = self.counts.data
+
+    def add(self, row: int, delta: int) -> None:
+        """Count `delta` more pods on a row."""
+        code = self.column.cells[row]
+        if code >= 0:
+            self._cells[code] += delta
+
+    def label_changed(self, row: int, old: int, new: int) -> None:
+        """Move the pods of a row from one domain to another, either of which may be absent."""
+        if new >= len(self.counts):
+            self.counts = extended(self.counts, 2 * new + 1)
+            self._cells = self.counts.data
+        num_pods = self.per_node[row]
+        if old >= 0:
+            self.counts[old] -= num_pods
+        if new >= 0:
+            self.counts[new] += num_pods
+
+
+class DomainTracking:
+    """Keeps the domain counts of live `PodCounts` right when labels of nodes change."""
+
+    __slots__ = ("_by_key", "labels")
+
+    def __init__(self, labels: LabelColumns) -> None:
+        self.labels = labels
+        self._by_key: dict[str, dict[_DomainCounts, None]] = {}
+        labels.observers.append(self._label_changed)
+
+    def track(self, domain: _DomainCounts) -> None:
+        """Follow the label of `domain` from now on."""
+        self._by_key.setdefault(domain.column.key, {})[domain] = None
+
+    def drop(self, domain: _DomainCounts) -> None:
+        """Stop following."""
+        of_key = self._by_key[domain.column.key]
+        del of_key[domain]
+        if not of_key:
+            del self._by_key[domain.column.key]
+
+    def _label_changed(self, column: LabelColumn, row: int, old: int, new: int) -> None:
+        for domain in self._by_key.get(column.key, ()):
+            domain.label_changed(row, old, new)
+
+
+class PodCounts:
+    """Numbers of pods, kept up to date as pods come and go and labels of nodes change.
+
+    Read it within the cycle that asked for it: counts nobody asks for are dropped some time, and
+    are not kept up to date from then on.
+
+    Attributes:
+        per_node: ``int64[rows]``, read-only; rows without a node object are counted too.
+        total: The sum of `per_node`.
+    """
+
+    __slots__ = (
+        "_cells",
+        "_domains",
+        "_labels",
+        "_per_node",
+        "_tracking",
+        "per_node",
+        "total",
+    )
+
+    def __init__(
+        self, labels: LabelColumns, per_node: Int64Array, tracking: DomainTracking | None = None
+    ) -> None:
+        self._labels = labels
+        self._tracking = tracking
+        self._per_node = per_node
+        self._cells = per_node.data  # one element is changed far faster through the buffer
+        self.per_node: Int64Array = read_only(per_node)
+        self.total = int(per_node.sum())
+        self._domains: dict[str, _DomainCounts] = {}
+
+    def per_domain(self, topology_key: str) -> Int64Array:
+        """``int64[values]``: the sum over the nodes of each value of a label, by its code.
+
+        As long as ``label_column(topology_key).num_values``; nodes without the label, or without
+        a node object, are not in it.
+        """
+        domain = self._domains.get(topology_key)
+        if domain is None:
+            column = self._labels.column(topology_key)
+            if not column.num_values:
+                return _NO_DOMAINS
+            domain = self._domains[topology_key] = _DomainCounts(column, self._per_node)
+            if self._tracking is not None:
+                self._tracking.track(domain)
+        return read_only(domain.counts[: domain.column.num_values])
+
+    def known_domains(self) -> Collection[str]:
+        """The topology keys asked about so far."""
+        return self._domains.keys()
+
+    def add(self, row: int, delta: int) -> None:
+        """Count `delta` more pods on a row; for the index only."""
+        self._cells[row] += delta
+        self.total += delta
+        for domain in self._domains.values():
+            domain.add(row, delta)
+
+    def with_changes(self, changes: Iterable[tuple[int, int]]) -> PodCounts:
+        """A copy with these (row, delta) added, which nobody keeps up to date."""
+        per_node = self._per_node.copy()
+        for row, delta in changes:
+            per_node[row] += delta
+        return PodCounts(self._labels, per_node)
+
+    def grow(self, num_rows: int) -> None:
+        """Make room for more rows; for the index only."""
+        self._per_node = extended(self._per_node, num_rows)
+        self._cells = self._per_node.data
+        self.per_node = read_only(self._per_node)
+        for domain in self._domains.values():
+            domain.per_node = self._per_node
+
+    def dropped(self) -> None:
+        """Stop following label changes; for the index only."""
+        if self._tracking is not None:
+            for domain in self._domains.values():
+                self._tracking.drop(domain)
+        self._domains.clear()
+
+
+def _summed(column: LabelColumn, per_node: Int64Array) -> Int64Array:
+    # Code -1 (no label) goes to the first bin, which is cut off; doubles are exact up to 2**53.
+    sums = np.bincount(column.codes + 1, weights=per_node, minlength=column.num_values + 1)
+    return sums[1:].astype(np.int64)

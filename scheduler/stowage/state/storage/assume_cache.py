@@ -1,0 +1,126 @@
+"""Objects of the API server as they are about to be (``AssumeCache`` of v1.36).
+
+An assumption holds until the API server shows a newer version of the object, whatever that says,
+or until whoever assumed takes it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Generic, Protocol, TypeVar
+
+import msgspec
+
+from stowage.api.objects.meta import ObjectMeta
+from stowage.state.changes import is_older
+
+
+class ApiObject(Protocol):
+    """Anything with metadata."""
+
+    @property
+    def metadata(self) -> ObjectMeta:
+        """Its metadata."""
+        ...
+
+
+T = TypeVar("T", bound=ApiObject)
+
+
+class Assumption(msgspec.Struct, Generic[T], frozen=True):
+    """What an object is taken for, and by which pod (its UID); by none if it has been written."""
+
+    object: T
+    pod_uid: str
+
+
+class AssumeCache(Generic[T]):
+    """Objects of one kind by ``namespace/name`` or name, seen or assumed.
+
+    Args:
+        on_change: Told of (object as it was, object as it is); None where there is none.
+    """
+
+    __slots__ = ("_assumed", "_on_change", "_seen")
+
+    def __init__(self, on_change: Callable[[T | None, T | None], None]) -> None:
+        self._seen: dict[str, T] = {}
+        self._assumed: dict[str, Assumption[T]] = {}
+        self._on_change = on_change
+
+    def __len__(self) -> int:
+        return len(self._seen)
+
+    def __iter__(self) -> Iterator[T]:
+        return (self._latest(key, seen) for key, seen in self._seen.items())
+
+    def get(self, key: str) -> T | None:
+        """The object as it is assumed to be."""
+        seen = self._seen.get(key)
+        return None if seen is None else self._latest(key, seen)
+
+    def seen(self, key: str) -> T | None:
+        """The object as the API server showed it last."""
+        return self._seen.get(key)
+
+    def assumptions(self) -> Iterator[tuple[str, Assumption[T]]]:
+        """All that is assumed, by key."""
+        return iter(self._assumed.items())
+
+    def put(self, obj: T) -> tuple[T | None, bool]:
+        """Take in what the API server shows; (what it showed before, whether this is news)."""
+        key = obj.metadata.namespaced_name
+        old = self._seen.get(key)
+        version = obj.metadata.resource_version
+        if old is not None and old.metadata.uid == obj.metadata.uid:
+            known = old.metadata.resource_version
+            if is_older(version, known) or version == known != "":
+                return old, False
+        latest = self.get(key)
+        self._seen[key] = obj
+        self._assumed.pop(key, None)
+        self._on_change(latest, obj)
+        return old, True
+
+    def drop(self, key: str) -> T | None:
+        """Forget a deleted object; what the API server showed last."""
+        latest = self.get(key)
+        self._assumed.pop(key, None)
+        old = self._seen.pop(key, None)
+        if latest is not None:
+            self._on_change(latest, None)
+        return old
+
+    def assume(self, obj: T, pod_uid: str) -> None:
+        """Take an object for changed.
+
+        Raises:
+            ValueError: It is not known, or the assumption was made from an older version.
+        """
+        key = obj.metadata.namespaced_name
+        latest = self.get(key)
+        if latest is None:
+            raise ValueError(f"could not find {type(obj).__name__} {key!r}")
+        known, version = latest.metadata.resource_version, obj.metadata.resource_version
+        if is_older(version, known):
+            text = f"is out of sync (stored: {known}, assume: {version})"
+            raise ValueError(f"{type(obj).__name__} {key!r} {text}")
+        self._assumed[key] = Assumption(obj, pod_uid)
+        self._on_change(latest, obj)
+
+    def restore(self, key: str, pod_uid: str) -> None:
+        """Take back what a pod assumed; nothing if it assumed nothing about this object."""
+        assumption = self._assumed.get(key)
+        if assumption is not None and assumption.pod_uid == pod_uid:
+            del self._assumed[key]
+            self._on_change(assumption.object, self._seen[key])
+
+    def keep(self, key: str, pod_uid: str) -> None:
+        """What a pod assumed, if anything, has been written: nobody can take it back any more."""
+        assumption = self._assumed.get(key)
+        if assumption is not None and assumption.pod_uid == pod_uid:
+            self._assumed[key] = Assumption(assumption.object, "")
+
+    def _latest(self, key: str, seen: T) -> T:
+        assumption = self._assumed.get(key)
+        return seen if assumption is None else assumption.object

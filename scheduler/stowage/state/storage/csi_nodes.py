@@ -1,0 +1,69 @@
+"""What CSI drivers say about nodes, as columns: limits, and which in-tree plugins they replace."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stowage.api.objects.volume import CSINode
+from stowage.api.values.csi_migration import migrated_plugins
+from stowage.state.arrays import BoolArray, Int64Array, extended
+
+NO_LIMIT = int(np.iinfo(np.int64).max)
+
+
+class CSINodeColumns:
+    """Columns of what CSINode objects tell; written by the cache only."""
+
+    def __init__(self, num_rows: int) -> None:
+        self._num_rows = num_rows
+        self._limits: dict[str, Int64Array] = {}
+        self._migrated: dict[str, BoolArray] = {}
+        self._on_row: dict[int, CSINode] = {}
+
+    def limits(self, driver: str) -> Int64Array | None:
+        """``int64[rows]``: how many volumes of a driver a node takes; None if no node has a limit.
+
+        `NO_LIMIT` where a node names none.
+        """
+        return self._limits.get(driver)
+
+    def migrated(self, plugin: str) -> BoolArray | None:
+        """``bool[rows]``: where an in-tree plugin is replaced; None if nowhere."""
+        return self._migrated.get(plugin)
+
+    def on_row(self, row: int) -> CSINode | None:
+        """The object that was put into a row."""
+        return self._on_row.get(row)
+
+    def put(self, row: int, csi_node: CSINode | None) -> None:
+        """Put a new or changed object into a row, or take it out."""
+        old = self._on_row.pop(row, None)
+        if old is not None:
+            for driver in old.spec.drivers:
+                if driver.name in self._limits:
+                    self._limits[driver.name][row] = NO_LIMIT
+            for plugin in migrated_plugins(old):
+                self._migrated[plugin][row] = False
+        if csi_node is None:
+            return
+        self._on_row[row] = csi_node
+        for driver in csi_node.spec.drivers:
+            if driver.allocatable is not None and driver.allocatable.count is not None:
+                self._limits_of(driver.name)[row] = driver.allocatable.count
+        for plugin in migrated_plugins(csi_node):
+            if plugin not in self._migrated:
+                self._migrated[plugin] = np.zeros(self._num_rows, dtype=np.bool_)
+            self._migrated[plugin][row] = True
+
+    def grow(self, num_rows: int) -> None:
+        """Make room for more rows."""
+        self._num_rows = num_rows
+        for driver, limits in self._limits.items():
+            self._limits[driver] = extended(limits, num_rows, NO_LIMIT)
+        for plugin, migrated in self._migrated.items():
+            self._migrated[plugin] = extended(migrated, num_rows)
+
+    def _limits_of(self, driver: str) -> Int64Array:
+        if driver not in self._limits:
+            self._limits[driver] = np.full(self._num_rows, NO_LIMIT, dtype=np.int64)
+        return self._limits[driver]

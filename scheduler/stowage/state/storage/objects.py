@@ -1,0 +1,197 @@
+"""Claims, volumes, classes and what CSI drivers say, looked up by what plugins ask for.
+
+Written by the cache, with one exception: VolumeBinding's Reserve and Unreserve assume and restore
+claims and volumes, as in kube-scheduler, whose binder has caches of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, TypeVar, cast
+
+from stowage.api.objects.volume import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    StorageObject,
+    VolumeAttachment,
+)
+from stowage.api.values.volume_claims import claim_class, volume_class
+from stowage.state.changes import is_older
+from stowage.state.storage.assume_cache import AssumeCache
+
+T = TypeVar("T")
+_NO_VOLUMES: Mapping[str, PersistentVolume] = MappingProxyType({})
+_NO_CAPACITIES: Mapping[str, CSIStorageCapacity] = MappingProxyType({})
+
+
+class Storage:
+    """All objects of storage.
+
+    Attributes:
+        claims: By ``namespace/name``.
+        volumes: By name.
+        classes: By name.
+        csi_nodes: By name, which is the node's.
+        csi_drivers: By name.
+        attachments: By name.
+    """
+
+    def __init__(self) -> None:
+        self.claims: AssumeCache[PersistentVolumeClaim] = AssumeCache(self._index_claim)
+        self.volumes: AssumeCache[PersistentVolume] = AssumeCache(self._index_volume)
+        self.classes: dict[str, StorageClass] = {}
+        self.csi_nodes: dict[str, CSINode] = {}
+        self.csi_drivers: dict[str, CSIDriver] = {}
+        self.attachments: dict[str, VolumeAttachment] = {}
+        self._capacities: dict[str, CSIStorageCapacity] = {}
+        self._capacities_of_class: dict[str, dict[str, CSIStorageCapacity]] = {}
+        self._free: dict[str, dict[str, PersistentVolume]] = {}
+        self._given: dict[tuple[str, str], dict[str, PersistentVolume]] = {}
+        self._claims_of_volume: dict[str, dict[str, None]] = {}
+        self._claims_of_class: dict[str, dict[str, None]] = {}
+        self._attachments_of: dict[str, dict[str, None]] = {}
+        self._plain: Mapping[type[Any], dict[str, Any]] = {
+            StorageClass: self.classes,
+            CSINode: self.csi_nodes,
+            CSIDriver: self.csi_drivers,
+            CSIStorageCapacity: self._capacities,
+            VolumeAttachment: self.attachments,
+        }
+        self._after: Mapping[type[Any], Callable[[Any, Any], None]] = {
+            CSIStorageCapacity: self._index_capacity,
+            VolumeAttachment: self._index_attachment,
+        }
+
+    def put(self, obj: StorageObject) -> tuple[StorageObject | None, bool]:
+        """Take in an object; (the one known before, whether this one is news)."""
+        if isinstance(obj, PersistentVolumeClaim):
+            return self.claims.put(obj)
+        if isinstance(obj, PersistentVolume):
+            return self.volumes.put(obj)
+        by_name = self._plain[type(obj)]
+        key = obj.metadata.namespaced_name
+        old = by_name.get(key)
+        if old is not None and old.metadata.uid == obj.metadata.uid:
+            known = old.metadata.resource_version
+            if old == obj or is_older(obj.metadata.resource_version, known):
+                return old, False
+        by_name[key] = obj
+        self._tell(old, obj)
+        return old, True
+
+    def drop(self, kind: type[StorageObject], key: str) -> StorageObject | None:
+        """Forget a deleted object; None if it is not known."""
+        if kind is PersistentVolumeClaim:
+            return self.claims.drop(key)
+        if kind is PersistentVolume:
+            return self.volumes.drop(key)
+        old = self._plain[kind].pop(key, None)
+        if old is not None:
+            self._tell(old, None)
+        return cast("StorageObject | None", old)
+
+    def objects(self) -> Iterator[StorageObject]:
+        """Everything as the API server showed it last."""
+        for claim in self.claims:
+            yield self.claims.seen(claim.metadata.namespaced_name) or claim
+        for volume in self.volumes:
+            yield self.volumes.seen(volume.metadata.name) or volume
+        for by_name in self._plain.values():
+            yield from by_name.values()
+
+    def claim(self, namespace: str, name: str) -> PersistentVolumeClaim | None:
+        """A claim as it is assumed to be."""
+        return self.claims.get(f"{namespace}/{name}")
+
+    def volumes_for(self, claim: PersistentVolumeClaim) -> list[PersistentVolume]:
+        """The volumes of a claim's class that are free or given to a claim of its name."""
+        meta, class_name = claim.metadata, claim_class(claim)
+        given = self._given.get((meta.namespace, meta.name), _NO_VOLUMES).values()
+        mine = [volume for volume in given if volume_class(volume) == class_name]
+        return [*mine, *self._free.get(class_name, _NO_VOLUMES).values()]
+
+    def capacities_of(self, class_name: str) -> Iterable[CSIStorageCapacity]:
+        """What is left of a class in parts of the cluster."""
+        return self._capacities_of_class.get(class_name, _NO_CAPACITIES).values()
+
+    def claims_of_volume(self, name: str) -> Sequence[str]:
+        """Keys of the claims that name a volume."""
+        return tuple(self._claims_of_volume.get(name, ()))
+
+    def claims_of_class(self, name: str) -> Sequence[str]:
+        """Keys of the claims of a class."""
+        return tuple(self._claims_of_class.get(name, ()))
+
+    def attachments_of(self, volume_name: str) -> Sequence[str]:
+        """Names of the attachments of a volume."""
+        return tuple(self._attachments_of.get(volume_name, ()))
+
+    def look_ups(self) -> dict[str, Any]:
+        """The indices, to be compared with those of storage filled anew."""
+        return {
+            "class, free": self._free,
+            "claim": self._given,
+            "volume": self._claims_of_volume,
+            "class of claim": self._claims_of_class,
+            "class of capacity": self._capacities_of_class,
+            "attached volume": self._attachments_of,
+        }
+
+    def _tell(self, old: object, new: object) -> None:
+        after = self._after.get(type(old if new is None else new))
+        if after is not None:
+            after(old, new)
+
+    def _index_volume(self, old: PersistentVolume | None, new: PersistentVolume | None) -> None:
+        for volume, is_new in ((old, False), (new, True)):
+            if volume is None:
+                continue
+            reference = volume.spec.claim_ref
+            if reference is None:
+                _note(self._free, volume_class(volume), volume.metadata.name, volume, is_new)
+            else:
+                key = (reference.namespace, reference.name)
+                _note(self._given, key, volume.metadata.name, volume, is_new)
+
+    def _index_claim(
+        self, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim | None
+    ) -> None:
+        for claim, is_new in ((old, False), (new, True)):
+            if claim is None:
+                continue
+            key = claim.metadata.namespaced_name
+            _note(self._claims_of_class, claim_class(claim), key, None, is_new)
+            if claim.spec.volume_name:
+                _note(self._claims_of_volume, claim.spec.volume_name, key, None, is_new)
+
+    def _index_capacity(
+        self, old: CSIStorageCapacity | None, new: CSIStorageCapacity | None
+    ) -> None:
+        for capacity, is_new in ((old, False), (new, True)):
+            if capacity is not None:
+                key = capacity.metadata.namespaced_name
+                by_class = self._capacities_of_class
+                _note(by_class, capacity.storage_class_name, key, capacity, is_new)
+
+    def _index_attachment(self, old: VolumeAttachment | None, new: VolumeAttachment | None) -> None:
+        for attachment, is_new in ((old, False), (new, True)):
+            volume = None if attachment is None else attachment.spec.source.persistent_volume_name
+            if attachment is not None and volume is not None:
+                key = attachment.metadata.name
+                _note(self._attachments_of, volume, key, None, is_new)
+
+
+def _note(index: dict[Any, dict[str, T]], key: Any, name: str, value: T, is_there: bool) -> None:
+    """Put an entry into a two-level index, or take it out."""
+    if is_there:
+        index.setdefault(key, {})[name] = value
+        return
+    entries = index[key]
+    del entries[name]
+    if not entries:
+        del index[key]

@@ -1,0 +1,321 @@
+"""What pods and attachments take of storage on each node, kept as they come and go.
+
+A node counts a volume once, however many of its pods use it. Which volume a claim stands for may
+change while pods use it (it gets bound); the rows of its pods are counted anew then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from stowage.api.objects.volume import Volume, VolumeAttachment
+from stowage.api.values.csi_migration import (
+    AttachedVolume,
+    csi_driver_of,
+    csi_volume_of,
+    csi_volume_of_pod,
+)
+from stowage.api.values.volume_claims import claim_class, is_made_for, used_claims
+from stowage.state.arrays import BoolArray, Int64Array, extended
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.row_counts import RowCounts
+from stowage.state.storage.objects import Storage
+
+
+class ClaimUse(NamedTuple):
+    """A claim as pods use it.
+
+    Attributes:
+        claim: ``namespace/name``.
+        pod_uid: The pod that has to own the claim; empty for a claim named by the pod.
+    """
+
+    claim: str
+    pod_uid: str
+
+
+class Disk(NamedTuple):
+    """A disk that pods name themselves; what is equal here is the same disk."""
+
+    kind: str
+    identity: tuple[str, ...]
+
+
+class DiskUse(NamedTuple):
+    """A disk in a pod, and whether the pod leaves it to others to read as well."""
+
+    disk: Disk
+    is_shared: bool
+
+
+class VolumeUse:
+    """Per row: users of claims, attached volumes and disks.
+
+    Args:
+        storage: Which volume a claim stands for.
+        num_rows: How many rows there are.
+    """
+
+    def __init__(self, storage: Storage, num_rows: int) -> None:
+        self._storage = storage
+        self._num_rows = num_rows
+        self._users: RowCounts[ClaimUse] = RowCounts()
+        self._by_pods: RowCounts[AttachedVolume] = RowCounts()
+        self._by_attachments: RowCounts[AttachedVolume] = RowCounts()
+        self._readers: RowCounts[Disk] = RowCounts()
+        self._writers: RowCounts[Disk] = RowCounts()
+        self._attached: dict[str, Int64Array] = {}
+        self._own: set[str] = set()
+        self._is_copy = False
+        self._stands_for: dict[ClaimUse, AttachedVolume | None] = {}
+        self._uses_of: dict[str, set[ClaimUse]] = {}
+        self._named: dict[str, set[str]] = {}
+
+    def add_pod(self, pod: PodInfo, row: int) -> None:
+        """A pod came to a row."""
+        self._change_pod(pod, row, 1)
+
+    def remove_pod(self, pod: PodInfo, row: int) -> None:
+        """A pod left a row."""
+        self._change_pod(pod, row, -1)
+
+    def claim_changed(self, claim: str) -> None:
+        """A claim, its volume or its class came, went or changed."""
+        for use in tuple(self._uses_of.get(claim, ())):
+            old, new = self._stands_for[use], self._resolve(use)
+            if old == new:
+                continue
+            self._stands_for[use] = new
+            for row in self._users.at(use):
+                self._count(self._by_pods, self._by_attachments, old, row, -1)
+                self._count(self._by_pods, self._by_attachments, new, row, 1)
+
+    def add_attachment(self, volume: AttachedVolume, row: int) -> None:
+        """A volume is being attached to a row, whoever uses it."""
+        self._count(self._by_attachments, self._by_pods, volume, row, 1)
+
+    def remove_attachment(self, volume: AttachedVolume, row: int) -> None:
+        """It is not any more."""
+        self._count(self._by_attachments, self._by_pods, volume, row, -1)
+
+    def is_claim_used(self, claim: str, exists: BoolArray) -> bool:
+        """Whether a pod on a node that `exists` names the claim (``IsPVCUsedByPods``)."""
+        return any(bool(exists[row]) for row in self._users.at(ClaimUse(claim, "")))
+
+    def volumes_of(self, pod: PodInfo) -> set[AttachedVolume]:
+        """The volumes that would be attached for a pod."""
+        found = {self._stands(use) for use in claim_uses(pod)}
+        found |= {csi_volume_of_pod(volume) for volume in pod.volumes}
+        return {volume for volume in found if volume is not None}
+
+    def attached(self, driver: str) -> Int64Array | None:
+        """``int64[rows]``: distinct volumes of a driver on each row; None if on none."""
+        return self._attached.get(driver)
+
+    def rows_with(self, volume: AttachedVolume) -> Int64Array:
+        """``int64[]``: the rows where pods use a volume."""
+        return self._by_pods.rows(volume)
+
+    def is_attached(self, volume: AttachedVolume, row: int) -> bool:
+        """Whether an attachment says that a volume is on a row, whoever uses it."""
+        return row in self._by_attachments.at(volume)
+
+    def users_of_names(self, names: Iterable[str]) -> Int64Array:
+        """``int64[]``: the rows with pods that name a claim so, in whatever namespace."""
+        uses = (ClaimUse(claim, "") for name in names for claim in self._named.get(name, ()))
+        rows = {row for use in uses for row in self._users.at(use)}
+        return np.fromiter(rows, dtype=np.int64, count=len(rows))
+
+    def conflicts(self, volumes: Iterable[Volume]) -> Int64Array | None:
+        """``int64[rows]``: how often one of the disks is used in a way that excludes another pod.
+
+        That is the sum of `disk_conflicts` over the pods of each row; None if there are none.
+        """
+        conflicts: Int64Array | None = None
+        for use in disk_uses(volumes):
+            tables = (self._writers,) if use.is_shared else (self._writers, self._readers)
+            for table in tables:
+                counts = table.at(use.disk)
+                if counts and conflicts is None:
+                    conflicts = np.zeros(self._num_rows, dtype=np.int64)
+                for row, count in counts.items():
+                    conflicts[row] += count  # type: ignore[index]
+        return conflicts
+
+    def grow(self, num_rows: int) -> None:
+        """Make room for more rows."""
+        self._num_rows = num_rows
+        for driver, counts in self._attached.items():
+            self._attached[driver] = extended(counts, num_rows)
+
+    def with_changes(
+        self, removed: Iterable[tuple[PodInfo, int]], added: Iterable[tuple[PodInfo, int]]
+    ) -> VolumeUse:
+        """What it would be without some pods and with some more; costs those pods only."""
+        changed = self._copy()
+        for pod, row in added:
+            changed.add_pod(pod, row)
+        for pod, row in removed:
+            changed.remove_pod(pod, row)
+        return changed
+
+    def counts(self) -> dict[str, dict[object, dict[int, int]]]:
+        """Everything counted, to be compared with a count from scratch."""
+        tables: dict[str, RowCounts[ClaimUse] | RowCounts[AttachedVolume] | RowCounts[Disk]] = {
+            "users of claims": self._users,
+            "volumes of pods": self._by_pods,
+            "volumes of attachments": self._by_attachments,
+            "readers of disks": self._readers,
+            "writers of disks": self._writers,
+        }
+        counted: dict[str, dict[object, dict[int, int]]] = {
+            name: {key: dict(table.at(key)) for key in table}  # type: ignore[arg-type]
+            for name, table in tables.items()
+        }
+        counted["attached volumes"] = {
+            driver: {row: int(counts[row]) for row in np.flatnonzero(counts).tolist()}
+            for driver, counts in self._attached.items()
+            if counts.any()
+        }
+        return counted
+
+    def _change_pod(self, pod: PodInfo, row: int, sign: int) -> None:
+        for use in claim_uses(pod):
+            self._use(use, row, sign)
+        for volume in pod.volumes:
+            named = csi_volume_of_pod(volume)
+            self._count(self._by_pods, self._by_attachments, named, row, sign)
+        for disk, is_shared in disk_uses(pod.volumes):
+            (self._readers if is_shared else self._writers).add(disk, row, sign)
+
+    def _use(self, use: ClaimUse, row: int, sign: int) -> None:
+        volume = self._stands(use)
+        before = row in self._users.at(use)
+        after = self._users.add(use, row, sign) > 0
+        if not self._is_copy:
+            self._remember(use, volume)
+        if before != after:
+            self._count(self._by_pods, self._by_attachments, volume, row, sign)
+
+    def _remember(self, use: ClaimUse, volume: AttachedVolume | None) -> None:
+        if self._users.at(use):
+            if use not in self._stands_for:
+                self._stands_for[use] = volume
+                self._uses_of.setdefault(use.claim, set()).add(use)
+                self._named.setdefault(_name_of(use.claim), set()).add(use.claim)
+            return
+        del self._stands_for[use]
+        uses = self._uses_of[use.claim]
+        uses.discard(use)
+        if not uses:
+            del self._uses_of[use.claim]
+            name = _name_of(use.claim)
+            self._named[name].discard(use.claim)
+            if not self._named[name]:
+                del self._named[name]
+
+    def _count(
+        self,
+        table: RowCounts[AttachedVolume],
+        other: RowCounts[AttachedVolume],
+        volume: AttachedVolume | None,
+        row: int,
+        sign: int,
+    ) -> None:
+        """Count a volume on a row in one table; it is attached while it is in either."""
+        if volume is None:
+            return
+        count = table.add(volume, row, sign)
+        if row not in other.at(volume) and count == (1 if sign > 0 else 0):
+            self._attached_of(volume.driver)[row] += sign
+
+    def _attached_of(self, driver: str) -> Int64Array:
+        """A driver's counts, to be written."""
+        counts = self._attached.get(driver)
+        if counts is None:
+            counts = np.zeros(self._num_rows, dtype=np.int64)
+        elif self._is_copy and driver not in self._own:
+            counts = counts.copy()
+        else:
+            return counts
+        self._own.add(driver)
+        self._attached[driver] = counts
+        return counts
+
+    def _stands(self, use: ClaimUse) -> AttachedVolume | None:
+        return self._stands_for[use] if use in self._stands_for else self._resolve(use)
+
+    def _resolve(self, use: ClaimUse) -> AttachedVolume | None:
+        """``getCSIDriverInfo``: by its volume, or else by its class under a name of its own."""
+        claim = self._storage.claims.seen(use.claim)
+        if claim is None or (use.pod_uid and not is_made_for(claim, use.pod_uid)):
+            return None
+        volume = self._storage.volumes.seen(claim.spec.volume_name)
+        if volume is not None:
+            return csi_volume_of(volume)
+        storage_class = self._storage.classes.get(claim_class(claim))
+        driver = "" if storage_class is None else csi_driver_of(storage_class.provisioner)
+        # No driver calls a volume anything with a zero byte in it.
+        return AttachedVolume(driver, f"\0{use.claim}") if driver else None
+
+    def _copy(self) -> VolumeUse:
+        twin = object.__new__(VolumeUse)
+        twin.__dict__.update(self.__dict__)
+        twin._is_copy = True
+        twin._own = set()
+        twin._users = RowCounts(self._users)
+        twin._by_pods = RowCounts(self._by_pods)
+        twin._by_attachments = self._by_attachments
+        twin._readers = RowCounts(self._readers)
+        twin._writers = RowCounts(self._writers)
+        twin._attached = dict(self._attached)
+        return twin
+
+
+def _name_of(claim: str) -> str:
+    return claim.partition("/")[2]
+
+
+def claim_uses(pod: PodInfo) -> Iterator[ClaimUse]:
+    """The claims of a pod as its node counts them; one without a name is nobody's."""
+    for claim in used_claims(pod.volumes, pod.name):
+        owner = pod.uid if claim.is_ephemeral else ""
+        yield ClaimUse(f"{pod.namespace}/{claim.name}", owner)
+
+
+def disk_uses(volumes: Iterable[Volume]) -> Iterator[DiskUse]:
+    """The disks that pods may not share, or only to read; a Ceph image once for each monitor."""
+    for volume in volumes:
+        if (gce := volume.gce_persistent_disk) is not None:
+            yield DiskUse(Disk("gce", (gce.pd_name,)), gce.read_only)
+        if (ebs := volume.aws_elastic_block_store) is not None:
+            yield DiskUse(Disk("ebs", (ebs.volume_id,)), is_shared=False)
+        if (iscsi := volume.iscsi) is not None:
+            yield DiskUse(Disk("iscsi", (iscsi.iqn,)), iscsi.read_only)
+        if (rbd := volume.rbd) is not None:
+            for monitor in dict.fromkeys(rbd.monitors):
+                yield DiskUse(Disk("rbd", (monitor, rbd.pool, rbd.image)), rbd.read_only)
+
+
+def disk_conflicts(volumes: Iterable[Volume], others: Iterable[Volume]) -> int:
+    """How many pairs of disks there are that two pods cannot have (``isVolumeConflict``)."""
+    taken = list(disk_uses(others))
+    return sum(
+        use.disk == other.disk and not (use.is_shared and other.is_shared)
+        for use in disk_uses(volumes)
+        for other in taken
+    )
+
+
+def attached_volume(attachment: VolumeAttachment | None, storage: Storage) -> AttachedVolume | None:
+    """What an attachment counts as on its node; None if as nothing."""
+    if attachment is None or not attachment.spec.attacher:
+        return None
+    name = attachment.spec.source.persistent_volume_name
+    volume = None if name is None else storage.volumes.seen(name)
+    if volume is None or volume.spec.csi is None:
+        return None
+    return AttachedVolume(attachment.spec.attacher, volume.spec.csi.volume_handle)

@@ -1,0 +1,1 @@
+"""Hypothetical changes: the cluster with some pods added or removed."""

@@ -1,0 +1,79 @@
+"""Which attached volumes go with the pods that are taken off nodes, for many nodes at once.
+
+A node counts a volume once, however many of its pods use it: it goes with the last of them, and
+stays if it is attached for other reasons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence, Set
+
+import numpy as np
+
+from stowage.api.values.csi_migration import AttachedVolume
+from stowage.state.arrays import BoolArray, Int64Array
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import Snapshot
+
+
+class RowVolumes:
+    """The volumes of one driver that pods on some rows use.
+
+    Args:
+        snapshot: The cluster as it is.
+        rows: Of nodes.
+        driver: Whose volumes.
+        pods: (position in `rows`, the pods there by slot); volumes elsewhere never go.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        rows: Int64Array,
+        driver: str,
+        pods: Iterable[tuple[int, Sequence[PodInfo]]],
+    ) -> None:
+        self._num_rows = len(rows)
+        kept: list[bool] = []
+        self._volumes: list[AttachedVolume] = []
+        positions: list[int] = []
+        uses: list[tuple[int, int, int]] = []
+        for position, each in pods:
+            codes: dict[AttachedVolume, int] = {}
+            row = int(rows[position])
+            for slot, pod in enumerate(each):
+                for volume in snapshot.volume_use.volumes_of(pod) if pod.volumes else ():
+                    if volume.driver != driver:
+                        continue
+                    if volume not in codes:
+                        codes[volume] = len(positions)
+                        positions.append(position)
+                        self._volumes.append(volume)
+                        kept.append(snapshot.volume_use.is_attached(volume, row))
+                    uses.append((codes[volume], position, slot))
+        self._positions = np.array(positions, dtype=np.int64)
+        self._kept = np.array(kept, dtype=np.bool_)
+        self._uses: Int64Array = np.array(uses, dtype=np.int64).reshape(-1, 3)
+
+    def gone(
+        self, removed: BoolArray, wanted: Set[AttachedVolume]
+    ) -> tuple[Int64Array, Int64Array]:
+        """Count what no pod uses that is left.
+
+        Args:
+            removed: ``bool[rows, slots]``, the pods that are taken off.
+            wanted: Volumes to be counted apart.
+
+        Returns:
+            Twice ``int64[rows]``: how many are attached no more, and how many of `wanted` no pod
+            uses any more.
+        """
+        codes, positions, slots = self._uses.T
+        left = codes[~removed[positions, slots]]
+        unused = np.bincount(left, minlength=len(self._positions)) == 0
+        detached = unused & ~self._kept
+        missing = unused & np.array([each in wanted for each in self._volumes], dtype=np.bool_)
+        return self._per_row(detached), self._per_row(missing)
+
+    def _per_row(self, volumes: BoolArray) -> Int64Array:
+        return np.bincount(self._positions[volumes], minlength=self._num_rows)

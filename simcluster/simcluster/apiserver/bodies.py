@@ -1,0 +1,299 @@
+"""Request bodies: from bytes to an object of its kind, or the 400 that says what is wrong."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import yaml
+
+from simcluster.apiserver import errors
+from simcluster.apiserver.json_errors import json_error
+from simcluster.apiserver.yaml_text import load_yaml
+from simcluster.crds.apply import object_type
+from simcluster.crds.rules import unknown_field_warnings
+from simcluster.kinds.catalog import BY_KIND
+from simcluster.kinds.resources import EVENTS_V1, Resource
+from simcluster.protobuf.decoding import MEDIA_TYPE, decode_protobuf
+from simcluster.schema import DecodingError, Problems, Struct, conform, struct_of
+
+Json = dict[str, Any]
+
+_BODY_TYPES = frozenset(("", "application/json", "application/yaml", "application/octet-stream"))
+_SUMMARY_LENGTH = 30
+_DIRECTIVES = ("", "Ignore", "Strict", "Warn")
+_SCHEME = "pkg/api/legacyscheme/scheme.go:30"
+
+
+def type_of(resource: Resource) -> Struct | None:
+    """The type of a resource's objects; ``None`` where it is not known, as of custom resources."""
+    if resource.custom is not None:
+        return None
+    struct = struct_of("events.Event" if resource is EVENTS_V1 else resource.kind)
+    # A part of a pod has the name of a kind: ResourceClaim.
+    return struct if struct is not None and "metadata" in struct.fields else None
+
+
+_UNKNOWN_TYPE = object_type({})
+
+
+def apply_type_of(resource: Resource) -> Struct:
+    """How the objects of a resource are owned in parts."""
+    if resource.custom is not None:
+        return resource.custom.apply_type
+    return type_of(resource) or _UNKNOWN_TYPE
+
+
+def check_options(query: Mapping[str, str], kind: str) -> None:
+    """Refuse ``dryRun`` and ``fieldValidation`` other than the known ones.
+
+    Raises:
+        ApiError: 422.
+    """
+    found = []
+    dry_run, directive = query.get("dryRun"), query.get("fieldValidation", "")
+    if dry_run not in {None, "", "All"}:
+        found.append(errors.unsupported_value("dryRun", [dry_run], ("All",)))
+    if directive not in _DIRECTIVES:
+        found.append(errors.unsupported_value("fieldValidation", directive, _DIRECTIVES))
+    manager = query.get("fieldManager", "")
+    if len(manager) > 128:
+        detail = "may not be more than 128 bytes"
+        found.append(errors.FieldError("fieldManager", "FieldValueTooLong", f"Too long: {detail}"))
+    if found:
+        raise errors.invalid("meta.k8s.io", kind, "", found)
+
+
+def decode_body(body: bytes, content_type: str, kind: str = "") -> Json:
+    """A body as an object; an empty body is an empty object.
+
+    Raises:
+        ApiError: 400 or 415.
+    """
+    if not body:
+        return {}
+    if content_type == MEDIA_TYPE:
+        return decode_protobuf(body)
+    if content_type not in _BODY_TYPES:
+        raise errors.unsupported_media_type(("application/json", "application/yaml", MEDIA_TYPE))
+    try:
+        if content_type == "application/yaml":
+            decoded = load_yaml(body)
+        else:
+            decoded = msgspec.json.decode(body)
+    except (msgspec.DecodeError, yaml.YAMLError, UnicodeDecodeError) as error:
+        if isinstance(error, yaml.YAMLError):
+            raise _unrecognized(_yaml_error(error), body, kind) from error
+        why = f"couldn't get version/kind; json parse error: {json_error(body)}"
+        raise _unrecognized(why, body, kind) from error
+    if not isinstance(decoded, dict):
+        word = "array" if isinstance(decoded, list) else type(decoded).__name__
+        target = (
+            'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string '
+            '"json:\\"kind,omitempty\\"" }'
+        )
+        why = f"json: cannot unmarshal {word} into Go value of type {target}"
+        raise _unrecognized(f"couldn't get version/kind; json parse error: {why}", body, kind)
+    return decoded
+
+
+def _unrecognized(why: str, body: bytes, kind: str) -> errors.ApiError:
+    if not kind:
+        return errors.bad_request(why)
+    message = f"the object provided is unrecognized (must be of type {kind}): {why}"
+    return errors.bad_request(f"{message} ({_summary(body)})")
+
+
+def _empty(kind: str) -> errors.ApiError:
+    why = "couldn't get version/kind; json parse error: unexpected end of JSON input"
+    return _unrecognized(why, b"", kind)
+
+
+def _yaml_error(error: yaml.YAMLError) -> str:
+    """An error in YAML as a Go server tells it; of lines it counts only those that are over."""
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return f"yaml: {error}"
+    marks = [mark for mark in (error.context_mark, error.problem_mark) if mark and mark.line]
+    where = ""
+    if marks:
+        where = f"line {marks[0].line + isinstance(error, yaml.scanner.ScannerError)}: "
+    return f"yaml: {where}{error.problem}"
+
+
+def _summary(body: bytes) -> str:
+    if not body:
+        return "<empty>"
+    shown = body[:_SUMMARY_LENGTH]
+    text = shown.decode(errors="replace") if body[:1] == b"{" else shown.hex()
+    return f"{text} ..." if len(body) > _SUMMARY_LENGTH else text
+
+
+def read_object(
+    body: bytes, content_type: str, resource: Resource, directive: str
+) -> tuple[Json, tuple[str, ...]]:
+    """The object of a create or update request, and the warnings it earned.
+
+    Raises:
+        ApiError: 400, it is no object of this kind, or it has unknown or duplicate fields and
+            ``directive`` is Strict; 415.
+    """
+    obj = decode_body(body, content_type, resource.kind)
+    if not body:
+        raise _empty(resource.kind)
+    _check_kind(obj, resource)
+    struct = type_of(resource)
+    if struct is None:
+        return _read_untyped(obj, resource, directive)
+    kind, version = obj.get("kind") or resource.kind, resource.version
+    prefix = f'{kind} in version "{version}" cannot be handled as a {resource.kind}: '
+    try:
+        problems = conform(obj, struct)
+    except DecodingError as error:
+        raise errors.bad_request(prefix + str(error)) from error
+    if directive == "Ignore":
+        return obj, ()
+    found = _strict_errors(body, content_type, problems)
+    if found and directive == "Strict":
+        raise errors.bad_request(f"{prefix}strict decoding error: {', '.join(found)}")
+    return obj, tuple(found)
+
+
+def _read_untyped(obj: Json, resource: Resource, directive: str) -> tuple[Json, tuple[str, ...]]:
+    """An object of a custom kind, or of one whose type is not known."""
+    if resource.custom is None:
+        _drop_nulls(obj)
+    try:
+        conform_metadata(obj)
+    except DecodingError as error:
+        raise errors.bad_request(str(error)) from error
+    return obj, unknown_field_warnings(resource, obj, directive)
+
+
+def conform_metadata(obj: Json) -> None:
+    """Make the metadata of an object whose type is not known what it is in every kind.
+
+    Raises:
+        DecodingError: a value is of the wrong type.
+    """
+    if isinstance(obj.get("metadata"), dict):
+        known = {"metadata": obj["metadata"]}
+        conform(known, _UNKNOWN_TYPE)
+        obj["metadata"] = known.get("metadata", {})
+
+
+def read_part(body: bytes, content_type: str, kind: str, api_versions: tuple[str, ...]) -> Json:
+    """The body of a request to a subresource, such as a ``Binding``.
+
+    Args:
+        body: as it was sent.
+        content_type: of the body.
+        kind: that it must be of.
+        api_versions: that it may be of, the usual one first.
+
+    Raises:
+        ApiError: 400, it is no such object; 415.
+    """
+    obj = decode_body(body, content_type, kind)
+    if not body:
+        raise _empty(kind)
+    found = obj.get("kind") or kind, obj.get("apiVersion") or api_versions[0]
+    if found not in {(kind, version) for version in api_versions}:
+        raise _other_kind(*found, kind, api_versions[0])
+    struct = struct_of(kind)
+    try:
+        if struct is not None:
+            conform(obj, struct)
+    except DecodingError as error:
+        version = found[1].rpartition("/")[2]
+        why = f'{kind} in version "{version}" cannot be handled as a {kind}: {error}'
+        raise errors.bad_request(why) from error
+    return obj
+
+
+def read_delete_options(body: bytes, content_type: str) -> Json:
+    """The options in the body of a DELETE; none in an empty one.
+
+    Raises:
+        ApiError: 400, a value is of the wrong type; 415.
+    """
+    options = decode_body(body, content_type)
+    struct = struct_of("DeleteOptions")
+    try:
+        if struct is not None:
+            conform(options, struct)
+    except DecodingError as error:
+        raise errors.bad_request(str(error)) from error
+    return options
+
+
+def _check_kind(obj: Json, resource: Resource) -> None:
+    kind, version = obj.get("kind") or resource.kind, obj.get("apiVersion") or resource.api_version
+    if (version, kind) != (resource.api_version, resource.kind):
+        raise _other_kind(str(kind), str(version), resource.kind, resource.api_version)
+
+
+def _other_kind(kind: str, version: str, expected: str, api_version: str) -> errors.ApiError:
+    """400: an object of another kind, or of another version, than is to be sent here."""
+    short = version.rpartition("/")[2]
+    prefix = f'{kind} in version "{short}" cannot be handled as a {expected}: '
+    if (version, kind) in BY_KIND:
+        group = api_version.rpartition("/")[0].partition(".")[0] or "core"
+        why = f"converting ({short}.{kind}) to ({group}.{expected}): unknown conversion"
+    else:
+        why = f'no kind "{kind}" is registered for version "{version}" in scheme "{_SCHEME}"'
+    return errors.bad_request(prefix + why)
+
+
+def _strict_errors(body: bytes, content_type: str, problems: Problems) -> list[str]:
+    found = [f'unknown field "{path}"' for path in problems.unknown]
+    if content_type in {"", "application/json"} and body.count(b'":') != problems.num_keys:
+        found = duplicate_fields(body) + found
+    return found
+
+
+class _Pairs(dict[str, Any]):
+    """An object that remembers which of its keys came twice."""
+
+    duplicates: tuple[str, ...] = ()
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> _Pairs:
+    found = _Pairs(pairs)
+    if len(found) != len(pairs):
+        keys = [key for key, _ in pairs]
+        found.duplicates = tuple(key for key in found if keys.count(key) > 1)
+    return found
+
+
+def duplicate_fields(body: bytes) -> list[str]:
+    """``duplicate field "spec.x"`` for each key that an object of the body has twice."""
+    try:
+        decoded = json.loads(body, object_pairs_hook=_pairs)
+    except ValueError:
+        return []
+    return [f'duplicate field "{path}"' for path in _duplicates(decoded, "")]
+
+
+def _duplicates(value: Any, path: str) -> list[str]:
+    found: list[str] = []
+    if isinstance(value, _Pairs):
+        prefix = f"{path}." if path else ""
+        found += [prefix + key for key in value.duplicates]
+        for key, inner in value.items():
+            found += _duplicates(inner, prefix + key)
+    elif isinstance(value, list):
+        for position, inner in enumerate(value):
+            found += _duplicates(inner, f"{path}[{position}]")
+    return found
+
+
+def _drop_nulls(value: object) -> None:
+    """Drop what is null, in place: to the API server it is the same as not set."""
+    if isinstance(value, dict):
+        for key in [key for key, inner in value.items() if inner is None]:
+            del value[key]
+        for inner in value.values():
+            _drop_nulls(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            _drop_nulls(inner)

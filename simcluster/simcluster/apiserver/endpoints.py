@@ -1,0 +1,478 @@
+"""From an HTTP request to the bytes of its answer, for everything but watches and lists.
+
+A request is handled in one go, so that writes are atomic without locks; only the deletion of a
+collection, which no server does at once, lets others in between.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from simcluster.apiserver import errors
+from simcluster.apiserver.answer_formats import check_shape, format_for
+from simcluster.apiserver.bodies import (
+    apply_type_of,
+    check_options,
+    decode_body,
+    read_delete_options,
+    read_object,
+    read_part,
+)
+from simcluster.apiserver.event_conversion import to_core
+from simcluster.apiserver.formats import Format
+from simcluster.apiserver.listing import Page
+from simcluster.apiserver.negotiation import negotiate
+from simcluster.apiserver.node_connections import check_log, not_connected, object_behind
+from simcluster.apiserver.paths import Review, Target
+from simcluster.auth.access import Access
+from simcluster.auth.reviews import review
+from simcluster.auth.users import ADMINISTRATOR, User, name_requester
+from simcluster.kinds.binding import bind
+from simcluster.kinds.control_plane_resources import CERTIFICATE_SIGNING_REQUESTS
+from simcluster.kinds.eviction import evict
+from simcluster.kinds.resources import CONNECTIONS, EVENTS_V1, Resource
+from simcluster.kinds.scale import scale_of, set_scale
+from simcluster.kinds.strategy_warnings import warnings_on_create, warnings_on_update
+from simcluster.patch.apply import Recorder, Writer, record_create, record_update
+from simcluster.patch.apply.field_sets import MissingKeyError
+from simcluster.patch.requests import (
+    APPLY_PATCH,
+    Patched,
+    PatchRequest,
+    apply_object,
+    check_content_type,
+    decode_patch,
+    patch_object,
+    patched,
+)
+from simcluster.store.deletion import DeleteOptions, options_of_query, parse_delete_options
+from simcluster.store.owners import Owners
+from simcluster.store.registry import WHOLE_OBJECT_SUBRESOURCES, Registry
+from simcluster.store.selection import Selection
+from simcluster.store.store import Stored, encode
+from simcluster.validation.events import validate_event_of_new_api
+
+Json = dict[str, Any]
+
+DELETIONS_PER_TURN = 100
+_TRACKED_FROM_FIRST_APPLY = frozenset(("events",))
+"""Kinds that are made all the time and hardly alike; see ``simcluster.patch.apply``."""
+_PARTS = {
+    "binding": ("Binding", ("v1",)),
+    "eviction": ("Eviction", ("policy/v1", "policy/v1beta1")),
+    "token": ("TokenRequest", ("authentication.k8s.io/v1",)),
+    "scale": ("Scale", ("autoscaling/v1",)),
+}
+"""The kinds of what is sent to subresources, and their versions."""
+
+
+class ApiRequest(NamedTuple):
+    """An HTTP request as the endpoints see it."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    content_type: str = ""
+    accept: str = ""
+    body: bytes = b""
+    user: User = ADMINISTRATOR
+    user_agent: str = ""
+    upgrades: bool = False
+
+    @property
+    def is_dry_run(self) -> bool:
+        """Nothing is to be stored."""
+        return self.query.get("dryRun") == "All"
+
+    @property
+    def directive(self) -> str:
+        """What is to be done about unknown fields."""
+        return self.query.get("fieldValidation", "")
+
+    @property
+    def manager(self) -> str:
+        """Who writes, to the owner of fields."""
+        named = self.query.get("fieldManager", "")
+        return named or self.user_agent.partition("/")[0][:128] or "unknown"
+
+    def format_for(self, resource: Resource) -> Format:
+        """The format of the answer.
+
+        Raises:
+            ApiError: 406 or 400, what is asked for is not had.
+        """
+        return format_for(resource, self.accept, self.query.get("includeObject", ""))
+
+
+class Answer(NamedTuple):
+    """Status, body and further headers of an answer, and the warnings sent besides."""
+
+    status: int
+    body: bytes
+    retry_after_s: int = 0
+    warnings: tuple[str, ...] = ()
+    headers: Mapping[str, str] = MappingProxyType({})
+    content_type: str = "application/json"
+
+    def warning(self, warnings: tuple[str, ...]) -> "Answer":
+        """The same with further warnings."""
+        return self._replace(warnings=self.warnings + warnings) if warnings else self
+
+
+def error_answer(error: errors.ApiError) -> Answer:
+    """The answer that carries an error."""
+    return Answer(error.code, encode(error.status()), error.retry_after_s)
+
+
+_DEPRECATED = {
+    "endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+    "componentstatuses": "v1 ComponentStatus is deprecated in v1.19+",
+}
+
+
+def deprecation(resource: Resource) -> tuple[str, ...]:
+    """The warning of answers that carry a deprecated version, if it is one."""
+    text = resource.custom.warning if resource.custom else _DEPRECATED.get(resource.qualified, "")
+    return (text,) if text else ()
+
+
+_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "GET": "get"}
+
+
+def check_verb(method: str, target: Target) -> None:
+    """Refuse what a resource does not offer, such as the deletion of all namespaces at once.
+
+    Raises:
+        ApiError: 405.
+    """
+    verb = _VERBS.get(method)
+    if not target.name and method == "DELETE":
+        verb = "deletecollection"
+    if verb is None or (not target.subresource and verb not in target.resource.verbs):
+        raise errors.method_not_allowed()
+
+
+class Endpoints:
+    """Every verb on objects, collections and subresources.
+
+    Args:
+        registry: what is read and written.
+        access: who may do what, as reviews tell.
+    """
+
+    def __init__(self, registry: Registry, access: Access) -> None:
+        self._registry = registry
+        self._access = access
+
+    def handle(self, request: ApiRequest, target: Target | Review) -> Answer:
+        """Answer a request.
+
+        Raises:
+            ApiError: it is refused.
+        """
+        if isinstance(target, Review):
+            return self._handle_review(request, target)
+        check_verb(request.method, target)
+        if target.subresource not in CONNECTIONS:
+            negotiate(request.accept)
+        if target.subresource and target.subresource not in WHOLE_OBJECT_SUBRESOURCES:
+            return self._handle_subresource(request, target)
+        if not target.name:
+            return self._handle_collection(request, target)
+        if request.method == "GET":
+            return self._get(request, target)
+        if request.method == "PUT":
+            return self._update(request, target)
+        if request.method == "PATCH":
+            return self._patch(request, target)
+        if request.method == "DELETE" and not target.subresource:
+            return self._delete(request, target)
+        raise errors.method_not_allowed()
+
+    def _handle_review(self, request: ApiRequest, target: Review) -> Answer:
+        if request.method != "POST":
+            raise errors.method_not_allowed()
+        if target.plural == "bindings":
+            body = self._part(request, "binding")
+            name = (body.get("metadata") or {}).get("name", "")
+            bound = bind(self._registry, target.namespace, name, body, dry_run=request.is_dry_run)
+            return Answer(201, encode(bound))
+        body = decode_body(request.body, request.content_type)
+        now = self._registry.clock.now()
+        return Answer(201, encode(review(target, body, request.user, self._access, now)))
+
+    def _handle_collection(self, request: ApiRequest, target: Target) -> Answer:
+        if request.method == "POST":
+            return self._create(request, target)
+        raise errors.method_not_allowed()
+
+    def _create(self, request: ApiRequest, target: Target) -> Answer:
+        resource, namespace = target.resource, target.namespace or ""
+        if resource.namespaced and target.namespace is None:
+            raise errors.method_not_allowed()
+        check_options(request.query, "CreateOptions")
+        obj, warnings = self._read(request, resource)
+        if resource is EVENTS_V1 and (found := validate_event_of_new_api(obj)):
+            raise errors.invalid_object(
+                resource, (obj.get("metadata") or {}).get("name", ""), found
+            )
+        if resource is CERTIFICATE_SIGNING_REQUESTS:
+            name_requester(obj, request.user)
+        stored = self._registry.create(
+            resource,
+            namespace,
+            obj,
+            dry_run=request.is_dry_run,
+            recorder=self._recorder(request, target),
+        )
+        warnings += warnings_on_create(resource, stored.obj)
+        return self._one(request, resource, stored, 201).warning(warnings)
+
+    @staticmethod
+    def _read(request: ApiRequest, resource: Resource) -> tuple[Json, tuple[str, ...]]:
+        obj, warnings = read_object(request.body, request.content_type, resource, request.directive)
+        return (to_core(obj) if resource is EVENTS_V1 else obj), warnings
+
+    def _writer(self, request: ApiRequest, target: Target) -> Writer:
+        resource = target.resource
+        return Writer(
+            request.manager,
+            resource.api_version,
+            target.subresource,
+            self._registry.clock.now(),
+            resource.has_status,
+        )
+
+    def _recorder(self, request: ApiRequest, target: Target) -> Recorder:
+        """Tells the managedFields of what is written."""
+        struct = apply_type_of(target.resource)
+
+        is_tracked = target.resource.stored_in not in _TRACKED_FROM_FIRST_APPLY
+
+        def record(obj: Json, before: Json | None, owners: Owners | None) -> Owners | None:
+            if not (is_tracked if before is None else owners):
+                return owners
+            writer = self._writer(request, target)
+            # What cannot be owned in parts is not tracked; whether it is valid is asked later.
+            with contextlib.suppress(MissingKeyError):
+                if before is None:
+                    return record_create(obj, struct, writer)
+                if owners is not None:
+                    return record_update(obj, before, struct, writer, owners)
+            return owners
+
+        return record
+
+    @staticmethod
+    def _one(request: ApiRequest, resource: Resource, stored: Stored, status: int = 200) -> Answer:
+        check_shape(resource, request.accept, is_list=False)
+        body = request.format_for(resource).one(stored)
+        return Answer(status, body, 0, deprecation(resource))
+
+    def _get(self, request: ApiRequest, target: Target) -> Answer:
+        stored = self._registry.get(target.resource, target.namespace or "", target.name)
+        return self._one(request, target.resource, stored)
+
+    def _update(self, request: ApiRequest, target: Target) -> Answer:
+        resource, namespace = target.resource, target.namespace or ""
+        check_options(request.query, "UpdateOptions")
+        obj, warnings = self._read(request, resource)
+        recorder = self._recorder(request, target)
+        if target.subresource:
+            self._registry.check_address(resource, namespace, target.name, obj)
+            current = self._registry.get(resource, namespace, target.name)
+            replace = self._registry.replacement(target.subresource)
+            stored = replace(resource, current, obj, dry_run=request.is_dry_run, recorder=recorder)
+            return self._one(request, resource, stored).warning(warnings)
+        before = self._registry.store.get(resource.stored_in, namespace, target.name)
+        stored, is_created = self._registry.update(
+            resource, namespace, target.name, obj, dry_run=request.is_dry_run, recorder=recorder
+        )
+        if before is not None:
+            warnings += warnings_on_update(resource, stored.obj, before.obj)
+        answer = self._one(request, resource, stored, 201 if is_created else 200)
+        return answer.warning(warnings)
+
+    def _patch(self, request: ApiRequest, target: Target) -> Answer:
+        resource, address = target.resource, (target.namespace or "", target.name)
+        check_content_type(resource, request.content_type)
+        check_options(request.query, "PatchOptions")
+        patch = PatchRequest(
+            request.content_type,
+            request.body,
+            partial(self._writer, request, target),
+            target.subresource,
+            request.directive,
+            request.is_dry_run,
+            request.query.get("force") in {"true", "1"},
+            self._recorder(request, target),
+        )
+        done = self._patched(request, resource, address, patch)
+        answer = self._one(request, resource, done.stored, 201 if done.is_created else 200)
+        return answer.warning(done.warnings)
+
+    def _patched(
+        self, request: ApiRequest, resource: Resource, address: tuple[str, str], patch: PatchRequest
+    ) -> Patched:
+        if patch.content_type != APPLY_PATCH:
+            _check_no_force(request)
+            current = self._registry.get(resource, *address)
+            return patch_object(self._registry, resource, current, patch)
+        if not request.query.get("fieldManager"):
+            error = errors.required("fieldManager", "is required for apply patch")
+            raise errors.invalid("meta.k8s.io", "PatchOptions", "", [error])
+        found = self._registry.store.get(resource.stored_in, *address)
+        if found is None and patch.subresource:
+            raise errors.not_found(resource, address[1])
+        return apply_object(self._registry, resource, address, found, patch)
+
+    def _delete(self, request: ApiRequest, target: Target) -> Answer:
+        resource = target.resource
+        options = self._delete_options(request)
+        last, is_gone = self._registry.delete(
+            resource, target.namespace or "", target.name, options
+        )
+        if resource.plural == "pods" or not is_gone:
+            status = 202 if options.is_cascade_asked_for and not is_gone else 200
+            return self._one(request, resource, last, status)
+        details: Json = {"name": target.name}
+        if resource.group:
+            details["group"] = resource.group
+        details |= {"kind": resource.plural, "uid": last.obj["metadata"]["uid"]}
+        return Answer(200, encode(errors.success(details)))
+
+    @staticmethod
+    def _delete_options(request: ApiRequest) -> DeleteOptions:
+        """The options of a deletion: those in its body, or else those in its query."""
+        if request.body:
+            return parse_delete_options(read_delete_options(request.body, request.content_type))
+        return parse_delete_options(options_of_query(request.query))
+
+    async def delete_collection(self, request: ApiRequest, target: Target) -> Page:
+        """Delete what a request selects, a few at a time; returns what was deleted.
+
+        Raises:
+            ApiError: the request is refused, and nothing is deleted.
+        """
+        resource, query = target.resource, request.query
+        request.format_for(resource)  # refuses what cannot be answered
+        options = self._delete_options(request)
+        selection = Selection(
+            resource,
+            target.namespace,
+            query.get("labelSelector", ""),
+            query.get("fieldSelector", ""),
+        )
+        store = self._registry.store
+        chosen = selection.select(store.collection(resource.stored_in).items(selection.namespace))
+        deleted: list[Stored] = []
+        for position, stored in enumerate(chosen):
+            if position % DELETIONS_PER_TURN == DELETIONS_PER_TURN - 1:
+                await asyncio.sleep(0)
+            if store.get(resource.stored_in, stored.namespace, stored.name) is not None:
+                last, _ = self._registry.delete(resource, stored.namespace, stored.name, options)
+                deleted.append(last)
+        return Page(deleted, {"resourceVersion": str(store.revision)})
+
+    def _handle_subresource(self, request: ApiRequest, target: Target) -> Answer:
+        namespace, name = target.namespace or "", target.name
+        if target.subresource == "scale":
+            return self._scale(request, target)
+        if target.subresource == "log" and request.method == "GET":
+            pod = self._registry.get(target.resource, namespace, name).obj
+            check_log(pod, request.query)
+            # Without a node there is nobody to ask; the kubelets here have nothing to say.
+            status = 200 if pod["spec"].get("nodeName") else 204
+            return Answer(status, b"", 0, content_type="text/plain")
+        if target.subresource in CONNECTIONS:
+            raise self._not_connected(request, target)
+        if target.subresource == "finalize" and request.method == "PUT":
+            return self._finalize(request, target)
+        if request.method != "POST":
+            raise errors.method_not_allowed()
+        body = self._part(request, target.subresource)
+        if target.subresource == "binding":
+            named = (body.get("metadata") or {}).get("name") or name
+            if named != name:
+                raise errors.bad_request("name in URL does not match name in Binding object")
+            dry_run = request.is_dry_run
+            return Answer(201, encode(bind(self._registry, namespace, name, body, dry_run=dry_run)))
+        if target.subresource == "token":
+            account = self._registry.get(target.resource, namespace, name)
+            return Answer(201, encode(self._access.tokens.answer(account, body)))
+        if target.subresource == "eviction":
+            return Answer(201, encode(self._evict(request, namespace, name, body)))
+        raise errors.method_not_allowed()
+
+    @staticmethod
+    def _part(request: ApiRequest, subresource: str) -> Json:
+        if subresource not in _PARTS:
+            raise errors.method_not_allowed()
+        return read_part(request.body, request.content_type, *_PARTS[subresource])
+
+    def _evict(self, request: ApiRequest, namespace: str, name: str, body: Json) -> Json:
+        if request.is_dry_run:
+            body["deleteOptions"] = {**(body.get("deleteOptions") or {}), "dryRun": ["All"]}
+        return evict(self._registry, namespace, name, body)
+
+    def _not_connected(self, request: ApiRequest, target: Target) -> errors.ApiError:
+        """Nothing listens like a kubelet here, so no pod, node or service can be reached.
+
+        Raises:
+            ApiError: 404, there is no such object.
+        """
+        name = target.name
+        if target.subresource == "proxy":
+            name = object_behind(name)
+        stored = self._registry.get(target.resource, target.namespace or "", name)
+        return not_connected(
+            target.resource.plural,
+            stored.obj,
+            target.name,
+            subresource=target.subresource,
+            upgrades=request.upgrades,
+        )
+
+    def _finalize(self, request: ApiRequest, target: Target) -> Answer:
+        """Set a namespace's ``spec.finalizers``; without any, a terminating one goes."""
+        current = self._registry.get(target.resource, "", target.name)
+        spec = decode_body(request.body, request.content_type).get("spec") or {}
+        obj = {**current.obj, "spec": spec}
+        if not spec.get("finalizers") and current.obj["metadata"].get("deletionTimestamp"):
+            last = self._registry.store.remove(target.resource.stored_in, current)
+        else:
+            last = self._registry.store.put(target.resource.stored_in, obj)
+        return self._one(request, target.resource, last)
+
+    def _scale(self, request: ApiRequest, target: Target) -> Answer:
+        resource = target.resource
+        current = self._registry.get(resource, target.namespace or "", target.name)
+        if request.method == "GET":
+            return Answer(200, encode(scale_of(resource, current)))
+        if request.method == "PUT":
+            scale = self._part(request, "scale")
+        elif request.method == "PATCH":
+            check_content_type(resource, request.content_type)
+            patch = decode_patch(request.content_type, request.body)
+            scale = patched(scale_of(resource, current), request.content_type, patch, None)
+        else:
+            raise errors.method_not_allowed()
+        self._registry.check_address(resource, target.namespace or "", target.name, scale)
+        changed = set_scale(
+            self._registry,
+            resource,
+            current,
+            scale,
+            dry_run=request.is_dry_run,
+            recorder=self._recorder(request, target),
+        )
+        return Answer(200, encode(scale_of(resource, changed)))
+
+
+def _check_no_force(request: ApiRequest) -> None:
+    if request.query.get("force"):
+        error = errors.forbidden_field("force", "may not be specified for non-apply patch")
+        raise errors.invalid("meta.k8s.io", "PatchOptions", "", [error])

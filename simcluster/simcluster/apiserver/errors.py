@@ -1,0 +1,314 @@
+"""Failures as the API server words them: one exception that carries a ``Status``."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from simcluster.kinds.resources import Resource
+
+Json = dict[str, Any]
+
+MODIFIED_SINCE = (
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
+
+
+class FieldError(NamedTuple):
+    """One cause of a 422: ``spec.containers: Required value``."""
+
+    field: str
+    reason: str
+    message: str
+
+
+def required(field: str, detail: str = "") -> FieldError:
+    """A field that must be set."""
+    return FieldError(
+        field, "FieldValueRequired", "Required value" + (f": {detail}" if detail else "")
+    )
+
+
+def invalid_value(field: str, value: object, detail: str) -> FieldError:
+    """A field whose value is not acceptable."""
+    return FieldError(field, "FieldValueInvalid", f"Invalid value: {_shown(value)}: {detail}")
+
+
+def unsupported_value(field: str, value: object, supported: Sequence[str]) -> FieldError:
+    """A field whose value is none of the known ones, which are told in the given order."""
+    known = ", ".join(f'"{word}"' for word in supported)
+    message = f"Unsupported value: {_shown(value)}: supported values: {known}"
+    return FieldError(field, "FieldValueNotSupported", message)
+
+
+def duplicate_value(field: str, value: object, detail: str = "") -> FieldError:
+    """A value that is there twice."""
+    message = f"Duplicate value: {_shown(value)}" + (f": {detail}" if detail else "")
+    return FieldError(field, "FieldValueDuplicate", message)
+
+
+def not_found_value(field: str, value: object) -> FieldError:
+    """A value that names something that is not there."""
+    return FieldError(field, "FieldValueNotFound", f"Not found: {_shown(value)}")
+
+
+def too_long(field: str, limit: int) -> FieldError:
+    """A text of too many bytes."""
+    return FieldError(field, "FieldValueTooLong", f"Too long: may not be more than {limit} bytes")
+
+
+def forbidden_field(field: str, detail: str) -> FieldError:
+    """A field that must not be set or changed."""
+    return FieldError(field, "FieldValueForbidden", f"Forbidden: {detail}")
+
+
+def _shown(value: object) -> str:
+    """A value as JSON, which is also how Go quotes a text."""
+    return msgspec.json.encode(value).decode()
+
+
+class ApiError(Exception):
+    """A request the API server refuses.
+
+    Args:
+        code: the HTTP status.
+        reason: ``Status.reason``; empty where the server gives none.
+        message: ``Status.message``.
+        details: ``Status.details``; left out when ``None``.
+        retry_after_s: sent as the ``Retry-After`` header when above 0.
+    """
+
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        details: Json | None = None,
+        retry_after_s: int = 0,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = details
+        self.retry_after_s = retry_after_s
+
+    def status(self) -> Json:
+        """The ``Status`` object sent as the answer's body."""
+        body: Json = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+        }
+        if self.reason:
+            body["reason"] = self.reason
+        details = self.details
+        if self.retry_after_s:
+            details = {**(details or {}), "retryAfterSeconds": self.retry_after_s}
+        if details is not None:
+            body["details"] = details
+        body["code"] = self.code
+        return body
+
+
+def success(details: Json) -> Json:
+    """The ``Status`` of what went well and leaves nothing to show."""
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": details,
+    }
+
+
+def _resource_details(resource: Resource, name: str) -> Json:
+    details: Json = {}
+    if name:
+        details["name"] = name
+    if resource.group:
+        details["group"] = resource.group
+    details["kind"] = resource.plural
+    return details
+
+
+def not_found(resource: Resource, name: str) -> ApiError:
+    """404: ``pods "a" not found``."""
+    return ApiError(
+        404,
+        "NotFound",
+        f'{resource.qualified} "{name}" not found',
+        _resource_details(resource, name),
+    )
+
+
+def unknown_path() -> ApiError:
+    """404 for a resource or subresource that is not served."""
+    return ApiError(404, "NotFound", "the server could not find the requested resource", {})
+
+
+def already_exists(resource: Resource, name: str) -> ApiError:
+    """409: ``pods "a" already exists``."""
+    return ApiError(
+        409,
+        "AlreadyExists",
+        f'{resource.qualified} "{name}" already exists',
+        _resource_details(resource, name),
+    )
+
+
+def conflict(resource: Resource, name: str, why: str = MODIFIED_SINCE) -> ApiError:
+    """409: the write was based on an older revision, or the state forbids it."""
+    return ApiError(
+        409,
+        "Conflict",
+        f'Operation cannot be fulfilled on {resource.qualified} "{name}": {why}',
+        _resource_details(resource, name),
+    )
+
+
+def precondition_failed(resource: Resource, name: str, why: str) -> ApiError:
+    """409 of a deletion on conditions, whose message and details name the Kind."""
+    qualified = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+    message = f'Operation cannot be fulfilled on {qualified} "{name}": {why}'
+    details = {**_resource_details(resource, name), "kind": resource.kind}
+    return ApiError(409, "Conflict", message, details)
+
+
+def binding_conflict(pod_name: str, why: str) -> ApiError:
+    """409 of the binding subresource, whose details name ``pods/binding``."""
+    return ApiError(
+        409,
+        "Conflict",
+        f'Operation cannot be fulfilled on pods/binding "{pod_name}": {why}',
+        {"name": pod_name, "kind": "pods/binding"},
+    )
+
+
+def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> ApiError:
+    """422 with one cause per field error."""
+    texts = list(dict.fromkeys(f"{error.field}: {error.message}" for error in errors))
+    listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    qualified = f"{kind}.{group}" if group else kind
+    details: Json = {"name": name} if name else {}
+    if group:
+        details["group"] = group
+    if kind:
+        details["kind"] = kind
+    details["causes"] = [
+        {"reason": error.reason, "message": error.message, "field": error.field} for error in errors
+    ]
+    return ApiError(422, "Invalid", f'{qualified} "{name}" is invalid: {listed}', details)
+
+
+def invalid_object(resource: Resource, name: str, errors: Sequence[FieldError]) -> ApiError:
+    """422 for an object of a served kind."""
+    return invalid(resource.group, resource.kind, name, errors)
+
+
+def forbidden(resource: Resource, name: str, why: str) -> ApiError:
+    """403, as admission plugins answer."""
+    return ApiError(
+        403,
+        "Forbidden",
+        f'{resource.qualified} "{name}" is forbidden: {why}',
+        _resource_details(resource, name),
+    )
+
+
+def namespace_terminating(resource: Resource, name: str, namespace: str) -> ApiError:
+    """403: nothing is made in a namespace that is going."""
+    terminated = f"namespace {namespace} is being terminated"
+    why = f"unable to create new content in namespace {namespace} because it is being terminated"
+    refusal = forbidden(resource, name, why)
+    cause = {"reason": "NamespaceTerminating", "message": terminated, "field": "metadata.namespace"}
+    refusal.details = {**(refusal.details or {}), "causes": [cause]}
+    return refusal
+
+
+def bad_request(message: str) -> ApiError:
+    """400."""
+    return ApiError(400, "BadRequest", message)
+
+
+def request_entity_too_large(limit_bytes: int) -> ApiError:
+    """413: the body is larger than the server takes."""
+    message = f"Request entity too large: limit is {limit_bytes}"
+    return ApiError(413, "RequestEntityTooLarge", message)
+
+
+def unsupported_media_type(accepted: Sequence[str]) -> ApiError:
+    """415: the body's content type is not among ``accepted``."""
+    return ApiError(
+        415,
+        "UnsupportedMediaType",
+        "the body of the request was in an unknown format - accepted media types include: "
+        + ", ".join(accepted),
+    )
+
+
+def rejected() -> ApiError:
+    """422 without a word why, as for a JSON patch that does not apply."""
+    message = "the server rejected our request due to an error in our request"
+    return ApiError(422, "Invalid", message, {})
+
+
+def too_many_operations(limit: int, count: int) -> ApiError:
+    """413: a JSON patch of too many operations."""
+    message = f"The allowed maximum operations in a JSON patch is {limit}, got {count}"
+    return ApiError(413, "RequestEntityTooLarge", f"Request entity too large: {message}")
+
+
+def apply_conflict(message: str, causes: list[Json]) -> ApiError:
+    """409 of server-side apply: others own fields that were to be changed."""
+    return ApiError(409, "Conflict", message, {"causes": causes})
+
+
+def not_acceptable(message: str) -> ApiError:
+    """406: the client takes none of the formats served."""
+    return ApiError(406, "NotAcceptable", message)
+
+
+def method_not_allowed() -> ApiError:
+    """405."""
+    return ApiError(
+        405,
+        "MethodNotAllowed",
+        "the server does not allow this method on the requested resource",
+        {},
+    )
+
+
+def unauthorized() -> ApiError:
+    """401: no token, or a wrong one."""
+    return ApiError(401, "Unauthorized", "Unauthorized")
+
+
+def expired(message: str) -> ApiError:
+    """410: a resourceVersion or continue token outside the kept history."""
+    return ApiError(410, "Expired", message)
+
+
+def too_many_requests(message: str, retry_after_s: int, causes: list[Json]) -> ApiError:
+    """429."""
+    details: Json | None = {"causes": causes} if causes else None
+    return ApiError(429, "TooManyRequests", message, details, retry_after_s)
+
+
+def internal(message: str) -> ApiError:
+    """500 without a reason: what the server answers to an error it has no word for."""
+    return ApiError(500, "", message)
+
+
+def too_large_resource_version(asked: int, current: int) -> ApiError:
+    """504: the asked resourceVersion has not happened yet."""
+    cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+    return ApiError(
+        504,
+        "Timeout",
+        f"Timeout: Too large resource version: {asked}, current: {current}",
+        {"causes": [cause]},
+        retry_after_s=1,
+    )

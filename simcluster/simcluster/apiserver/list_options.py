@@ -1,0 +1,130 @@
+"""The query of a list or watch request, read and checked as the API server does it."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from simcluster.apiserver import errors
+from simcluster.apiserver.errors import FieldError, forbidden_field
+
+_EXACT = "Exact"
+_NOT_OLDER_THAN = "NotOlderThan"
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_BITS = 63
+_MATCH_FIELD = "resourceVersionMatch"
+
+
+@dataclass(frozen=True)
+class ListOptions:
+    """The query of a list or watch request.
+
+    ``timeout_s`` is 0 where the request leaves it to the server.
+    """
+
+    label_selector: str = ""
+    field_selector: str = ""
+    resource_version: str = ""
+    resource_version_match: str = ""
+    limit: int = 0
+    continue_: str = ""
+    watch: bool = False
+    allow_watch_bookmarks: bool = False
+    send_initial_events: bool | None = None
+    timeout_s: int = 0
+
+
+def parse_list_options(query: Mapping[str, str]) -> ListOptions:
+    """Read list options.
+
+    Raises:
+        ApiError: 400, a number is malformed.
+    """
+    initial = query.get("sendInitialEvents")
+    return ListOptions(
+        label_selector=query.get("labelSelector", ""),
+        field_selector=query.get("fieldSelector", ""),
+        resource_version=query.get("resourceVersion", ""),
+        resource_version_match=query.get("resourceVersionMatch", ""),
+        limit=_number(query.get("limit")),
+        continue_=query.get("continue", ""),
+        watch=_flag(query.get("watch")),
+        allow_watch_bookmarks=_flag(query.get("allowWatchBookmarks")),
+        send_initial_events=None if initial is None else _flag(initial),
+        timeout_s=_number(query.get("timeoutSeconds")),
+    )
+
+
+def _flag(text: str | None) -> bool:
+    return text is not None and text.lower() not in {"false", "0"}
+
+
+def _number(text: str | None) -> int:
+    if text is None:
+        return 0
+    if _INTEGER.fullmatch(text) is None:
+        raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    number = int(text)
+    if number.bit_length() > _BITS:
+        raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
+    return number
+
+
+def completed(options: ListOptions) -> ListOptions:
+    """Options with the defaults of a watch: without a revision it starts with what exists."""
+    is_legacy = options.send_initial_events is None and not options.resource_version_match
+    if options.watch and is_legacy and options.resource_version in {"", "0"}:
+        return replace(options, send_initial_events=True, resource_version_match=_NOT_OLDER_THAN)
+    return options
+
+
+def check_list_options(options: ListOptions) -> None:
+    """Refuse options that contradict each other (apimachinery's ``ValidateListOptions``).
+
+    Raises:
+        ApiError: 422.
+    """
+    found = _watch_errors(options) if options.watch else _list_errors(options)
+    if found:
+        raise errors.invalid("meta.k8s.io", "ListOptions", "", found)
+
+
+def _list_errors(options: ListOptions) -> list[FieldError]:
+    match, found = options.resource_version_match, []
+    if match and not options.resource_version:
+        found.append(_match_forbidden("is forbidden unless resourceVersion is provided"))
+    if match and options.continue_:
+        found.append(_match_forbidden("is forbidden when continue is provided"))
+    if match and match not in {_EXACT, _NOT_OLDER_THAN}:
+        found.append(_match_unsupported(match, _EXACT, _NOT_OLDER_THAN, ""))
+    if match == _EXACT and options.resource_version == "0":
+        found.append(_match_forbidden('"exact" is forbidden for resourceVersion "0"'))
+    if options.send_initial_events is not None:
+        why = "sendInitialEvents is forbidden for list"
+        found.append(forbidden_field("sendInitialEvents", why))
+    return found
+
+
+def _watch_errors(options: ListOptions) -> list[FieldError]:
+    match, found = options.resource_version_match, []
+    if options.send_initial_events is not None and match != _NOT_OLDER_THAN:
+        why = f"sendInitialEvents requires setting {_MATCH_FIELD} to {_NOT_OLDER_THAN}"
+        found.append(forbidden_field(_MATCH_FIELD, why))
+    if match and options.send_initial_events is None:
+        found.append(
+            _match_forbidden("is forbidden for watch unless sendInitialEvents is provided")
+        )
+    if match and match != _NOT_OLDER_THAN:
+        found.append(_match_unsupported(match, _NOT_OLDER_THAN))
+    if match and options.continue_:
+        found.append(_match_forbidden("is forbidden when continue is provided"))
+    return found
+
+
+def _match_forbidden(why: str) -> FieldError:
+    return forbidden_field(_MATCH_FIELD, f"{_MATCH_FIELD} {why}")
+
+
+def _match_unsupported(match: str, *supported: str) -> FieldError:
+    known = ", ".join(f'"{word}"' for word in supported)
+    message = f'Unsupported value: "{match}": supported values: {known}'
+    return FieldError(_MATCH_FIELD, "FieldValueNotSupported", message)

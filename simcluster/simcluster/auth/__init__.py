@@ -1,0 +1,1 @@
+"""Authentication and authorization: users, tokens, roles and reviews."""

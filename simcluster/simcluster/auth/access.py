@@ -1,0 +1,137 @@
+"""The gate of the API server: who is asking, and whether they may."""
+
+import hmac
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from simcluster.apiserver import errors
+from simcluster.auth.rbac import Decision, RbacAuthorizer
+from simcluster.auth.request_attributes import Attributes, attributes_of
+from simcluster.auth.tokens import TokenIssuer
+from simcluster.auth.users import ADMINISTRATOR, ANONYMOUS, User
+from simcluster.clock import Clock
+from simcluster.store.store import Store
+
+_BEARER = "Bearer "
+
+Audit = Callable[[User, Attributes, Decision], None]
+
+
+@dataclass(frozen=True)
+class AccessOptions:
+    """Whom the server knows.
+
+    Args:
+        token: bearer token of the administrator; empty makes everyone an administrator.
+        users: the others, by token.
+        rbac: roles decide what the others may do; without it they may do everything.
+    """
+
+    token: str = ""
+    users: Mapping[str, User] = field(default_factory=dict)
+    rbac: bool = False
+
+    def __post_init__(self) -> None:
+        if self.rbac and not self.token:
+            raise ValueError("token: '' is no token; with RBAC the administrator needs one")
+
+
+class Access:
+    """Authenticates and authorizes requests.
+
+    Attributes:
+        audit: called with each decision on a request; for tests and curious people.
+        authorizer: what decides with RBAC on; ``None`` where everything is allowed.
+        tokens: what issues and knows the tokens of service accounts.
+    """
+
+    def __init__(self, options: AccessOptions, store: Store, clock: Clock) -> None:
+        self.audit: Audit | None = None
+        self.authorizer = RbacAuthorizer(store) if options.rbac else None
+        self.tokens = TokenIssuer(store, clock)
+        self._options = options
+
+    def user_of_token(self, token: str) -> User | None:
+        """Whose token this is; without an administrator's token, a stranger is administrator."""
+        user = self._options.users.get(token) or self.tokens.user_of(token)
+        if user is not None:
+            return user
+        if self.tokens.is_issued_here(token):
+            return None
+        expected = self._options.token
+        # The bytes of a header that are no UTF-8 arrive as surrogates.
+        given = token.encode(errors="surrogateescape")
+        if not expected or hmac.compare_digest(given, expected.encode()):
+            return ADMINISTRATOR
+        return None
+
+    def authenticate(self, authorization: str) -> User:
+        """The user that an ``Authorization`` header names.
+
+        Raises:
+            ApiError: 401; with RBAC, only for a wrong token: who shows none is anonymous.
+        """
+        if not authorization and self._options.rbac:
+            return ANONYMOUS
+        user = self.user_of_token(authorization.removeprefix(_BEARER))
+        if user is None:
+            raise errors.unauthorized()
+        return user
+
+    def decide(self, user: User, attributes: Attributes) -> Decision:
+        """Whether a user may do something."""
+        if self.authorizer is None:
+            return Decision(True)
+        return self.authorizer.decide(user, attributes)
+
+    def check(self, user: User, method: str, path: str, query: Mapping[str, str]) -> None:
+        """Let a request pass.
+
+        Raises:
+            ApiError: 403, the user may not do this; 400, the request's query cannot be read.
+        """
+        if self.authorizer is None:
+            return
+        self.check_attributes(user, attributes_of(method, path, query))
+
+    def check_attributes(self, user: User, attributes: Attributes) -> None:
+        """Let somebody do something.
+
+        Raises:
+            ApiError: 403, the user may not.
+        """
+        if self.authorizer is None:
+            return
+        decision = self.authorizer.decide(user, attributes)
+        if self.audit is not None:
+            self.audit(user, attributes, decision)
+        if not decision.is_allowed:
+            raise _forbidden(user, attributes, decision.reason)
+
+
+def _forbidden(user: User, attributes: Attributes, reason: str) -> errors.ApiError:
+    """403 in the words of apiserver's ``responsewriters.ForbiddenStatusError``."""
+    why = f'User "{user.name}" cannot {_described(attributes)}'
+    if reason:
+        why = f"{why}: {reason}"
+    if not attributes.is_resource_request:
+        return errors.ApiError(403, "Forbidden", f"forbidden: {why}", {})
+    group, resource, name = attributes.group, attributes.resource, attributes.name
+    subject = f"{resource}.{group}" if group else resource
+    if name:
+        subject = f'{subject} "{name}"'
+    details = {"name": name, "group": group, "kind": resource}
+    shown = {key: value for key, value in details.items() if value}
+    return errors.ApiError(403, "Forbidden", f"{subject} is forbidden: {why}", shown)
+
+
+def _described(attributes: Attributes) -> str:
+    if not attributes.is_resource_request:
+        return f'{attributes.verb} path "{attributes.path}"'
+    resource = attributes.resource
+    if attributes.subresource:
+        resource = f"{resource}/{attributes.subresource}"
+    scope = "at the cluster scope"
+    if attributes.namespace:
+        scope = f'in the namespace "{attributes.namespace}"'
+    return f'{attributes.verb} resource "{resource}" in API group "{attributes.group}" {scope}'

@@ -1,0 +1,1 @@
+"""The commands ``stowage cluster`` and ``stowage dump``."""

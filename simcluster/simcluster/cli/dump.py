@@ -1,0 +1,134 @@
+"""``stowage dump``: a running cluster's objects in a file, for ``stowage cluster --from``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.markup import escape
+from stowage.cli.on_demand import only_command
+
+if TYPE_CHECKING:
+    from stowage.operator.client.api_client import ApiClient
+
+    from simcluster import Resource
+
+_PAGE = 500
+
+Target: TypeAlias = Annotated[Path, typer.Argument(dir_okay=False, metavar="FILE")]
+Kubeconfig: TypeAlias = Annotated[
+    Path | None, typer.Option(exists=True, dir_okay=False, help="As kubectl's.")
+]
+Secrets: TypeAlias = Annotated[
+    bool, typer.Option("--secrets", help="Write Secrets, too; they are left out otherwise.")
+]
+
+
+class _Metadata(msgspec.Struct):
+    next_page: str = msgspec.field(name="continue", default="")
+
+
+class _Page(msgspec.Struct):
+    items: list[msgspec.Raw] = []
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+
+
+def dump(file: Target, kubeconfig: Kubeconfig = None, secrets: Secrets = False) -> None:
+    """Write the objects of a running cluster to a file.
+
+    Every kind that the embedded cluster serves, and every custom one, is read from the API server,
+    kind after kind, and written as one JSON list: nodes, pods, workloads, volumes, budgets, roles
+    and the rest.
+    [cyan]stowage cluster --from FILE[/cyan] starts from it.
+    """
+    # The Kubernetes client takes a second to import; --help need not wait for it.
+    from simcluster import BUILT_IN, write_items  # noqa: PLC0415
+    from simcluster.cli.failures import FAILURES  # noqa: PLC0415
+
+    console = Console(stderr=True, highlight=False)
+    seen: dict[str, Resource] = {}
+    for resource in BUILT_IN:  # of two that show the same objects, the first
+        if "create" in resource.verbs:
+            seen.setdefault(resource.stored_in, resource)
+    if not secrets:
+        del seen["secrets"]
+    try:
+        items, notes = asyncio.run(_read(list(seen.values()), kubeconfig))
+        write_items(file, items)
+    except (OSError, *FAILURES) as error:
+        console.print(f"[red]not written:[/red] {escape(str(error))}")
+        raise typer.Exit(1) from error
+    for note in notes:
+        console.print(escape(note), soft_wrap=True)
+    console.print(f"{len(items)} objects in {file}", soft_wrap=True)
+
+
+async def _read(
+    resources: list[Resource], kubeconfig: Path | None
+) -> tuple[list[bytes], list[str]]:
+    """Every object encoded, and what could not be read, a sentence each."""
+    from stowage.operator.client.api_client import ApiClient  # noqa: PLC0415
+    from stowage.operator.client.api_error import ApiError  # noqa: PLC0415
+    from stowage.operator.client.connection import connect  # noqa: PLC0415
+
+    from simcluster import CUSTOM_RESOURCE_DEFINITIONS  # noqa: PLC0415 - as above
+
+    items: list[bytes] = []
+    notes: list[str] = []
+    connection = await connect(str(kubeconfig) if kubeconfig is not None else "")
+    try:
+        client = ApiClient(connection)
+        pending = list(resources)
+        while pending:
+            resource = pending.pop(0)
+            try:
+                found = [item async for item in _objects(client, resource)]
+            except ApiError as refusal:
+                if refusal.status not in {403, 404}:
+                    raise
+                notes.append(f"left out {resource.qualified}: {refusal}")
+                continue
+            items += found
+            if resource == CUSTOM_RESOURCE_DEFINITIONS:
+                pending += [made for item in found for made in _defined(item)]
+    finally:
+        await connection.close()
+    return items, notes
+
+
+def _defined(definition: bytes) -> list[Resource]:
+    """The resource that a definition adds, in the version that comes first."""
+    from simcluster import is_established, resources_of  # noqa: PLC0415 - as above
+
+    decoded = msgspec.json.decode(definition)
+    return resources_of(decoded)[:1] if is_established(decoded) else []
+
+
+async def _objects(client: ApiClient, resource: Resource) -> AsyncIterator[bytes]:
+    """Objects of one kind, a page at a time, each with its kind in front."""
+    prefix = f"/apis/{resource.group}" if resource.group else "/api"
+    path, next_page = f"{prefix}/{resource.version}/{resource.plural}", ""
+    while True:
+        query = {"limit": str(_PAGE), **({"continue": next_page} if next_page else {})}
+        page = msgspec.json.decode(await client.get(path, query), type=_Page)
+        for item in page.items:
+            yield _with_kind(resource, bytes(item))
+        next_page = page.metadata.next_page
+        if not next_page:
+            return
+
+
+def _with_kind(resource: Resource, item: bytes) -> bytes:
+    """An item of a list, which need not say what it is."""
+    obj = msgspec.json.decode(item, type=dict[str, msgspec.Raw])
+    if "kind" in obj and "apiVersion" in obj:
+        return item
+    return resource.type_prefix + item.lstrip()[1:]
+
+
+app = only_command(dump)

@@ -1,0 +1,89 @@
+"""Small controllers: what scheduling needs of kube-controller-manager, driven by changes only.
+
+Each follows the store, enqueues the keys of objects that need a look, and compares what is with
+what should be (``reconciler``). ``shared`` holds what they have in common: indexes of pods by owner
+and by node, the recorder of Events, and the timers, which tests turn by hand. What one change costs
+does not grow with the cluster: counts are kept up to date by the indexes (``ownership``,
+``daemon_book``, ``budget_book``), and selectors are found by label (``selector_index``).
+
+Nothing is assumed about who wrote an object. A cluster that was loaded from a file is taken as it
+is: what a controller finds in order at its start it leaves alone.
+
+Left out: CronJobs, pod failure and success policies of Jobs, surge of DaemonSets, the rate limits
+and zones of node eviction, and Events about single pods of workloads.
+"""
+
+from dataclasses import dataclass
+
+from simcluster.controllers.lifecycle.disruption import DisruptionController
+from simcluster.controllers.lifecycle.garbage_collector import GarbageCollector
+from simcluster.controllers.lifecycle.namespace import NamespaceController
+from simcluster.controllers.lifecycle.role_aggregation import RoleAggregationController
+from simcluster.controllers.lifecycle.service_accounts import ServiceAccountController
+from simcluster.controllers.nodes.node_lifecycle import DEFAULT_GRACE_S, NodeLifecycleController
+from simcluster.controllers.nodes.pod_garbage import PodGarbageCollector
+from simcluster.controllers.nodes.taint_eviction import TaintEvictionController
+from simcluster.controllers.reconciler import Reconciler
+from simcluster.controllers.shared import Shared
+from simcluster.controllers.storage.attachment import AttachmentController
+from simcluster.controllers.storage.ephemeral_volume import EphemeralVolumeController
+from simcluster.controllers.storage.provisioner import ProvisionerController
+from simcluster.controllers.storage.volume import VolumeController
+from simcluster.controllers.storage.volume_protection import VolumeProtectionController
+from simcluster.controllers.workloads.daemon_set import DaemonSetController
+from simcluster.controllers.workloads.deployment import DeploymentController
+from simcluster.controllers.workloads.job import JobController
+from simcluster.controllers.workloads.replica_set import (
+    ReplicaSetController,
+    ReplicationControllerController,
+)
+from simcluster.controllers.workloads.stateful_set import StatefulSetController
+
+CONTROLLERS: tuple[type[Reconciler], ...] = (
+    DeploymentController,
+    ReplicaSetController,
+    ReplicationControllerController,
+    StatefulSetController,
+    DaemonSetController,
+    JobController,
+    GarbageCollector,
+    NamespaceController,
+    TaintEvictionController,
+    PodGarbageCollector,
+    DisruptionController,
+    VolumeController,
+    ProvisionerController,
+    VolumeProtectionController,
+    AttachmentController,
+    EphemeralVolumeController,
+    RoleAggregationController,
+)
+
+
+@dataclass(frozen=True)
+class ControllerOptions:
+    """What of the controllers can be chosen.
+
+    Args:
+        node_grace_s: how long a node may be silent before it is Unknown.
+        with_service_accounts: give every namespace its default ServiceAccount and the ConfigMap
+            ``kube-root-ca.crt``.
+        authority_pem: what that ConfigMap holds.
+    """
+
+    node_grace_s: float = DEFAULT_GRACE_S
+    with_service_accounts: bool = False
+    authority_pem: str = ""
+
+
+def make_controllers(shared: Shared, options: ControllerOptions) -> list[Reconciler]:
+    """All controllers, not started yet."""
+    shared.index_pods()
+    controllers: list[Reconciler] = [controller(shared) for controller in CONTROLLERS]
+    controllers.append(NodeLifecycleController(shared, options.node_grace_s))
+    if options.with_service_accounts:
+        controllers.append(ServiceAccountController(shared, options.authority_pem))
+    return controllers
+
+
+__all__ = ["ControllerOptions", "Reconciler", "Shared", "make_controllers"]

@@ -1,0 +1,1 @@
+"""Cluster-wide controllers: garbage collection, namespaces, budgets, roles."""

@@ -1,0 +1,55 @@
+"""ClusterRoles that are put together from others by their labels."""
+
+from typing import Any
+
+from simcluster.controllers.reconciler import Key, Reconciler
+from simcluster.kinds.resources import CLUSTER_ROLES
+from simcluster.store.registry import editable
+from simcluster.store.selectors import match_label_selector
+from simcluster.store.store import Change, Stored
+
+Json = dict[str, Any]
+
+
+class RoleAggregationController(Reconciler):
+    """Keeps the rules of ClusterRoles with an ``aggregationRule`` equal to those they select."""
+
+    def follow(self) -> None:
+        """Follow ClusterRoles."""
+        self._aggregated: dict[str, None] = {}
+        for role in self.store.collection(CLUSTER_ROLES.stored_in):
+            self._note(role)
+        self.subscribe(CLUSTER_ROLES, self._on_role)
+        self._enqueue_aggregated()
+
+    def _note(self, role: Stored) -> None:
+        if role.obj.get("aggregationRule"):
+            self._aggregated[role.name] = None
+        else:
+            self._aggregated.pop(role.name, None)
+
+    def _on_role(self, change: Change) -> None:
+        if change.type == "DELETED":
+            self._aggregated.pop(change.current.name, None)
+        else:
+            self._note(change.current)
+        self._enqueue_aggregated()
+
+    def _enqueue_aggregated(self) -> None:
+        for name in self._aggregated:
+            self.enqueue(Key("", name))
+
+    def reconcile(self, key: Key) -> None:
+        """Put one role together."""
+        role = self.store.get(CLUSTER_ROLES.stored_in, "", key.name)
+        if role is None or not role.obj.get("aggregationRule"):
+            return
+        rules: list[Json] = []
+        for selector in role.obj["aggregationRule"].get("clusterRoleSelectors") or ():
+            for part in self.store.collection(CLUSTER_ROLES.stored_in).items():
+                if part.name != role.name and match_label_selector(
+                    selector, part.obj["metadata"].get("labels") or {}
+                ):
+                    rules += [rule for rule in part.obj.get("rules") or () if rule not in rules]
+        if rules != (role.obj.get("rules") or []):
+            self.registry.replace(CLUSTER_ROLES, role, {**editable(role), "rules": rules})

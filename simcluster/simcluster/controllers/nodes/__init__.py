@@ -1,0 +1,1 @@
+"""Node controllers: lifecycle, taints, eviction and garbage collection of pods."""

@@ -1,0 +1,130 @@
+"""NoExecute taints: pods that do not tolerate them go, at once or when their patience is over."""
+
+from typing import Any
+
+from stowage.api import Taint, Toleration
+from stowage.api.decoding.decode import convert_object
+from stowage.api.values.tolerations import tolerates
+
+from simcluster.controllers.ownership import is_finished, set_condition
+from simcluster.controllers.reconciler import Key, Reconciler
+from simcluster.kinds.resources import NODES, PODS
+from simcluster.store.deletion import DeleteOptions
+from simcluster.store.store import Change, Stored
+
+Json = dict[str, Any]
+
+_SOURCE = "taint-eviction-controller"
+
+
+class TaintEvictionController(Reconciler):
+    """Deletes pods from nodes with NoExecute taints, as their tolerations allow."""
+
+    def follow(self) -> None:
+        """Follow the NoExecute taints of nodes, and pods that come to such nodes."""
+        self._taints: dict[str, tuple[Taint, ...]] = {}
+        self._since: dict[Key, float] = {}
+        self._pods = self.shared.pods_by_node
+        for node in self.store.collection(NODES.stored_in):
+            self._note_taints(node)
+        self._pods.on_change(self._on_pod)
+        self.subscribe(NODES, self._on_node)
+        for node_name in self._taints:
+            self._look_at_pods(node_name)
+
+    def _note_taints(self, node: Stored) -> bool:
+        """Remember a node's NoExecute taints; whether they changed."""
+        found = tuple(
+            convert_object(Taint, taint)
+            for taint in (node.obj.get("spec") or {}).get("taints") or ()
+            if taint.get("effect") == "NoExecute"
+        )
+        if found == self._taints.get(node.name, ()):
+            return False
+        if found:
+            self._taints[node.name] = found
+        else:
+            self._taints.pop(node.name, None)
+        return True
+
+    def _on_node(self, change: Change) -> None:
+        if change.type == "DELETED":
+            self._taints.pop(change.current.name, None)
+        elif self._note_taints(change.current):
+            self._look_at_pods(change.current.name)
+
+    def _look_at_pods(self, node_name: str) -> None:
+        for pod in self._pods.on(node_name):
+            self.enqueue(Key(pod.namespace, pod.name))
+
+    def _on_pod(self, change: Change) -> None:
+        key = Key(change.current.namespace, change.current.name)
+        if change.type == "DELETED":
+            self._forget(key)
+        elif change.current.obj["spec"]["nodeName"] in self._taints and key not in self._since:
+            self.enqueue(key)
+
+    def _forget(self, key: Key) -> None:
+        self._since.pop(key, None)
+        self.forget_timer(key)
+
+    def reconcile(self, key: Key) -> None:
+        """Delete a pod whose patience is over, or look again when it will be."""
+        pod = self.store.get(PODS.stored_in, *key)
+        taints = self._taints.get(pod.obj["spec"].get("nodeName", "")) if pod is not None else None
+        if pod is None or not taints or pod.obj["metadata"].get("deletionTimestamp"):
+            self._forget(key)
+            return
+        patience_s = patience(taints, pod.obj["spec"].get("tolerations") or [])
+        if patience_s is None or is_finished(pod):
+            self._forget(key)
+            return
+        now = self.registry.clock.time_s()
+        left_s = self._since.setdefault(key, now) + patience_s - now
+        if left_s > 0:
+            self.enqueue_after(key, left_s)
+            return
+        self._forget(key)
+        self._evict(pod)
+
+    def _evict(self, pod: Stored) -> None:
+        message = f"Marking for deletion Pod {pod.namespace}/{pod.name}"
+        self.shared.recorder.normal(_SOURCE, PODS, pod, "TaintManagerEviction", message)
+        condition = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "DeletionByTaintManager",
+            "message": "Taint manager: deleting due to NoExecute taint",
+            "lastProbeTime": None,
+            "lastTransitionTime": self.registry.clock.now(),
+        }
+        self.registry.change_status(
+            PODS,
+            pod.namespace,
+            pod.name,
+            lambda obj: {
+                **obj["status"],
+                "conditions": set_condition(obj["status"].get("conditions") or [], condition),
+            },
+        )
+        options = DeleteOptions(uid=pod.obj["metadata"]["uid"])
+        self.registry.delete(PODS, pod.namespace, pod.name, options)
+
+
+def patience(taints: tuple[Taint, ...], tolerations: list[Json]) -> float | None:
+    """Seconds a pod may stay on a node with these NoExecute taints; ``None`` for ever.
+
+    One taint that is not tolerated means 0; otherwise the least ``tolerationSeconds`` counts.
+    """
+    typed = [convert_object(Toleration, found) for found in tolerations]
+    limits: list[float] = []
+    for taint in taints:
+        matching = [found for found in typed if tolerates(found, taint)]
+        if not matching:
+            return 0.0
+        limits += [
+            max(0.0, found.toleration_seconds)
+            for found in matching
+            if found.toleration_seconds is not None
+        ]
+    return min(limits, default=None)

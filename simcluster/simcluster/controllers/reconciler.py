@@ -1,0 +1,154 @@
+"""The loop every controller shares: keys that need a look, looked at one after the other."""
+
+import asyncio
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import structlog
+
+from simcluster.apiserver.errors import ApiError
+from simcluster.controllers.shared import Shared
+from simcluster.kinds.resources import Resource
+from simcluster.store.registry import Registry
+from simcluster.store.store import Change, Store
+from simcluster.timers import Timer
+
+Json = dict[str, Any]
+
+RETRY_S = 0.2
+_YIELD_AFTER = 16
+
+log = structlog.get_logger(__name__)
+
+
+class Key(NamedTuple):
+    """Names an object of the kind a controller looks after."""
+
+    namespace: str
+    name: str
+
+
+def key_of(change: Change) -> Key:
+    """The key of a changed object."""
+    return Key(change.current.namespace, change.current.name)
+
+
+class _Due(NamedTuple):
+    at: float
+    timer: Timer
+
+
+class Reconciler(ABC):
+    """Looks at the objects whose keys were enqueued; a key enqueued twice is looked at once.
+
+    A subclass subscribes to changes in :meth:`follow` and does its work in :meth:`reconcile`,
+    which compares what is with what should be and never waits.
+
+    Args:
+        shared: the registry, the indexes over it, and the timers, which all controllers share.
+    """
+
+    def __init__(self, shared: Shared) -> None:
+        self.shared = shared
+        self._queue: dict[Key, None] = {}
+        self._wake = asyncio.Event()
+        self._timers: dict[Key, _Due] = {}
+        self._unsubscribe: list[Callable[[], None]] = []
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def registry(self) -> Registry:
+        """Where objects are written."""
+        return self.shared.registry
+
+    @property
+    def store(self) -> Store:
+        """Where objects are read."""
+        return self.shared.registry.store
+
+    @abstractmethod
+    def follow(self) -> None:
+        """Subscribe to what matters and enqueue what exists."""
+
+    @abstractmethod
+    def reconcile(self, key: Key) -> None:
+        """Bring one object closer to what it should be."""
+
+    def subscribe(self, resource: Resource, subscriber: Callable[[Change], None]) -> None:
+        """Follow a resource until the controller stops."""
+        self._unsubscribe.append(self.store.subscribe(resource.stored_in, subscriber))
+
+    def enqueue(self, key: Key) -> None:
+        """Have a key looked at soon."""
+        self._queue[key] = None
+        self._wake.set()
+
+    def enqueue_after(self, key: Key, seconds: float) -> None:
+        """Have a key looked at later; of two times for one key the earlier counts."""
+        at = self.registry.clock.time_s() + seconds
+        due = self._timers.get(key)
+        if due is not None:
+            if due.at <= at:
+                return
+            due.timer.cancel()
+        timer = self.shared.timers.after(seconds, lambda: self._fire(key))
+        self._timers[key] = _Due(at, timer)
+
+    def forget_timer(self, key: Key) -> None:
+        """Do not look at a key later after all."""
+        due = self._timers.pop(key, None)
+        if due is not None:
+            due.timer.cancel()
+
+    def _fire(self, key: Key) -> None:
+        self._timers.pop(key, None)
+        self.enqueue(key)
+
+    def enqueue_all(self, resource: Resource) -> None:
+        """Have every existing object of a resource looked at."""
+        for stored in self.store.collection(resource.stored_in).items():
+            self.enqueue(Key(stored.namespace, stored.name))
+
+    def start(self) -> None:
+        """Follow changes and start looking."""
+        self.follow()
+        self._task = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        """Stop following and looking."""
+        for unsubscribe in self._unsubscribe:
+            unsubscribe()
+        for due in self._timers.values():
+            due.timer.cancel()
+        self._timers.clear()
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _run(self) -> None:
+        looked_at = 0
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self.look_at_next():
+                looked_at += 1
+                if looked_at % _YIELD_AFTER == 0:
+                    await asyncio.sleep(0)
+
+    def look_at_next(self) -> bool:
+        """Look at one enqueued key; False if there is none."""
+        if not self._queue:
+            return False
+        key = next(iter(self._queue))
+        del self._queue[key]
+        try:
+            self.reconcile(key)
+        except ApiError as error:
+            log.info("retrying", controller=type(self).__name__, key=key, why=error.message)
+            self.enqueue_after(key, RETRY_S)
+        except Exception:
+            log.exception("controller failed", controller=type(self).__name__, key=key)
+        return True

@@ -1,0 +1,1 @@
+"""Storage controllers: binding, provisioning, attachment and protection of volumes."""

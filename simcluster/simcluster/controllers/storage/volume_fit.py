@@ -1,0 +1,94 @@
+"""Which volume a claim gets: kube-controller-manager's match, as plain functions on objects."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from stowage.api import quantity_value
+
+from simcluster.kinds.resources import PERSISTENT_VOLUME_CLAIMS
+from simcluster.store.selectors import match_label_selector
+from simcluster.store.store import Stored
+
+Json = dict[str, Any]
+
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
+PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
+STORAGE_PROVISIONER = "volume.kubernetes.io/storage-provisioner"
+BETA_STORAGE_PROVISIONER = "volume.beta.kubernetes.io/storage-provisioner"
+NO_PROVISIONER = "kubernetes.io/no-provisioner"
+_BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
+
+
+def annotation(obj: Json, name: str) -> str:
+    """An annotation's value; empty if it is not there."""
+    return str((obj["metadata"].get("annotations") or {}).get(name, ""))
+
+
+def class_of(obj: Json) -> str:
+    """The storage class of a claim or volume; empty for none."""
+    return annotation(obj, _BETA_CLASS) or obj["spec"].get("storageClassName") or ""
+
+
+def claim_reference(claim: Stored) -> Json:
+    """What a volume's ``claimRef`` says of a claim."""
+    return {
+        "kind": PERSISTENT_VOLUME_CLAIMS.kind,
+        "apiVersion": PERSISTENT_VOLUME_CLAIMS.api_version,
+        "namespace": claim.namespace,
+        "name": claim.name,
+        "uid": claim.obj["metadata"]["uid"],
+        "resourceVersion": str(claim.revision),
+    }
+
+
+def is_claimed_by(volume: Stored, claim: Stored) -> bool:
+    """Whether a volume's ``claimRef`` names the claim, or reserves the volume for its name."""
+    reference = volume.obj["spec"].get("claimRef") or {}
+    named = (reference.get("namespace"), reference.get("name"))
+    uid = claim.obj["metadata"]["uid"]
+    return named == (claim.namespace, claim.name) and reference.get("uid") in {None, "", uid}
+
+
+def requested(claim: Stored) -> str:
+    """The storage a claim asks for."""
+    requests = (claim.obj["spec"].get("resources") or {}).get("requests") or {}
+    return str(requests.get("storage", "0"))
+
+
+def capacity_of(volume: Stored) -> int:
+    """A volume's size in bytes."""
+    return quantity_value((volume.obj["spec"].get("capacity") or {}).get("storage", "0"))
+
+
+def mode_of(obj: Json) -> str:
+    """``Filesystem`` or ``Block``."""
+    return str(obj["spec"].get("volumeMode") or "Filesystem")
+
+
+def fits(volume: Stored, claim: Stored) -> bool:
+    """Whether a volume has the modes and size a claim asks for; its class and labels aside."""
+    has, wants = volume.obj["spec"], claim.obj["spec"]
+    return (
+        mode_of(volume.obj) == mode_of(claim.obj)
+        and set(wants.get("accessModes") or ()) <= set(has.get("accessModes") or ())
+        and capacity_of(volume) >= quantity_value(requested(claim))
+    )
+
+
+def best_volume(volumes: Iterable[Stored], claim: Stored) -> Stored | None:
+    """The smallest free volume that fits a claim; ``volumes`` are of the claim's class."""
+    selector = claim.obj["spec"].get("selector")
+    fitting = [
+        volume
+        for volume in volumes
+        if not volume.obj["spec"].get("claimRef")
+        and not volume.obj["metadata"].get("deletionTimestamp")
+        and (
+            selector is None
+            or match_label_selector(selector, volume.obj["metadata"].get("labels") or {})
+        )
+        and fits(volume, claim)
+    ]
+    return min(fitting, key=lambda volume: (capacity_of(volume), volume.name), default=None)

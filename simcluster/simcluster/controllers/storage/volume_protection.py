@@ -1,0 +1,70 @@
+"""Claims in use and volumes that are bound are not removed: the finalizers that see to that."""
+
+from typing import Any
+
+from simcluster.controllers.reconciler import Key, Reconciler, key_of
+from simcluster.kinds.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, Resource
+from simcluster.store.registry import editable
+from simcluster.store.store import Change, Stored
+
+Json = dict[str, Any]
+
+CLAIM_FINALIZER = "kubernetes.io/pvc-protection"
+VOLUME_FINALIZER = "kubernetes.io/pv-protection"
+
+
+class VolumeProtectionController(Reconciler):
+    """Adds the protection finalizers, and drops them once nothing uses the object.
+
+    A claim is in use while an unfinished pod that has a node names it, a volume while it is bound.
+    Keys without a namespace are volumes.
+    """
+
+    def follow(self) -> None:
+        """Follow claims, volumes, and the pods that use claims."""
+        self._pods = self.shared.pods_by_claim
+        self._pods.on_change(self._on_use)
+        self.subscribe(PERSISTENT_VOLUME_CLAIMS, self._on_change)
+        self.subscribe(PERSISTENT_VOLUMES, self._on_change)
+        self.enqueue_all(PERSISTENT_VOLUME_CLAIMS)
+        self.enqueue_all(PERSISTENT_VOLUMES)
+
+    def _on_change(self, change: Change) -> None:
+        is_going = change.current.obj["metadata"].get("deletionTimestamp")
+        if change.type == "ADDED" or (change.type == "MODIFIED" and is_going):
+            self.enqueue(key_of(change))
+
+    def _on_use(self, namespace: str, name: str) -> None:
+        claim = self.store.get(PERSISTENT_VOLUME_CLAIMS.stored_in, namespace, name)
+        if claim is not None and claim.obj["metadata"].get("deletionTimestamp"):
+            self.enqueue(Key(namespace, name))
+
+    def reconcile(self, key: Key) -> None:
+        """Add or drop the finalizer of one claim or volume."""
+        if key.namespace:
+            claim = self.store.get(PERSISTENT_VOLUME_CLAIMS.stored_in, *key)
+            if claim is not None:
+                is_used = any(pod.obj["spec"].get("nodeName") for pod in self._pods.using(*key))
+                self._protect(PERSISTENT_VOLUME_CLAIMS, claim, CLAIM_FINALIZER, is_used)
+            return
+        volume = self.store.get(PERSISTENT_VOLUMES.stored_in, "", key.name)
+        if volume is not None:
+            is_bound = volume.obj["status"].get("phase") == "Bound"
+            self._protect(PERSISTENT_VOLUMES, volume, VOLUME_FINALIZER, is_bound)
+
+    def _protect(self, resource: Resource, stored: Stored, finalizer: str, is_used: bool) -> None:
+        metadata = stored.obj["metadata"]
+        finalizers = list(metadata.get("finalizers") or ())
+        if metadata.get("deletionTimestamp"):
+            if is_used or finalizer not in finalizers:
+                return
+            finalizers.remove(finalizer)
+        elif finalizer not in finalizers:
+            finalizers.append(finalizer)
+        else:
+            return
+        obj = editable(stored)
+        obj["metadata"]["finalizers"] = finalizers
+        if not finalizers:
+            del obj["metadata"]["finalizers"]
+        self.registry.replace(resource, stored, obj)

@@ -1,0 +1,1 @@
+"""Workload controllers: Deployment, ReplicaSet, StatefulSet, DaemonSet, Job."""

@@ -1,0 +1,283 @@
+"""Deployments: one ReplicaSet per pod template, and the move from one to the next."""
+
+import copy
+from typing import Any
+
+from simcluster.controllers.adoption import Claims, is_selected
+from simcluster.controllers.ownership import controller_reference, owner_reference
+from simcluster.controllers.reconciler import Key, Reconciler, key_of
+from simcluster.controllers.selector_index import SelectorIndex
+from simcluster.controllers.workloads.deployment_status import (
+    TIMED_OUT,
+    counted,
+    deployment_status,
+    is_complete,
+    progress_left_s,
+    progressing_of,
+)
+from simcluster.controllers.workloads.rollout import (
+    SetSize,
+    max_replicas,
+    plan_rollout,
+    plan_scaling,
+)
+from simcluster.controllers.workloads.template_revision import (
+    DESIRED_REPLICAS,
+    HASH_LABEL,
+    MAX_REPLICAS,
+    REVISION,
+    content_hash,
+    revision_of,
+    same_template,
+    set_annotations,
+)
+from simcluster.kinds.resources import DEPLOYMENTS, REPLICA_SETS
+from simcluster.store.deletion import DeleteOptions
+from simcluster.store.registry import editable
+from simcluster.store.store import Change, Stored
+
+Json = dict[str, Any]
+
+_SOURCE = "deployment-controller"
+
+
+class DeploymentController(Reconciler):
+    """Makes, scales and retires the ReplicaSets of Deployments.
+
+    A Deployment whose status counts pods but that has no ReplicaSet when the controller starts was
+    loaded without them; it is left alone until its spec changes.
+    """
+
+    def follow(self) -> None:
+        """Follow Deployments, the ReplicaSets they own, and those they might adopt."""
+        self._sets = self.shared.owned(REPLICA_SETS)
+        self._sets.on_change(
+            DEPLOYMENTS.kind,
+            lambda namespace, owner: self.enqueue(Key(namespace, owner["name"])),
+        )
+        self.shared.pods.on_change(REPLICA_SETS.kind, self._on_pod)
+        self._claims = Claims(self.registry, DEPLOYMENTS, REPLICA_SETS)
+        self._selectors = SelectorIndex()
+        self._left_alone: dict[str, int] = {}
+        for stored in self.store.collection(DEPLOYMENTS.stored_in):
+            self._selectors.put(stored.namespace, stored.name, stored.obj["spec"].get("selector"))
+            if stored.obj["status"].get("replicas") and not self._sets.of(stored):
+                uid = stored.obj["metadata"]["uid"]
+                self._left_alone[uid] = stored.obj["metadata"].get("generation", 1)
+        self.subscribe(REPLICA_SETS, self._on_set)
+        self.subscribe(DEPLOYMENTS, self._on_deployment)
+        self.enqueue_all(DEPLOYMENTS)
+
+    def _on_deployment(self, change: Change) -> None:
+        key = key_of(change)
+        if change.type == "DELETED":
+            self._selectors.discard(*key)
+            self.forget_timer(key)
+        elif change.type == "ADDED":
+            self._selectors.put(*key, change.current.obj["spec"].get("selector"))
+        self.enqueue(key)
+
+    def _on_set(self, change: Change) -> None:
+        stored = change.current
+        if change.type == "DELETED" or controller_reference(stored.obj) is not None:
+            return
+        labels = stored.obj["metadata"].get("labels") or {}
+        for name in self._selectors.selecting(stored.namespace, labels):
+            self.enqueue(Key(stored.namespace, name))
+
+    def _on_pod(self, change: Change, owner: Json) -> None:
+        """A Deployment that recreates goes on when the last old pod is gone."""
+        if change.type != "DELETED":
+            return
+        namespace = change.current.namespace
+        owning_set = self.store.get(REPLICA_SETS.stored_in, namespace, owner["name"])
+        reference = controller_reference(owning_set.obj) if owning_set is not None else None
+        if reference is None or reference["kind"] != DEPLOYMENTS.kind:
+            return
+        deployment = self.store.get(DEPLOYMENTS.stored_in, namespace, reference["name"])
+        if deployment is not None and deployment.obj["spec"]["strategy"]["type"] == "Recreate":
+            self.enqueue(Key(namespace, deployment.name))
+
+    def reconcile(self, key: Key) -> None:
+        """One step of the rollout, then report."""
+        deployment = self.store.get(DEPLOYMENTS.stored_in, *key)
+        if deployment is None or deployment.obj["metadata"].get("deletionTimestamp"):
+            return
+        uid = deployment.obj["metadata"]["uid"]
+        if self._left_alone.get(uid) == deployment.obj["metadata"].get("generation", 1):
+            return
+        self._adopt_sets(deployment)
+        current, older = self._split(deployment)
+        if self._is_being_scaled(deployment, current, older):
+            self._scale(deployment, current, older)
+        elif not deployment.obj["spec"].get("paused"):
+            if current is None:
+                current = self._create_set(deployment, older)
+            self._step(deployment, current, older)
+            self._forget_oldest(deployment, older)
+        self._report(key)
+
+    def _adopt_sets(self, deployment: Stored) -> None:
+        """Take in ReplicaSets without a controller; only a Deployment without sets looks."""
+        if self._sets.of(deployment):
+            return
+        selector = deployment.obj["spec"].get("selector")
+        for stored in self.store.collection(REPLICA_SETS.stored_in).items(deployment.namespace):
+            if controller_reference(stored.obj) is None and is_selected(selector, stored):
+                self._claims.adopt(deployment, stored)
+
+    def _split(self, deployment: Stored) -> tuple[Stored | None, list[Stored]]:
+        """The ReplicaSet of the current template, and the others, oldest first."""
+        template = deployment.obj["spec"]["template"]
+        current, older = None, []
+        for stored in sorted(self._sets.of(deployment), key=revision_of):
+            if current is None and same_template(stored.obj["spec"]["template"], template):
+                current = stored
+            else:
+                older.append(stored)
+        return current, older
+
+    def _create_set(self, deployment: Stored, older: list[Stored]) -> Stored:
+        spec = deployment.obj["spec"]
+        digest = self._free_hash(deployment)
+        template, selector = copy.deepcopy(spec["template"]), copy.deepcopy(spec["selector"])
+        template["metadata"].setdefault("labels", {})[HASH_LABEL] = digest
+        selector.setdefault("matchLabels", {})[HASH_LABEL] = digest
+        revision = max(map(revision_of, older), default=0) + 1
+        sizes = (spec["replicas"], max_replicas(spec))
+        replica_set: Json = {
+            "metadata": {
+                "name": f"{deployment.name}-{digest}",
+                "labels": dict(template["metadata"]["labels"]),
+                "annotations": set_annotations({}, deployment, revision, sizes),
+                "ownerReferences": [owner_reference(DEPLOYMENTS, deployment)],
+            },
+            "spec": {"replicas": 0, "selector": selector, "template": template},
+        }
+        if spec.get("minReadySeconds"):
+            replica_set["spec"]["minReadySeconds"] = spec["minReadySeconds"]
+        return self.registry.create(REPLICA_SETS, deployment.namespace, replica_set)
+
+    def _free_hash(self, deployment: Stored) -> str:
+        """A hash of the template under which no ReplicaSet exists yet."""
+        salt = 0
+        while True:
+            digest = content_hash(deployment.obj["spec"]["template"], salt)
+            name = f"{deployment.name}-{digest}"
+            if self.store.get(REPLICA_SETS.stored_in, deployment.namespace, name) is None:
+                return digest
+            salt += 1
+
+    def _is_being_scaled(
+        self, deployment: Stored, current: Stored | None, older: list[Stored]
+    ) -> bool:
+        """An active set was sized for another number of replicas, or the rollout is paused."""
+        spec = deployment.obj["spec"]
+        sets = [*older, current] if current is not None else older
+        active = [found for found in sets if found.obj["spec"]["replicas"]]
+        if spec.get("paused"):
+            return bool(active)
+        wanted = str(spec["replicas"])
+        noted = (_annotation(found, DESIRED_REPLICAS) for found in active)
+        return any(found is not None and found != wanted for found in noted)
+
+    def _scale(self, deployment: Stored, current: Stored | None, older: list[Stored]) -> None:
+        """Bring sizes in line with the Deployment's without going on with the rollout."""
+        spec = deployment.obj["spec"]
+        sets = [*older, current] if current is not None else older
+        active = [found for found in sets if found.obj["spec"]["replicas"]]
+        if len(active) <= 1:
+            chosen = active or ([current] if current is not None else sets[-1:])
+            for stored in chosen:
+                self._resize(deployment, stored, spec["replicas"])
+            return
+        if spec["strategy"]["type"] == "Recreate":
+            return
+        active.sort(key=lambda found: -found.obj["spec"]["replicas"])
+        sizes = [found.obj["spec"]["replicas"] for found in active]
+        noted = next((_annotation(found, MAX_REPLICAS) for found in active), None)
+        before = int(noted) if noted else sum(sizes)
+        for stored, replicas in zip(active, plan_scaling(spec, sizes, before), strict=True):
+            self._resize(deployment, stored, replicas)
+
+    def _resize(self, deployment: Stored, stored: Stored, replicas: int) -> None:
+        spec = deployment.obj["spec"]
+        obj = editable(stored)
+        annotations = obj["metadata"].setdefault("annotations", {})
+        annotations[DESIRED_REPLICAS] = str(spec["replicas"])
+        annotations[MAX_REPLICAS] = str(max_replicas(spec))
+        before = obj["spec"]["replicas"]
+        obj["spec"]["replicas"] = replicas
+        self.registry.replace(REPLICA_SETS, stored, obj)
+        if before != replicas:
+            way = "up" if replicas > before else "down"
+            why = f"Scaled {way} replica set {stored.name} from {before} to {replicas}"
+            about = self.shared.recorder
+            about.normal(_SOURCE, DEPLOYMENTS, deployment, "ScalingReplicaSet", why)
+
+    def _step(self, deployment: Stored, current: Stored, older: list[Stored]) -> None:
+        spec = deployment.obj["spec"]
+        running = sum(len(self.shared.pods.of(old).members) for old in older)
+        plan = plan_rollout(spec, _size(current), [_size(old) for old in older])
+        if spec["strategy"]["type"] == "Recreate" and running:
+            plan = plan._replace(current=current.obj["spec"]["replicas"])
+        for stored, replicas in zip([current, *older], [plan.current, *plan.older], strict=True):
+            if stored.obj["spec"]["replicas"] != replicas:
+                self._resize(deployment, stored, replicas)
+        self._note_revision(deployment, current, older)
+
+    def _note_revision(self, deployment: Stored, current: Stored, older: list[Stored]) -> None:
+        """A template that came back is the newest revision again."""
+        spec = deployment.obj["spec"]
+        revision = max(revision_of(current), max(map(revision_of, older), default=0) + 1)
+        fresh = self.store.get(REPLICA_SETS.stored_in, current.namespace, current.name)
+        if fresh is not None:
+            before = fresh.obj["metadata"].get("annotations") or {}
+            sizes = (spec["replicas"], max_replicas(spec))
+            annotations = set_annotations(before, deployment, revision, sizes)
+            if annotations != before:
+                obj = editable(fresh)
+                obj["metadata"]["annotations"] = annotations
+                self.registry.replace(REPLICA_SETS, fresh, obj)
+        newest = self.store.get(DEPLOYMENTS.stored_in, deployment.namespace, deployment.name)
+        if newest is not None and _annotation(newest, REVISION) != str(revision):
+            obj = editable(newest)
+            obj["metadata"].setdefault("annotations", {})[REVISION] = str(revision)
+            self.registry.replace(DEPLOYMENTS, newest, obj)
+
+    def _forget_oldest(self, deployment: Stored, older: list[Stored]) -> None:
+        """Keep no more old ReplicaSets than the history allows, once the rollout is complete."""
+        if not is_complete(deployment.obj["spec"], deployment.obj["status"]):
+            return
+        empty = [
+            old for old in older if not old.obj["spec"]["replicas"] and not counted(old, "replicas")
+        ]
+        limit = deployment.obj["spec"]["revisionHistoryLimit"]
+        for old in empty[: max(0, len(older) - limit)]:
+            options = DeleteOptions(propagation_policy="Background")
+            self.registry.delete(REPLICA_SETS, old.namespace, old.name, options)
+
+    def _report(self, key: Key) -> None:
+        deployment = self.store.get(DEPLOYMENTS.stored_in, *key)
+        if deployment is None:
+            return
+        current, older = self._split(deployment)
+        clock = self.registry.clock
+        status = deployment_status(deployment, current, older, clock)
+        self.registry.change_status(DEPLOYMENTS, *key, lambda _obj: status)
+        reported = self.store.get(DEPLOYMENTS.stored_in, *key)
+        if reported is None or is_complete(reported.obj["spec"], status):
+            self.forget_timer(key)
+            return
+        progressing = progressing_of(reported)
+        if progressing is not None and progressing["reason"] != TIMED_OUT:
+            self.enqueue_after(key, max(1.0, progress_left_s(reported, clock)))
+
+
+def _annotation(stored: Stored, name: str) -> str | None:
+    found: str | None = (stored.obj["metadata"].get("annotations") or {}).get(name)
+    return found
+
+
+def _size(stored: Stored) -> SetSize:
+    return SetSize(stored.obj["spec"]["replicas"], counted(stored, "availableReplicas"))

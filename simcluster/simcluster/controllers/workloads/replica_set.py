@@ -1,0 +1,180 @@
+"""ReplicaSets and ReplicationControllers: as many active pods as wanted."""
+
+from typing import Any
+
+from simcluster.apiserver.errors import ApiError
+from simcluster.controllers.adoption import Claims, is_selected
+from simcluster.controllers.availability import count_available
+from simcluster.controllers.ownership import PodGroup, is_active, pod_from_template, set_condition
+from simcluster.controllers.reconciler import Key, Reconciler, key_of
+from simcluster.controllers.selector_index import SelectorIndex
+from simcluster.controllers.workloads.deletion_order import doomed_first
+from simcluster.kinds.resources import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Resource
+from simcluster.store.deletion import DeleteOptions
+from simcluster.store.store import Change, Stored
+
+Json = dict[str, Any]
+
+BURST = 500
+FAILED_CREATE_RETRY_S = 1.0
+_FAILURE = "ReplicaFailure"
+
+
+class ReplicaSetController(Reconciler):
+    """Creates and deletes the pods of ReplicaSets and counts them in their status.
+
+    What one pod's change costs does not grow with the number of replicas: the index of owned pods
+    keeps the counts.
+    """
+
+    resource: Resource = REPLICA_SETS
+
+    def follow(self) -> None:
+        """Follow ReplicaSets, the pods they own, and pods they might adopt."""
+        self._selectors = SelectorIndex()
+        self._claims = Claims(self.registry, self.resource, PODS)
+        self._to_release: dict[Key, dict[str, None]] = {}
+        self._to_adopt: dict[Key, dict[str, None]] = {}
+        self.shared.pods.on_change(self.resource.kind, self._on_pod)
+        self.shared.pods.on_orphan(self._on_orphan)
+        for stored in self.store.collection(self.resource.stored_in):
+            self._index(stored)
+        self.subscribe(self.resource, self._on_set)
+        self.enqueue_all(self.resource)
+
+    def _selector(self, stored: Stored) -> Json | None:
+        selector: Json | None = stored.obj["spec"].get("selector")
+        return selector
+
+    def _index(self, stored: Stored) -> None:
+        selector = self._selector(stored)
+        self._selectors.put(stored.namespace, stored.name, selector)
+        for pod in self.shared.pods.orphans(stored.namespace):
+            if is_selected(selector, pod):
+                self._note(self._to_adopt, Key(stored.namespace, stored.name), pod)
+
+    @staticmethod
+    def _note(book: dict[Key, dict[str, None]], key: Key, pod: Stored) -> None:
+        book.setdefault(key, {})[pod.name] = None
+
+    def _on_set(self, change: Change) -> None:
+        key = key_of(change)
+        if change.type == "DELETED":
+            self._selectors.discard(*key)
+            self.forget_timer(key)
+        elif change.type == "ADDED":
+            self._index(change.current)
+        self.enqueue(key)
+
+    def _on_pod(self, change: Change, owner: Json) -> None:
+        key = Key(change.current.namespace, owner["name"])
+        before = change.previous
+        if before is not None and change.type == "MODIFIED":
+            labels = change.current.obj["metadata"].get("labels") or {}
+            if labels != (before.obj["metadata"].get("labels") or {}):
+                self._note(self._to_release, key, change.current)
+        self.enqueue(key)
+
+    def _on_orphan(self, pod: Stored) -> None:
+        labels = pod.obj["metadata"].get("labels") or {}
+        for name in self._selectors.selecting(pod.namespace, labels) if labels else ():
+            key = Key(pod.namespace, name)
+            self._note(self._to_adopt, key, pod)
+            self.enqueue(key)
+
+    def reconcile(self, key: Key) -> None:
+        """Create what is missing, delete what is too much, then report."""
+        stored = self.store.get(self.resource.stored_in, *key)
+        if stored is None:
+            return
+        failure = None
+        if not stored.obj["metadata"].get("deletionTimestamp"):
+            self._claim(key, stored)
+            failure = self._adjust(key, stored)
+        self._report(key, stored, failure)
+
+    def _claim(self, key: Key, stored: Stored) -> None:
+        """Let go of pods that are no longer selected, take in orphans that are."""
+        selector = self._selector(stored)
+        uid = stored.obj["metadata"]["uid"]
+        for name in self._to_release.pop(key, ()):
+            pod = self.shared.pods.of_uid(uid).members.get(name)
+            if pod is not None and not is_selected(selector, pod):
+                self._claims.release(stored, pod)
+        for name in self._to_adopt.pop(key, ()):
+            pod = self.store.get(PODS.stored_in, key.namespace, name)
+            if pod is not None and is_active(pod) and is_selected(selector, pod):
+                self._claims.adopt(stored, pod)
+
+    def _adjust(self, key: Key, stored: Stored) -> ApiError | None:
+        active = self.shared.pods.of(stored).active
+        missing = stored.obj["spec"]["replicas"] - len(active)
+        try:
+            for _ in range(min(missing, BURST)):
+                pod = pod_from_template(self.resource, stored)
+                self.registry.create(PODS, stored.namespace, pod)
+        except ApiError as error:
+            self.enqueue_after(key, FAILED_CREATE_RETRY_S)
+            return error
+        if missing < 0:
+            for doomed in doomed_first(active.values())[:-missing]:
+                options = DeleteOptions(uid=doomed.obj["metadata"]["uid"])
+                self.registry.delete(PODS, doomed.namespace, doomed.name, options)
+        if missing > BURST:
+            self.enqueue(key)
+        return None
+
+    def _report(self, key: Key, stored: Stored, failure: ApiError | None) -> None:
+        group = self.shared.pods.of(stored)
+        available = self._num_available(key, stored, group)
+        status: Json = {
+            "replicas": len(group.active),
+            "observedGeneration": stored.obj["metadata"].get("generation", 1),
+        }
+        counts = {
+            "fullyLabeledReplicas": len(group.active),
+            "readyReplicas": group.num_ready,
+            "availableReplicas": available,
+        }
+        status |= {name: count for name, count in counts.items() if count}
+        conditions = self._conditions(stored, failure)
+        if conditions:
+            status["conditions"] = conditions
+        self.registry.change_status(
+            self.resource, stored.namespace, stored.name, lambda _obj: status
+        )
+
+    def _num_available(self, key: Key, stored: Stored, group: PodGroup) -> int:
+        """Ready pods that have been so for ``minReadySeconds``."""
+        min_ready_s = stored.obj["spec"].get("minReadySeconds") or 0
+        if not min_ready_s:
+            return group.num_ready
+        available, wait_s = count_available(
+            group.active.values(), min_ready_s, self.registry.clock.time_s()
+        )
+        if wait_s is not None:
+            self.enqueue_after(key, wait_s)
+        return available
+
+    def _conditions(self, stored: Stored, failure: ApiError | None) -> list[Json]:
+        before = stored.obj["status"].get("conditions") or []
+        if failure is None:
+            return [found for found in before if found["type"] != _FAILURE]
+        condition = {
+            "type": _FAILURE,
+            "status": "True",
+            "reason": "FailedCreate",
+            "message": failure.message,
+            "lastTransitionTime": self.registry.clock.now(),
+        }
+        return set_condition(before, condition)
+
+
+class ReplicationControllerController(ReplicaSetController):
+    """ReplicationControllers, which select by plain labels."""
+
+    resource = REPLICATION_CONTROLLERS
+
+    def _selector(self, stored: Stored) -> Json | None:
+        labels = stored.obj["spec"].get("selector")
+        return {"matchLabels": labels} if labels else None

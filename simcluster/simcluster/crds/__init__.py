@@ -1,0 +1,1 @@
+"""CustomResourceDefinitions and the kinds they define."""

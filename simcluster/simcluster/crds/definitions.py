@@ -1,0 +1,170 @@
+"""CustomResourceDefinitions: their defaults, what they refuse, and the resources they define."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from simcluster.apiserver.errors import FieldError, invalid_value, required, unsupported_value
+from simcluster.crds.version import CustomVersion
+from simcluster.kinds.resources import Resource
+
+Json = dict[str, Any]
+
+ESTABLISHED = "Established"
+_SCOPES = ("Cluster", "Namespaced")
+
+
+def set_definition_defaults(definition: Json) -> None:
+    """Fill names, conversion and the status a definition starts with."""
+    spec = definition.setdefault("spec", {})
+    names = spec.setdefault("names", {})
+    if kind := names.get("kind"):
+        if not names.get("singular"):
+            names["singular"] = kind.lower()
+        if not names.get("listKind"):
+            names["listKind"] = f"{kind}List"
+    spec.setdefault("conversion", {"strategy": "None"})
+    stored = [found["name"] for found in _versions(spec) if found.get("storage")]
+    status = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}}
+    definition.setdefault("status", {**status, "storedVersions": stored})
+
+
+def _versions(spec: Json) -> list[Json]:
+    found: list[Json] = spec.get("versions") or []
+    return found
+
+
+def validate_definition(definition: Json) -> list[FieldError]:
+    """Errors of a definition: its name, names, scope and versions with their schemas."""
+    spec = definition["spec"]
+    names, group = spec["names"], spec.get("group") or ""
+    errors: list[FieldError] = []
+    expected = f"{names.get('plural') or ''}.{group}"
+    if definition["metadata"]["name"] != expected:
+        name = definition["metadata"]["name"]
+        errors.append(
+            invalid_value("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
+        )
+    if not group:
+        errors.append(required("spec.group"))
+    if spec.get("scope") not in _SCOPES:
+        scope = spec.get("scope")
+        field = "spec.scope"
+        errors.append(unsupported_value(field, scope, _SCOPES) if scope else required(field))
+    unnamed = [key for key in ("plural", "kind") if not names.get(key)]
+    errors += [required(f"spec.names.{key}") for key in unnamed]
+    return errors + list(_version_errors(_versions(spec)))
+
+
+def _version_errors(versions: list[Json]) -> Iterator[FieldError]:
+    num_stored = sum(bool(version.get("storage")) for version in versions)
+    if num_stored != 1:
+        detail = "must have exactly one version marked as storage version"
+        yield FieldError("spec.versions", "FieldValueInvalid", f"Invalid value: {detail}")
+    seen: set[str] = set()
+    for index, version in enumerate(versions):
+        field = f"spec.versions[{index}]"
+        name = version.get("name") or ""
+        if not name:
+            yield required(f"{field}.name")
+        elif name in seen:
+            message = f'Duplicate value: "{name}"'
+            yield FieldError(f"{field}.name", "FieldValueDuplicate", message)
+        seen.add(name)
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        if schema is None:
+            yield required(f"{field}.schema.openAPIV3Schema", "schemas are required")
+        else:
+            yield from _schema_errors(schema, f"{field}.schema.openAPIV3Schema", is_root=True)
+
+
+def _schema_errors(schema: Json, field: str, *, is_root: bool = False) -> Iterator[FieldError]:
+    is_typeless = schema.get("x-kubernetes-int-or-string") or schema.get(
+        "x-kubernetes-preserve-unknown-fields"
+    )
+    if not schema.get("type") and (is_root or not is_typeless):
+        what = "at the root" if is_root else "for specified object fields"
+        yield required(f"{field}.type", f"must not be empty {what}")
+    elif is_root and schema["type"] != "object":
+        yield invalid_value(f"{field}.type", schema["type"], "must be object at the root")
+    for name, inner in (schema.get("properties") or {}).items():
+        if not (is_root and name in {"apiVersion", "kind", "metadata"}):
+            yield from _schema_errors(inner, f"{field}.properties[{name}]")
+    items = schema.get("items")
+    if isinstance(items, dict):
+        yield from _schema_errors(items, f"{field}.items")
+    elif schema.get("type") == "array":
+        yield required(f"{field}.items", "must be specified")
+    others = schema.get("additionalProperties")
+    if isinstance(others, dict):
+        yield from _schema_errors(others, f"{field}.additionalProperties")
+
+
+def validate_definition_update(new: Json, old: Json) -> list[FieldError]:
+    """Errors of a changed definition; group, scope and names that address objects stay."""
+    errors = validate_definition(new)
+    for keys in (("group",), ("scope",), ("names", "plural"), ("names", "kind")):
+        before, after = old["spec"], new["spec"]
+        for key in keys:
+            before, after = before.get(key), after.get(key)
+        if before != after:
+            field = ".".join(("spec", *keys))
+            errors.append(invalid_value(field, after, "field is immutable"))
+    return errors
+
+
+def is_established(definition: Json) -> bool:
+    """Whether its resources are served."""
+    conditions = (definition.get("status") or {}).get("conditions") or ()
+    return any(found["type"] == ESTABLISHED and found["status"] == "True" for found in conditions)
+
+
+def resources_of(definition: Json) -> list[Resource]:
+    """The served versions of a definition's resource."""
+    return [
+        _resource(definition, version)
+        for version in _versions(definition["spec"])
+        if version.get("served")
+    ]
+
+
+def _resource(definition: Json, version: Json) -> Resource:
+    spec = definition["spec"]
+    names, group = spec["names"], spec["group"]
+    below = version.get("subresources") or {}
+    storage = next(found["name"] for found in _versions(spec) if found.get("storage"))
+    return Resource(
+        group,
+        version["name"],
+        names["kind"],
+        names["plural"],
+        namespaced=spec["scope"] == "Namespaced",
+        singular=names["singular"],
+        short_names=tuple(names.get("shortNames") or ()),
+        categories=tuple(names.get("categories") or ()),
+        subresources=tuple(name for name in ("status", "scale") if name in below),
+        has_generation=True,
+        unconditional_update=False,
+        list_kind=names["listKind"],
+        storage_version=f"{group}/{storage}/{names['kind']}",
+        custom=_custom_version(definition, version, below),
+    )
+
+
+def _custom_version(definition: Json, version: Json, below: Json) -> CustomVersion:
+    return CustomVersion(
+        definition["metadata"]["name"],
+        version["schema"]["openAPIV3Schema"],
+        tuple(version.get("additionalPrinterColumns") or ()),
+        below.get("scale"),
+        tuple(found["jsonPath"] for found in version.get("selectableFields") or ()),
+        bool(definition["metadata"].get("deletionTimestamp")),
+        _warning(definition["spec"], version),
+    )
+
+
+def _warning(spec: Json, version: Json) -> str:
+    if not version.get("deprecated"):
+        return ""
+    api_version = f"{spec['group']}/{version['name']}"
+    text = version.get("deprecationWarning")
+    return str(text or f"{api_version} {spec['names']['kind']} is deprecated")

@@ -1,0 +1,39 @@
+"""What a CustomResourceDefinition says of one version of its kind."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from simcluster.crds.apply import object_type
+from simcluster.schema import Struct
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class CustomVersion:
+    """One served version of a custom resource.
+
+    Args:
+        definition: name of the CustomResourceDefinition.
+        schema: ``openAPIV3Schema``.
+        columns: ``additionalPrinterColumns``.
+        scale: ``subresources.scale``, its three paths; ``None`` without that subresource.
+        selectable_fields: paths that field selectors may name.
+        is_terminating: the definition is being deleted; nothing new is taken.
+        warning: sent with every answer of a deprecated version; empty otherwise.
+    """
+
+    definition: str
+    schema: Json
+    columns: tuple[Json, ...] = ()
+    scale: Mapping[str, str] | None = None
+    selectable_fields: tuple[str, ...] = ()
+    is_terminating: bool = False
+    warning: str = ""
+
+    @cached_property
+    def apply_type(self) -> Struct:
+        """How its objects are owned in parts."""
+        return object_type(self.schema)

@@ -1,0 +1,45 @@
+"""``stowage demo``."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from stowage.cli.on_demand import only_command
+
+from simcluster.cli.processes import ChildProcesses
+
+_MAX_PROBLEMS_SHOWN = 20
+
+
+def demo(
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Leave everything running until Ctrl-C.")
+    ] = False,
+) -> None:
+    """Place sample workloads on an embedded cluster and report where they went.
+
+    Starts a cluster of 100 nodes and a scheduler, each in its own process, applies Deployments,
+    Jobs and pods through the API, and prints what was placed where, what is pending and why, and
+    how fast it went. Exits 0 only if every pod that can be placed was, and no node is overfull.
+    """
+    # The Kubernetes client takes a second to import; --help need not wait for it.
+    from simcluster.demo.scenario import Demo, run_demo  # noqa: PLC0415
+
+    console = Console()
+    with (
+        tempfile.TemporaryDirectory(prefix="stowage-demo-") as directory,
+        ChildProcesses(Path(directory)) as processes,
+    ):
+        problems = run_demo(Demo(console, processes, Path(directory)), keep)
+    for problem in problems[:_MAX_PROBLEMS_SHOWN]:
+        console.print(f"[red]failed:[/red] {escape(problem)}", highlight=False)
+    if problems:
+        raise typer.Exit(1)
+
+
+app = only_command(demo)

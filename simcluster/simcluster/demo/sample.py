@@ -1,0 +1,46 @@
+"""The sample manifests: ordinary Kubernetes YAML, shipped with the package."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import resources
+from typing import Any, TypeAlias
+
+import yaml
+
+Json: TypeAlias = dict[str, Any]
+
+EXPECT_ANNOTATION = "stowage.demo/expect"
+PENDING = "pending"
+SCHEDULER_NAME = "stowage"
+
+
+def sample_objects() -> list[Json]:
+    """All objects of the sample manifests, in the order of the file names."""
+    return [obj for text in _texts() for obj in yaml.safe_load_all(text) if obj]
+
+
+def expected_pods(objects: list[Json]) -> int:
+    """How many pods there will be once controllers have made theirs."""
+    return sum(_num_pods(obj) for obj in objects)
+
+
+def is_meant_to_stay_pending(annotations: dict[str, str]) -> bool:
+    """Whether a pod's author says that no node can take it."""
+    return annotations.get(EXPECT_ANNOTATION) == PENDING
+
+
+def _texts() -> Iterator[str]:
+    folder = resources.files("simcluster.demo").joinpath("manifests")
+    for file in sorted(folder.iterdir(), key=lambda each: each.name):
+        if file.name.endswith(".yaml"):
+            yield file.read_text(encoding="utf-8")
+
+
+def _num_pods(obj: Json) -> int:
+    spec = obj.get("spec", {})
+    if obj["kind"] in ("Deployment", "StatefulSet"):
+        return int(spec.get("replicas", 1))
+    if obj["kind"] == "Job":
+        return int(spec.get("completions", 1))
+    return 1 if obj["kind"] == "Pod" else 0

@@ -1,0 +1,137 @@
+"""The demo itself: start, apply, watch until nothing more can happen."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from stowage.operator.client.api_client import ApiClient
+from stowage.operator.client.connection import connect
+
+from simcluster.cli.apply import create
+from simcluster.cli.audit import read_cluster
+from simcluster.cli.cluster import Shape
+from simcluster.cli.failures import FAILURES
+from simcluster.cli.kubectl import kubectl_command
+from simcluster.cli.launch import start_cluster, start_scheduler, wait_until_ready
+from simcluster.cli.placements import Placement, PlacementWatch
+from simcluster.cli.processes import ChildProcesses
+from simcluster.demo.outcome import Outcome
+from simcluster.demo.progress import DemoProgress
+from simcluster.demo.report import print_report
+from simcluster.demo.sample import (
+    SCHEDULER_NAME,
+    expected_pods,
+    is_meant_to_stay_pending,
+    sample_objects,
+)
+from simcluster.ports import reserved_port
+
+NUM_NODES = 100
+PLACEMENT_TIMEOUT_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """Where the demo runs.
+
+    Attributes:
+        directory: For the kubeconfig and the logs.
+    """
+
+    console: Console
+    processes: ChildProcesses
+    directory: Path
+
+    async def run(self) -> tuple[Outcome, Path]:
+        """Run to the end; returns what happened and the cluster's kubeconfig.
+
+        Raises:
+            ProcessDiedError, NotReadyError: cluster or scheduler did not come up, or went down.
+            ApiError: a manifest was refused.
+        """
+        self.console.print(f"starting an embedded cluster of {NUM_NODES} nodes")
+        kubeconfig = await start_cluster(self.processes, self.directory, NUM_NODES, Shape.DEMO)
+        self.console.print("starting the scheduler")
+        with reserved_port() as port:
+            scheduler = start_scheduler(self.processes, kubeconfig, SCHEDULER_NAME, port)
+            await wait_until_ready(scheduler, port)
+        connection = await connect(str(kubeconfig))
+        try:
+            return await self._place(ApiClient(connection)), kubeconfig
+        finally:
+            await connection.close()
+
+    async def _place(self, client: ApiClient) -> Outcome:
+        objects = sample_objects()
+        total = expected_pods(objects)
+        self.console.print(f"applying {len(objects)} sample objects that make {total} pods")
+        with DemoProgress(self.console, total) as progress:
+            async with PlacementWatch(client) as watch:
+                for obj in objects:
+                    await create(client, obj)
+                await watch.wait_until(
+                    lambda: _is_settled(watch, total),
+                    time.monotonic() + PLACEMENT_TIMEOUT_S,
+                    lambda: self._check(progress, watch),
+                )
+                progress.show(watch.placements)
+                return Outcome(await read_cluster(client), list(watch.placements.values()), total)
+
+    def _check(self, progress: DemoProgress, watch: PlacementWatch) -> None:
+        self.processes.check()
+        progress.show(watch.placements)
+
+
+def _is_settled(watch: PlacementWatch, total: int) -> bool:
+    """Whether all pods are there, and each is where it belongs: with its kubelet, or told why not.
+
+    A pod that a node can take may be told so, too, while the scheduler has not seen its claim.
+    """
+    placements = watch.placements.values()
+    return len(placements) >= total and all(map(_has_answer, placements))
+
+
+def _has_answer(placement: Placement) -> bool:
+    if placement.bound_at is None:
+        return placement.is_unschedulable and is_meant_to_stay_pending(
+            placement.pod.metadata.annotations
+        )
+    return placement.pod.status.phase != "Pending"
+
+
+def run_demo(demo: Demo, keep: bool) -> list[str]:
+    """Run the demo, report, and stay up for ``keep``; what went wrong, one sentence each."""
+    try:
+        outcome, kubeconfig = asyncio.run(demo.run())
+    except FAILURES as error:
+        return [str(error)]
+    print_report(demo.console, outcome)
+    problems = outcome.problems()
+    if not problems:
+        demo.console.print(
+            "[green]ok:[/green] every pod that fits a node was bound, once; no node is overfull"
+        )
+    if keep:
+        _keep_up(demo, kubeconfig)
+    return problems
+
+
+def _keep_up(demo: Demo, kubeconfig: Path) -> None:
+    demo.console.print(
+        "still running until Ctrl-C; try:\n"
+        f"  {kubectl_command()} --kubeconfig {kubeconfig} -n harbour get pods -o wide\n"
+        f"  {kubectl_command()} --kubeconfig {kubeconfig} -n harbour describe pod whale\n"
+        f"scheduler log: {demo.directory / 'scheduler.log'}",
+        highlight=False,
+        soft_wrap=True,
+    )
+    try:
+        while True:
+            demo.processes.check()
+            time.sleep(0.5)
+    except KeyboardInterrupt:
+        demo.console.print("stopping")

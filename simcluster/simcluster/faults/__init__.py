@@ -1,0 +1,1 @@
+"""Faults on request: refused, delayed, lost and broken answers."""

@@ -1,0 +1,1 @@
+"""The built-in kinds: how each is served, defaulted and admitted."""

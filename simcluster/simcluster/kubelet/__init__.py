@@ -1,0 +1,1 @@
+"""Simulated kubelets and the nodes they run on."""

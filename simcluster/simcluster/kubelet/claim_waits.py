@@ -1,0 +1,48 @@
+"""Pods that cannot start because a claim of theirs is not bound yet."""
+
+from typing import Any
+
+from simcluster.controllers.storage.pods_by_claim import claims_of
+from simcluster.kinds.resources import PERSISTENT_VOLUME_CLAIMS
+from simcluster.store.store import Change, Store, Stored
+
+Json = dict[str, Any]
+PodName = tuple[str, str]
+
+
+class ClaimWaits:
+    """Which admitted pods wait for which claim.
+
+    Args:
+        store: where claims are.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._waiting: dict[PodName, dict[PodName, None]] = {}
+
+    def must_wait(self, pod: Stored) -> bool:
+        """Whether a pod has to wait; it is then told of by :meth:`take`."""
+        for name in claims_of(pod.obj):
+            claim = self._store.get(PERSISTENT_VOLUME_CLAIMS.stored_in, pod.namespace, name)
+            if claim is None or not _is_bound(claim):
+                waiting = self._waiting.setdefault((pod.namespace, name), {})
+                waiting[pod.namespace, pod.name] = None
+                return True
+        return False
+
+    def take(self, change: Change) -> list[PodName]:
+        """The pods that need not wait for a claim any more."""
+        key = (change.current.namespace, change.current.name)
+        if change.type == "DELETED" or key not in self._waiting or not _is_bound(change.current):
+            return []
+        return list(self._waiting.pop(key))
+
+    def forget(self, pod: Stored) -> None:
+        """A pod is gone."""
+        for name in claims_of(pod.obj):
+            self._waiting.get((pod.namespace, name), {}).pop((pod.namespace, pod.name), None)
+
+
+def _is_bound(claim: Stored) -> bool:
+    return bool((claim.obj.get("status") or {}).get("phase") == "Bound")

@@ -1,0 +1,459 @@
+"""The kubelet stand-in: runs what is bound to any node, or refuses it as a kubelet would.
+
+It judges pods one by one in the order they were bound, against the node's allocatable and what it
+has admitted before. A scheduler that overcommits a node therefore sees pods fail with ``OutOfcpu``
+and the like. Nothing runs; statuses change as if it did. How a single node behaves is said in its
+annotations, see ``node_state``.
+"""
+
+import asyncio
+import contextlib
+import random
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import structlog
+from stowage.api import InvalidObject, Node, SelectorError, decode_object, decode_pod
+
+from simcluster.kinds.resources import CSI_NODES, NODES, PERSISTENT_VOLUME_CLAIMS, PODS
+from simcluster.kubelet.claim_waits import ClaimWaits
+from simcluster.kubelet.csi_nodes import csi_node_for
+from simcluster.kubelet.node_heartbeat import is_alive, reported_conditions
+from simcluster.kubelet.node_load import NodeLoad, Refusal
+from simcluster.kubelet.node_state import NODE_STATE, STOPPED, NodeBehaviour, node_behaviour
+from simcluster.kubelet.pod_status import (
+    crashing_status,
+    failed_status,
+    refused_status,
+    running_status,
+    succeeded_status,
+)
+from simcluster.store.deletion import DeleteOptions
+from simcluster.store.registry import Registry, editable
+from simcluster.store.store import Change, Stored
+from simcluster.timers import LoopTimers, Timer, Timers
+
+Json = dict[str, Any]
+
+RUN_SECONDS_ANNOTATION = "stowage/run-seconds"
+_FINISHED = frozenset(("Succeeded", "Failed"))
+_YIELD_AFTER = 64
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class KubeletOptions:
+    """How long things take, where a node's annotations do not say otherwise.
+
+    Args:
+        start_s: from admission to Running.
+        job_run_s: how long a Job's pod runs before it succeeds. A pod that does not restart may
+            say so itself in the annotation ``stowage/run-seconds``.
+        stop_s: longest a terminating pod takes to stop; its grace period may be shorter.
+        seed: of the numbers that decide which pods fail.
+    """
+
+    start_s: float = 0.0
+    job_run_s: float = 2.0
+    stop_s: float = 0.1
+    seed: int = 0
+
+
+class _Admitted(NamedTuple):
+    node: str
+    namespace: str
+    name: str
+
+
+class Kubelet:
+    """The kubelets of all nodes.
+
+    Args:
+        registry: where pods and nodes live.
+        options: how long things take.
+        timers: how to wait; the event loop's where none are given.
+    """
+
+    def __init__(
+        self, registry: Registry, options: KubeletOptions, timers: Timers | None = None
+    ) -> None:
+        self._registry = registry
+        self._store = registry.store
+        self._options = options
+        self._time: Timers = timers or LoopTimers()
+        self._random = random.Random(options.seed)  # noqa: S311 - failures of a stand-in
+        self._nodes: dict[str, NodeLoad] = {}
+        self._behaviours: dict[str, NodeBehaviour] = {}
+        self._dead: set[str] = set()
+        self._pods: dict[str, _Admitted] = {}
+        self._waiting: dict[str, dict[str, tuple[str, str]]] = {}
+        self._claims = ClaimWaits(registry.store)
+        self._stopping: set[str] = set()
+        self._work: deque[Callable[[], None]] = deque()
+        self._wake = asyncio.Event()
+        self._timers: set[Timer] = set()
+        self._task: asyncio.Task[None] | None = None
+        self._unsubscribe: list[Callable[[], None]] = []
+        self._next_address = 0
+
+    def start(self) -> None:
+        """Take over what exists, follow what changes, and work on the event loop."""
+        self.follow()
+        self._task = asyncio.create_task(self._run())
+
+    def follow(self) -> None:
+        """Take over what exists and follow what changes."""
+        for stored in self._store.collection(NODES.stored_in).items():
+            self._see_node(stored)
+        pods = self._store.collection(PODS.stored_in).items()
+        for stored in sorted(pods, key=lambda pod: pod.revision):
+            self._take_over(stored)
+        self._unsubscribe = [
+            self._store.subscribe(NODES.stored_in, self._on_node),
+            self._store.subscribe(PODS.stored_in, self._on_pod),
+            self._store.subscribe(PERSISTENT_VOLUME_CLAIMS.stored_in, self._on_claim),
+        ]
+
+    async def stop(self) -> None:
+        """Stop following; every pod stays as it is."""
+        for unsubscribe in self._unsubscribe:
+            unsubscribe()
+        for timer in self._timers:
+            timer.cancel()
+        self._timers.clear()
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    def _on_node(self, change: Change) -> None:
+        if change.type == "DELETED":
+            self._later(self._forget_node, change.current)
+        else:
+            self._later(self._see_node, change.current)
+
+    def _on_pod(self, change: Change) -> None:
+        if change.type == "DELETED":
+            self._later(self._release_pod, change.current)
+        elif change.current.obj["spec"].get("nodeName"):
+            self._later(self._see_pod, change.current)
+
+    def _on_claim(self, change: Change) -> None:
+        for namespace, name in self._claims.take(change):
+            pod = self._store.get(PODS.stored_in, namespace, name)
+            if pod is not None:
+                self._later(self._begin, pod)
+
+    def _later(self, act: Callable[[Stored], None], stored: Stored) -> None:
+        self._work.append(lambda: act(stored))
+        self._wake.set()
+
+    async def _run(self) -> None:
+        done = 0
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self.work_off_next():
+                done += 1
+                if done % _YIELD_AFTER == 0:
+                    await asyncio.sleep(0)
+
+    def work_off_next(self) -> bool:
+        """Do one thing that is due; False if there is none."""
+        if not self._work:
+            return False
+        act = self._work.popleft()
+        try:
+            act()
+        except Exception:
+            log.exception("kubelet stand-in failed on an object; it goes on with the next")
+        return True
+
+    def _after(self, seconds: float, act: Callable[[], None]) -> None:
+        if seconds <= 0:
+            self._work.append(act)
+            self._wake.set()
+            return
+
+        def fire() -> None:
+            self._timers.discard(timer)
+            self._work.append(act)
+            self._wake.set()
+
+        timer = self._time.after(seconds, fire)
+        self._timers.add(timer)
+
+    def _see_node(self, stored: Stored) -> None:
+        name = stored.name
+        try:
+            node = decode_object(Node, stored.content)
+            load = self._nodes.get(name)
+            if load is None:
+                self._nodes[name] = NodeLoad(node)
+            else:
+                load.update_node(node)
+        except InvalidObject as error:
+            log.warning("node is not run", node=name, why=str(error))
+            return
+        before = self._behaviours.get(name)
+        behaviour = self._behave(stored, before)
+        if not is_alive(stored.obj, behaviour, before):
+            self._dead.add(name)
+            return
+        self._report(stored, behaviour, before)
+        self._register_drivers(stored)
+        if name in self._dead:
+            self._dead.discard(name)
+            self._catch_up(name)
+        for namespace, pod_name in self._waiting.pop(name, {}).values():
+            pod = self._store.get(PODS.stored_in, namespace, pod_name)
+            if pod is not None:
+                self._see_pod(pod)
+
+    def _behave(self, stored: Stored, before: NodeBehaviour | None) -> NodeBehaviour:
+        """Read what the node's annotations say, and plan when it stops."""
+        behaviour = self._behaviours[stored.name] = node_behaviour(stored.obj)
+        if before is None or before.problems != behaviour.problems:
+            for problem in behaviour.problems:
+                log.warning("annotation of a node", node=stored.name, problem=problem)
+        stop_after_s = behaviour.stop_after_s
+        if stop_after_s is not None and (before is None or before.stop_after_s != stop_after_s):
+            self._after(stop_after_s, lambda: self._stop_node(stored.name))
+        return behaviour
+
+    def _stop_node(self, name: str) -> None:
+        """Write into the node that it has stopped, as a person would."""
+        stored = self._store.get(NODES.stored_in, "", name)
+        if stored is None or self._behaviours.get(name, NodeBehaviour()).stop_after_s is None:
+            return
+        obj = editable(stored)
+        obj["metadata"].setdefault("annotations", {})[NODE_STATE] = STOPPED
+        self._registry.replace(NODES, stored, obj)
+
+    def _report(
+        self, stored: Stored, behaviour: NodeBehaviour, before: NodeBehaviour | None
+    ) -> None:
+        """Report the node's conditions where they are missing or it was told to change them."""
+        now = self._registry.clock.now()
+        conditions = reported_conditions(stored.obj, behaviour, before, now)
+        if conditions is not None:
+            self._registry.change_status(
+                NODES, "", stored.name, lambda node: {**node["status"], "conditions": conditions}
+            )
+
+    def _register_drivers(self, stored: Stored) -> None:
+        """Keep the CSINode of a node that says which drivers it has."""
+        wanted = csi_node_for(stored)
+        if wanted is None:
+            return
+        known = self._store.get(CSI_NODES.stored_in, "", stored.name)
+        if known is None:
+            self._registry.create(CSI_NODES, "", wanted)
+        elif known.obj["spec"] != wanted["spec"]:
+            self._registry.replace(CSI_NODES, known, {**editable(known), "spec": wanted["spec"]})
+
+    def _catch_up(self, node_name: str) -> None:
+        """A node is back: its pods are ready again, and those that were to stop do so."""
+        for admitted in [found for found in self._pods.values() if found.node == node_name]:
+            pod = self._store.get(PODS.stored_in, admitted.namespace, admitted.name)
+            if pod is None:
+                continue
+            if pod.obj["metadata"].get("deletionTimestamp"):
+                self._stop_pod(pod)
+            elif pod.obj["status"].get("phase") == "Running":
+                self._run_pod(pod)
+
+    def _forget_node(self, stored: Stored) -> None:
+        """The pods of a node that is gone are nobody's to run; who collects them is another's."""
+        load = self._nodes.pop(stored.name, None)
+        self._behaviours.pop(stored.name, None)
+        self._dead.discard(stored.name)
+        self._waiting.pop(stored.name, None)
+        for uid in load.pod_uids if load is not None else ():
+            self._pods.pop(uid, None)
+
+    def _see_pod(self, stored: Stored) -> None:
+        metadata, status = stored.obj["metadata"], stored.obj["status"]
+        uid = metadata["uid"]
+        if status.get("phase") in _FINISHED:
+            self._release(uid)
+        elif uid not in self._pods and not metadata.get("deletionTimestamp"):
+            self._admit(stored)
+        if metadata.get("deletionTimestamp"):
+            self._stop_pod(stored)
+
+    def _take_over(self, stored: Stored) -> None:
+        """Go on with a pod from before: one that runs is never refused, nor does it end by itself.
+
+        Only a pod that says itself how long it runs comes to its end.
+        """
+        try:
+            pod = decode_pod(stored.content)
+        except InvalidObject as error:
+            log.warning("pod is not run", pod=stored.name, why=str(error))
+            return
+        load = self._nodes.get(pod.spec.node_name)
+        if pod.status.phase not in {"Running", "Unknown"} or load is None:
+            if pod.spec.node_name:
+                self._later(self._see_pod, stored)
+            return
+        metadata = pod.metadata
+        self._pods[metadata.uid] = _Admitted(pod.spec.node_name, stored.namespace, stored.name)
+        try:
+            load.take(pod)
+        except (InvalidObject, SelectorError) as error:
+            log.warning("what a pod takes is not known", pod=stored.name, why=str(error))
+        if RUN_SECONDS_ANNOTATION in metadata.annotations:
+            self._plan_end(stored)
+        if metadata.deletion_timestamp:
+            self._later(self._stop_pod, stored)
+
+    def _admit(self, stored: Stored) -> None:
+        uid, node_name = stored.obj["metadata"]["uid"], stored.obj["spec"]["nodeName"]
+        load = self._nodes.get(node_name)
+        if load is None or node_name in self._dead:
+            waiting = self._waiting.setdefault(node_name, {})
+            waiting[uid] = (stored.namespace, stored.name)
+            return
+        self._pods[uid] = _Admitted(node_name, stored.namespace, stored.name)
+        refusal = self._judge(load, stored)
+        if refusal is not None:
+            self._refuse(stored, refusal)
+        elif stored.obj["status"].get("phase") == "Pending":
+            self._begin(stored)
+        else:
+            self._plan_end(stored)
+
+    @staticmethod
+    def _judge(load: NodeLoad, stored: Stored) -> Refusal | None:
+        try:
+            return load.admit(decode_pod(stored.content))
+        except (InvalidObject, SelectorError) as error:
+            return Refusal("UnexpectedAdmissionError", str(error))
+
+    def _refuse(self, stored: Stored, refusal: Refusal) -> None:
+        now = self._registry.clock.now()
+        self._change(stored, lambda pod: refused_status(pod, now, refusal))
+
+    def _change(self, stored: Stored, transform: Callable[[Json], Json]) -> None:
+        """Set the status of a pod that is still the same one and has not finished."""
+        current = self._store.get(PODS.stored_in, stored.namespace, stored.name)
+        if (
+            current is None
+            or current.obj["metadata"]["uid"] != stored.obj["metadata"]["uid"]
+            or current.obj["status"].get("phase") in _FINISHED
+            or current.obj["spec"]["nodeName"] in self._dead
+        ):
+            return
+        self._registry.change_status(PODS, stored.namespace, stored.name, transform)
+
+    def _begin(self, stored: Stored) -> None:
+        """Start a pod once its claims are bound and its start-up time is over."""
+        if self._claims.must_wait(stored):
+            return
+        behaviour = self._behaviour_for(stored)
+        start_s = behaviour.pod_start_s
+        start_s = self._options.start_s if start_s is None else start_s
+        self._after(start_s, lambda: self._start_pod(stored))
+
+    def _behaviour_for(self, stored: Stored) -> NodeBehaviour:
+        return self._behaviours.get(stored.obj["spec"].get("nodeName", ""), NodeBehaviour())
+
+    def _start_pod(self, stored: Stored) -> None:
+        if stored.obj["metadata"]["uid"] in self._stopping:
+            return
+        rate = self._behaviour_for(stored).pod_failure_rate
+        if rate and self._random.random() < rate:
+            self._fail_pod(stored)
+            return
+        self._run_pod(stored)
+        self._plan_end(stored)
+
+    def _run_pod(self, stored: Stored) -> None:
+        now, pod_ip = self._registry.clock.now(), stored.obj["status"].get("podIP")
+        node = self._store.get(NODES.stored_in, "", stored.obj["spec"]["nodeName"])
+        host_ip = _internal_ip(node) or "127.0.0.1"
+        if not pod_ip:
+            pod_ip = host_ip if stored.obj["spec"].get("hostNetwork") else self._new_address()
+        self._change(stored, lambda pod: running_status(pod, now, pod_ip, host_ip))
+
+    def _fail_pod(self, stored: Stored) -> None:
+        """A pod that is not restarted has failed; another one crashes and is tried again."""
+        now = self._registry.clock.now()
+        if stored.obj["spec"].get("restartPolicy") == "Never":
+            self._change(stored, lambda pod: failed_status(pod, now))
+        else:
+            self._change(stored, lambda pod: crashing_status(pod, now))
+
+    def _new_address(self) -> str:
+        self._next_address += 1
+        high, low = divmod(self._next_address, 254)
+        return f"10.{64 + high // 256 % 128}.{high % 256}.{low + 1}"
+
+    def _plan_end(self, stored: Stored) -> None:
+        job_run_s = self._behaviour_for(stored).job_run_s
+        default_s = self._options.job_run_s if job_run_s is None else job_run_s
+        seconds = _run_seconds(stored.obj, default_s)
+        if seconds is not None:
+            self._after(seconds, lambda: self._finish(stored))
+
+    def _finish(self, stored: Stored) -> None:
+        now = self._registry.clock.now()
+        self._change(stored, lambda pod: succeeded_status(pod, now))
+
+    def _stop_pod(self, stored: Stored) -> None:
+        metadata = stored.obj["metadata"]
+        uid = metadata["uid"]
+        if uid in self._stopping or stored.obj["spec"].get("nodeName") in self._dead:
+            return
+        self._stopping.add(uid)
+        grace = metadata.get("deletionGracePeriodSeconds") or 0
+        self._after(min(grace, self._options.stop_s), lambda: self._remove(stored))
+
+    def _remove(self, stored: Stored) -> None:
+        uid = stored.obj["metadata"]["uid"]
+        self._stopping.discard(uid)
+        current = self._store.get(PODS.stored_in, stored.namespace, stored.name)
+        if current is None or current.obj["metadata"]["uid"] != uid:
+            return
+        if current.obj["spec"].get("nodeName") in self._dead:
+            return
+        options = DeleteOptions(grace_period_s=0, uid=uid)
+        self._registry.delete(PODS, stored.namespace, stored.name, options)
+
+    def _release_pod(self, stored: Stored) -> None:
+        uid = stored.obj["metadata"]["uid"]
+        self._release(uid)
+        self._pods.pop(uid, None)
+        self._stopping.discard(uid)
+        self._waiting.get(stored.obj["spec"].get("nodeName", ""), {}).pop(uid, None)
+        self._claims.forget(stored)
+
+    def _release(self, uid: str) -> None:
+        admitted = self._pods.get(uid)
+        load = self._nodes.get(admitted.node) if admitted is not None else None
+        if load is not None:
+            load.release(uid)
+
+
+def _internal_ip(node: Stored | None) -> str:
+    addresses = (node.obj["status"].get("addresses") or ()) if node is not None else ()
+    found = (entry["address"] for entry in addresses if entry.get("type") == "InternalIP")
+    return next(found, "")
+
+
+def _run_seconds(pod: Json, job_run_s: float) -> float | None:
+    """How long a pod runs before it succeeds; ``None`` for as long as it is let."""
+    if pod["spec"].get("restartPolicy") == "Always":
+        return None
+    metadata = pod["metadata"]
+    asked = (metadata.get("annotations") or {}).get(RUN_SECONDS_ANNOTATION)
+    if asked is not None:
+        with contextlib.suppress(ValueError):
+            return float(asked)
+        log.warning("annotation is no number", annotation=RUN_SECONDS_ANNOTATION, value=asked)
+    owners = metadata.get("ownerReferences") or ()
+    return job_run_s if any(owner.get("kind") == "Job" for owner in owners) else None

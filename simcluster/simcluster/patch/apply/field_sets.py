@@ -1,0 +1,299 @@
+"""Fields of an object as a set of paths, and the ``fieldsV1`` that stores such a set.
+
+A path is a tuple of elements as ``fieldsV1`` writes them: ``f:spec``, ``k:{"name":"c"}``,
+``v:"example.com/x"``.
+"""
+
+import json
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from simcluster.schema import DEDUCED, ListType, MapType, Struct, Type
+from simcluster.store.stored import encode
+
+Json = dict[str, Any]
+Path = tuple[str, ...]
+FieldSet = set[Path]
+
+_KEY_DEFAULTS = {"protocol": "TCP"}
+_ALWAYS_THERE = frozenset(
+    [
+        "f:metadata",
+        "f:spec",
+        "f:status",
+        "f:template",
+        "f:strategy",
+        "f:updateStrategy",
+        "f:containers",
+        "f:involvedObject",
+        "f:regarding",
+        "f:source",
+        "f:deprecatedSource",
+        "f:roleRef",
+        "f:rules",
+        "f:loadBalancer",
+    ]
+)
+"""What an object that was just made has already, so that nobody comes to own it."""
+_OBJECTS = (Struct, MapType)
+_NOTHING: tuple[Any, ...] = (None, "", {})
+SYSTEM_FIELDS = frozenset(
+    (
+        "name",
+        "namespace",
+        "creationTimestamp",
+        "selfLink",
+        "uid",
+        "generation",
+        "managedFields",
+        "resourceVersion",
+    )
+)
+"""Fields of the metadata that no manager owns."""
+_STRIPPED = frozenset(
+    (
+        ("f:apiVersion",),
+        ("f:kind",),
+        ("f:metadata",),
+        *(("f:metadata", f"f:{field}") for field in SYSTEM_FIELDS),
+    )
+)
+
+
+class MissingKeyError(ValueError):
+    """An item of a list that merges by keys has not all of them.
+
+    Args:
+        path: of the list.
+        position: of the item.
+        key: the missing one.
+    """
+
+    def __init__(self, path: Path, position: int, key: str) -> None:
+        super().__init__(
+            f"{path_text(path)}: element {position}: associative list with keys has an element "
+            f'that omits key field "{key}" (and doesn\'t have default value)'
+        )
+
+
+def without_system_fields(fields: AbstractSet[Path]) -> FieldSet:
+    """Without what no manager owns: name, uid and the like."""
+    return set(fields - _STRIPPED)
+
+
+def keyed_items(items: list[Json], type_: ListType, path: Path) -> dict[str, Json]:
+    """Items of a list that merges by keys, by their path elements.
+
+    Raises:
+        MissingKeyError: an item lacks a key.
+    """
+    found = {}
+    for position, item in enumerate(items):
+        keys = {}
+        for key in sorted(type_.merge.apply_keys):
+            value = item.get(key, _KEY_DEFAULTS.get(key))
+            if value is None:
+                raise MissingKeyError(path, position, key)
+            keys[key] = value
+        found["k:" + encode(keys).decode()] = item
+    return found
+
+
+def _set_items(items: list[Any]) -> dict[str, Any]:
+    return {"v:" + json.dumps(item): item for item in items}
+
+
+def is_granular(type_: Type | None, value: object) -> bool:
+    """Whether a value is owned in parts rather than as a whole."""
+    if isinstance(value, dict):
+        return type_ == DEDUCED or (isinstance(type_, _OBJECTS) and not type_.is_atomic)
+    if isinstance(value, list) and isinstance(type_, ListType):
+        return bool(type_.merge.apply_keys or type_.merge.is_apply_set)
+    return False
+
+
+def parts(value: Any, type_: Type | None, path: Path) -> dict[str, tuple[Any, Type | None]]:
+    """The parts of a granular value by their path elements, each with its type."""
+    if isinstance(type_, Struct):
+        return {
+            f"f:{key}": (inner, type_.fields.get(key, type_.others)) for key, inner in value.items()
+        }
+    if type_ == DEDUCED:
+        return {f"f:{key}": (inner, DEDUCED) for key, inner in value.items()}
+    if isinstance(type_, MapType):
+        return {f"f:{key}": (inner, type_.value) for key, inner in value.items()}
+    if isinstance(type_, ListType):
+        by_element = _by_element(value, type_, path)
+        return {element: (item, type_.item) for element, item in by_element.items()}
+    return {}
+
+
+def _by_element(items: list[Any], type_: ListType, path: Path) -> dict[str, Any]:
+    return keyed_items(items, type_, path) if type_.merge.apply_keys else _set_items(items)
+
+
+def applied_fields(value: Any, type_: Type | None, path: Path = ()) -> FieldSet:
+    """The fields that an applied configuration names."""
+    if not is_granular(type_, value) or not value:
+        return {path} if path else set()
+    found: FieldSet = {path} if path and path[-1].startswith("k:") else set()
+    for element, (inner, inner_type) in parts(value, type_, path).items():
+        found |= applied_fields(inner, inner_type, (*path, element))
+    return found
+
+
+def all_fields(
+    value: Any, type_: Type | None, path: Path = (), parent: Type | None = None
+) -> FieldSet:
+    """Every field of a value, and the value itself unless its parent always has it."""
+    is_in = _is_in_list(path)
+    is_marked = bool(path) and not _is_always_there(path[-1], parent, is_in)
+    found: FieldSet = set()
+    _collect(found, value, type_, path, is_marked=is_marked, is_in_list=is_in)
+    return found
+
+
+def _collect(
+    found: FieldSet,
+    value: Any,
+    type_: Type | None,
+    path: Path,
+    *,
+    is_marked: bool,
+    is_in_list: bool,
+) -> None:
+    """Add the fields of a value; marked, it is one besides its parts."""
+    if not value or not is_granular(type_, value):
+        if path:
+            found.add(path)
+        return
+    if is_marked:
+        found.add(path)
+    for element, (inner, inner_type) in parts(value, type_, ()).items():
+        is_in = is_in_list or element[0] == "k"
+        is_part = not _is_always_there(element, type_, is_in)
+        _collect(found, inner, inner_type, (*path, element), is_marked=is_part, is_in_list=is_in)
+
+
+def _is_always_there(element: str, parent: Type | None, is_in_list: bool) -> bool:
+    """Whether an object that was just made has this already; custom resources have nothing."""
+    if is_in_list or not isinstance(parent, Struct) or not parent.name:
+        return False
+    return element in _ALWAYS_THERE or element[2:] in parent.always_written
+
+
+def fields_v1_of_new(obj: Json, type_: Struct) -> Json:
+    """``fieldsV1`` of everything that a new object has and an empty one has not."""
+    has_more = {key: value for key, value in obj.items() if value not in _NOTHING}
+    tree = _tree(has_more, type_, is_marked=False, is_in_list=False)
+    metadata = tree.get("f:metadata") or {}
+    kept = {
+        key: inner
+        for key, inner in metadata.items()
+        if key != "." and ("f:metadata", key) not in _STRIPPED
+    }
+    tree = {key: inner for key, inner in tree.items() if (key,) not in _STRIPPED}
+    return {"f:metadata": kept, **tree} if kept else tree
+
+
+def _tree(value: Any, type_: Type | None, *, is_marked: bool, is_in_list: bool) -> Json:
+    """``fieldsV1`` of a value; marked, it is a field besides its parts."""
+    if not value or not is_granular(type_, value):
+        return {}
+    tree: Json = {".": {}} if is_marked else {}
+    for element, (inner, inner_type) in sorted(parts(value, type_, ()).items()):
+        is_in = is_in_list or element[0] == "k"
+        is_part = not _is_always_there(element, type_, is_in)
+        tree[element] = _tree(inner, inner_type, is_marked=is_part, is_in_list=is_in)
+    return tree
+
+
+def _is_in_list(path: Path) -> bool:
+    return any(element.startswith("k:") for element in path)
+
+
+def compare(old: Any, new: Any, type_: Type | None) -> tuple[FieldSet, FieldSet]:
+    """Fields that were added or changed from ``old`` to ``new``, and those that were removed."""
+    changed: FieldSet = set()
+    removed: FieldSet = set()
+    if old != new:
+        _compare(old, new, type_, (), (changed, removed))
+    return changed, removed
+
+
+def _compare(
+    old: Any, new: Any, type_: Type | None, path: Path, found: tuple[FieldSet, FieldSet]
+) -> None:
+    """Add what became of a value that is not the same any more."""
+    changed, removed = found
+    if not (is_granular(type_, old) and is_granular(type_, new)):
+        changed.add(path)
+        return
+    prefix = "f:"
+    if isinstance(type_, ListType):
+        prefix, old, new = "", _by_element(old, type_, path), _by_element(new, type_, path)
+    for key, inner in new.items():
+        if key not in old:
+            place = (*path, prefix + key)
+            changed |= all_fields(inner, _part_type(type_, key), place, type_)
+        elif old[key] != inner:
+            place = (*path, prefix + key)
+            _compare(old[key], inner, _part_type(type_, key), place, found)
+    for key, inner in old.items():
+        if key not in new:
+            place = (*path, prefix + key)
+            removed |= all_fields(inner, _part_type(type_, key), place, type_) | {place}
+
+
+def _part_type(type_: Type | None, key: str) -> Type | None:
+    if isinstance(type_, Struct):
+        return type_.fields.get(key, type_.others)
+    if isinstance(type_, MapType):
+        return type_.value
+    if type_ == DEDUCED:
+        return DEDUCED
+    return type_.item if isinstance(type_, ListType) else None
+
+
+def to_fields_v1(fields: FieldSet) -> Json:
+    """A set as ``fieldsV1``; ``.`` marks an object that is owned besides its parts."""
+    root: Json = {}
+    for path in sorted(fields):
+        node = root
+        for element in path:
+            node = node.setdefault(element, {})
+        node["."] = {}
+    _drop_lone_marks(root)
+    return root
+
+
+def _drop_lone_marks(node: Json) -> None:
+    if set(node) == {"."}:
+        node.clear()
+    for inner in node.values():
+        _drop_lone_marks(inner)
+
+
+def from_fields_v1(node: Json, path: Path = ()) -> FieldSet:
+    """The set that a ``fieldsV1`` stores."""
+    if not node:
+        return {path} if path else set()
+    found: FieldSet = set()
+    for element, inner in node.items():
+        found |= {path} if element == "." else from_fields_v1(inner, (*path, element))
+    return found
+
+
+def path_text(path: Path) -> str:
+    """A path as conflicts tell it: ``.spec.containers[name="c"].image``."""
+    text = ""
+    for element in path:
+        kind, rest = element[:2], element[2:]
+        if kind == "f:":
+            text += f".{rest}"
+        elif kind == "v:":
+            text += f"[={rest}]"
+        else:
+            keys = json.loads(rest)
+            text += "[" + ",".join(f"{key}={json.dumps(keys[key])}" for key in sorted(keys)) + "]"
+    return text

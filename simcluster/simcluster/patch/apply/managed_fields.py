@@ -1,0 +1,212 @@
+"""``metadata.managedFields``: which manager owns which fields, after each kind of write."""
+
+from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Set as AbstractSet
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import msgspec
+from cachetools import LRUCache
+
+from simcluster.patch.apply.field_sets import (
+    SYSTEM_FIELDS,
+    FieldSet,
+    Path,
+    compare,
+    fields_v1_of_new,
+    from_fields_v1,
+    to_fields_v1,
+    without_system_fields,
+)
+from simcluster.schema import Struct
+from simcluster.store.owners import Owners, Share, Shares, owners_of_entries, owners_since
+from simcluster.store.stored import encode
+
+Json = dict[str, Any]
+Recorder = Callable[[Json, Json | None, Owners | None], Owners | None]
+"""The managedFields of a new object, given the one before, if there was one, and its own until
+then. Neither object has them in its tree."""
+
+BEFORE_FIRST_APPLY = "before-first-apply"
+
+
+class Identity(NamedTuple):
+    """Who owns fields; appliers are the same in every version of the API."""
+
+    manager: str
+    operation: str
+    api_version: str
+    subresource: str
+
+
+class Owned(NamedTuple):
+    """The fields of one manager, in which version, since when."""
+
+    fields: FieldSet
+    api_version: str
+    time: str
+
+
+Managers = dict[Identity, Owned]
+
+
+class Writer(NamedTuple):
+    """Who writes.
+
+    Args:
+        manager: ``fieldManager`` of the request, or its user agent.
+        api_version: of the object it sent.
+        subresource: it wrote through; empty for the object itself.
+        now: the time, as ``metav1.Time``.
+        has_status: the status is written through its own subresource only.
+    """
+
+    manager: str
+    api_version: str
+    subresource: str
+    now: str
+    has_status: bool = True
+
+    def identity(self, operation: str) -> Identity:
+        """The manager as it is told apart from others."""
+        version = "" if operation == "Apply" else self.api_version
+        return Identity(self.manager, operation, version, self.subresource)
+
+    def own(self, fields: AbstractSet[Path]) -> FieldSet:
+        """Without what this kind of write cannot touch."""
+        kept = without_system_fields(fields)
+        if self.subresource == "status":
+            return {path for path in kept if path[0] != "f:spec"}
+        if not self.has_status:
+            return kept
+        return {path for path in kept if path[0] != "f:status"}
+
+
+def decode_managers(entries: list[Json]) -> Managers:
+    """The managers that ``managedFields`` lists."""
+    owners = owners_of_entries(entries)
+    return {} if owners is None else _managers(owners.shares, owners.times)
+
+
+def encode_managers(managers: Managers) -> Owners | None:
+    """``managedFields`` as it is stored: appliers first, then by time and name."""
+    return owners_since(*_told(managers))
+
+
+def _managers(shares: Shares, times: Iterable[str]) -> Managers:
+    found: Managers = {}
+    for share, time in zip(shares, times, strict=True):
+        shown = "" if share.operation == "Apply" else share.api_version
+        identity = Identity(share.manager, share.operation, shown, share.subresource)
+        fields = from_fields_v1(msgspec.json.decode(share.fields))
+        found[identity] = Owned(fields, share.api_version, time)
+    return found
+
+
+def _told(managers: Managers) -> tuple[Shares, tuple[str, ...]]:
+    """What each manager owns, and since when; who owns nothing is left out."""
+    owning = [(identity, owned) for identity, owned in managers.items() if owned.fields]
+    shares = tuple(
+        _share(identity, owned.api_version, to_fields_v1(owned.fields))
+        for identity, owned in owning
+    )
+    return shares, tuple(owned.time for _, owned in owning)
+
+
+def _share(identity: Identity, api_version: str, fields: Json) -> Share:
+    return Share(
+        identity.operation, identity.manager, api_version, identity.subresource, encode(fields)
+    )
+
+
+_created: LRUCache[Hashable, Shares] = LRUCache(maxsize=256)
+"""What came of creations that were alike: a thousand pods of one template are made much the same
+way."""
+
+
+def record_create(obj: Json, struct: Struct, writer: Writer) -> Owners | None:
+    """All fields of a new object are its creator's."""
+    key = (struct.name, writer._replace(now=""), _content(obj))
+    shares = _created.get(key)
+    if shares is None:
+        shares = _created[key] = _shares_of_new(obj, struct, writer)
+    return owners_since(shares, (writer.now,) * len(shares))
+
+
+def _content(obj: Json) -> bytes:
+    """All of an object that its fields can be told from."""
+    metadata = [
+        (key, list(value) if isinstance(value, dict) else value)
+        for key, value in obj["metadata"].items()
+        if key not in SYSTEM_FIELDS
+    ]
+    rest = {key: value for key, value in obj.items() if key not in {"metadata", "status"}}
+    return encode((metadata, rest, "status" in obj and list(obj["status"])))
+
+
+def _shares_of_new(obj: Json, struct: Struct, writer: Writer) -> Shares:
+    fields = fields_v1_of_new(obj, struct)
+    if writer.has_status:
+        fields.pop("f:status", None)
+    if not fields:
+        return ()
+    return (_share(writer.identity("Update"), writer.api_version, fields),)
+
+
+def record_update(
+    obj: Json, before: Json, struct: Struct, writer: Writer, owners: Owners
+) -> Owners | None:
+    """What an update changed becomes its writer's, of what had ``owners`` until then."""
+    is_of_status = writer.subresource == "status"
+    changed, removed = compare(
+        _compared(before, is_of_status), _compared(obj, is_of_status), struct
+    )
+    if not changed and not removed:
+        return owners
+    shares, sources = _shares_after(
+        owners.shares, frozenset(changed), frozenset(removed), writer._replace(now="")
+    )
+    times = owners.times
+    return owners_since(
+        shares, tuple([writer.now if source < 0 else times[source] for source in sources])
+    )
+
+
+@lru_cache(maxsize=1024)
+def _shares_after(
+    shares: Shares, changed: frozenset[Path], removed: frozenset[Path], writer: Writer
+) -> tuple[Shares, tuple[int, ...]]:
+    """What each manager owns after an update, and which of the times before is still its own.
+
+    Such updates are alike in all but their time; -1 stands for that.
+    """
+    managers = _managers(shares, map(str, range(len(shares))))
+    identity, own = writer.identity("Update"), writer.own(changed)
+    take(managers, identity, own, removed)
+    old = managers.get(identity, Owned(set(), writer.api_version, ""))
+    fields = (old.fields | own) - removed
+    if own:
+        managers[identity] = Owned(fields, writer.api_version, "-1")
+    elif identity in managers:
+        managers[identity] = old._replace(fields=fields)
+    found, sources = _told(managers)
+    return found, tuple(map(int, sources))
+
+
+def take(
+    managers: Managers,
+    taker: Identity,
+    changed: AbstractSet[Path],
+    removed: AbstractSet[Path],
+) -> None:
+    """Others lose what was changed or removed."""
+    for identity, owned in managers.items():
+        if identity != taker and owned.fields & (changed | removed):
+            managers[identity] = owned._replace(fields=owned.fields - changed - removed)
+
+
+def _compared(obj: Json, is_of_status: bool) -> Json:
+    """What a write may have changed of an object."""
+    if not is_of_status:
+        return obj
+    return {key: obj[key] for key in ("metadata", "status") if key in obj}

@@ -1,0 +1,319 @@
+"""PATCH requests: which patch a content type means, applied to the current object."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import msgspec
+import yaml
+
+from simcluster.apiserver import errors
+from simcluster.apiserver.bodies import apply_type_of, conform_metadata, duplicate_fields, type_of
+from simcluster.apiserver.event_conversion import to_core, to_events_v1
+from simcluster.apiserver.json_errors import json_error
+from simcluster.apiserver.yaml_text import load_yaml
+from simcluster.crds.schema import unknown_fields
+from simcluster.kinds.resources import EVENTS_V1, Resource
+from simcluster.kinds.strategy_warnings import warnings_on_create, warnings_on_update
+from simcluster.patch.apply import Recorder, Writer, apply
+from simcluster.patch.apply.field_sets import MissingKeyError
+from simcluster.patch.merge_patch import json_merge, json_patch
+from simcluster.patch.strategic_merge import go_text, strategic_merge
+from simcluster.schema import DecodingError, Struct, conform, num_keys
+from simcluster.store.registry import Registry
+from simcluster.store.store import Stored
+
+Json = dict[str, Any]
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+ACCEPTED = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
+ACCEPTED_OF_CUSTOM = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
+
+
+class PatchRequest(NamedTuple):
+    """A patch and how it is to be applied.
+
+    Args:
+        content_type: which kind of patch it is.
+        body: the patch.
+        writer: who sends it.
+        subresource: ``status``, or empty for the object itself.
+        directive: what is to be done about unknown fields: Strict, Warn or Ignore.
+        dry_run: nothing is to be stored.
+        force: an apply takes fields from other managers.
+        recorder: tells the managedFields of the result.
+    """
+
+    content_type: str
+    body: bytes
+    writer: Callable[[], Writer]
+    subresource: str = ""
+    directive: str = ""
+    dry_run: bool = False
+    force: bool = False
+    recorder: Recorder | None = None
+
+
+class Patched(NamedTuple):
+    """What a patch made.
+
+    Args:
+        stored: the object.
+        warnings: about its fields.
+        is_created: there was none before.
+    """
+
+    stored: Stored
+    warnings: tuple[str, ...] = ()
+    is_created: bool = False
+
+
+def check_content_type(resource: Resource, content_type: str) -> None:
+    """Refuse a patch that is none of the known kinds; custom resources have no strategies.
+
+    Raises:
+        ApiError: 415.
+    """
+    accepted = ACCEPTED if resource.custom is None else ACCEPTED_OF_CUSTOM
+    if content_type not in accepted:
+        raise errors.unsupported_media_type(accepted)
+
+
+def decode_patch(content_type: str, body: bytes) -> object:
+    """The JSON of a patch.
+
+    Raises:
+        ApiError: 400.
+    """
+    try:
+        patch: object = msgspec.json.decode(body)
+    except msgspec.DecodeError as error:
+        prefix = "" if content_type == STRATEGIC_MERGE_PATCH else "error decoding patch: "
+        raise errors.bad_request(prefix + json_error(body)) from error
+    if content_type != JSON_PATCH and not isinstance(patch, dict):
+        word = "array" if isinstance(patch, list) else "string"
+        prefix = "error decoding patch: " if content_type == MERGE_PATCH else ""
+        target = "Go value of type map[string]interface {}"
+        raise errors.bad_request(f"{prefix}json: cannot unmarshal {word} into {target}")
+    return patch
+
+
+def patched(obj: Json, content_type: str, patch: Any, struct: Struct | None) -> Json:
+    """The object a patch makes of ``obj``, which stays as it is.
+
+    Raises:
+        ApiError: 400 or 422.
+    """
+    if content_type == JSON_PATCH:
+        return json_patch(obj, patch)
+    if content_type == MERGE_PATCH:
+        merged: Json = json_merge(obj, patch)
+        return merged
+    return strategic_merge(obj, patch, struct)
+
+
+def patch_object(
+    registry: Registry, resource: Resource, current: Stored, request: PatchRequest
+) -> Patched:
+    """Patch an object, or its status, and store the result.
+
+    Raises:
+        ApiError: 400, 409, 415 or 422.
+    """
+    patch = decode_patch(request.content_type, request.body)
+    obj = current.whole if _may_name_owners(request) else current.obj
+    shown = to_events_v1(obj) if resource is EVENTS_V1 else obj
+    before = {"kind": resource.kind, "apiVersion": resource.api_version, **shown}
+    struct = type_of(resource)
+    after = patched(before, request.content_type, patch, struct)
+    fresh, unknown = _conformed(before, after, request, struct)
+    if resource.custom is not None:
+        unknown = unknown_fields(fresh, resource.custom.schema)
+    warnings = _strict_errors(request, patch, unknown)
+    if warnings and request.directive == "Strict":
+        why = f"strict decoding error: {', '.join(warnings)}"
+        raise _invalid_patch(request, after, why)
+    _check_identity(resource, fresh)
+    stored_shape = to_core(fresh) if resource is EVENTS_V1 else fresh
+    stored = _store(registry, resource, current, stored_shape, request)
+    return Patched(stored, warnings + warnings_on_update(resource, stored.obj, current.obj))
+
+
+def _may_name_owners(request: PatchRequest) -> bool:
+    """Whether the managedFields, which hardly a patch is about, may be read or changed by it.
+
+    A JSON patch reads whole objects, and what it or a merge patch makes is told in errors.
+    """
+    is_strategic = request.content_type == STRATEGIC_MERGE_PATCH
+    return not is_strategic or b"managedFields" in request.body or b"\\u" in request.body
+
+
+def _store(
+    registry: Registry, resource: Resource, current: Stored, obj: Json, request: PatchRequest
+) -> Stored:
+    registry.check_address(resource, current.namespace, current.name, obj)
+    replace = registry.replacement(request.subresource)
+    return replace(resource, current, obj, dry_run=request.dry_run, recorder=request.recorder)
+
+
+def _conformed(
+    before: Json, after: Json, request: PatchRequest, struct: Struct | None
+) -> tuple[Json, list[str]]:
+    """The result as an object of its type, fit to be changed, and the fields it does not have.
+
+    What the patch did not touch is of its type already; of a status patch it is not copied either,
+    for nothing but the status and the metadata is taken from it.
+    """
+    touched = {key: value for key, value in after.items() if value is not before.get(key)}
+    rest = {key: value for key, value in after.items() if key not in touched}
+    touched = _decoded_again(touched)
+    if request.subresource == "status":
+        rest["metadata"] = dict(rest.get("metadata") or {})
+    else:
+        rest = _decoded_again(rest)
+    try:
+        if struct is None:
+            conform_metadata(touched)
+            return {**rest, **touched}, []
+        problems = conform(touched, struct)
+    except DecodingError as error:
+        raise _invalid_patch(request, after, str(error)) from error
+    return {**rest, **touched}, problems.unknown
+
+
+def _strict_errors(request: PatchRequest, patch: object, unknown: list[str]) -> tuple[str, ...]:
+    if request.directive == "Ignore":
+        return ()
+    found: list[str] = []
+    if request.content_type != JSON_PATCH and request.body.count(b'":') != num_keys(patch):
+        found = duplicate_fields(request.body)
+    return (*found, *(f'unknown field "{path}"' for path in unknown))
+
+
+def _invalid_patch(request: PatchRequest, obj: Json, why: str) -> errors.ApiError:
+    if request.content_type == STRATEGIC_MERGE_PATCH:
+        shown = go_text(msgspec.json.decode(request.body))
+    else:
+        shown = msgspec.json.encode(obj).decode()
+    return errors.invalid("", "", "", [errors.invalid_value("patch", shown, why)])
+
+
+def _check_identity(resource: Resource, after: Json) -> None:
+    kind, version = after.get("kind", ""), after.get("apiVersion", "")
+    if (kind, version) != (resource.kind, resource.api_version):
+        raise errors.bad_request(
+            f'{kind} in version "{version}" cannot be handled as a {resource.kind}'
+        )
+
+
+def apply_object(
+    registry: Registry,
+    resource: Resource,
+    address: tuple[str, str],
+    current: Stored | None,
+    request: PatchRequest,
+) -> Patched:
+    """Apply a configuration to an object, which is made if there is none.
+
+    Args:
+        registry: where it is stored.
+        resource: its kind.
+        address: its namespace and name.
+        current: the object as it is, if it is.
+        request: the apply patch.
+
+    Raises:
+        ApiError: 400, 409, 422 or 500.
+    """
+    config = _configuration(resource, address, request)
+    struct = apply_type_of(resource)
+    live = None if current is None else current.whole
+    if live is not None and resource is EVENTS_V1:
+        live = to_events_v1(live)
+    try:
+        applied = apply(live, config, struct, request.writer(), force=request.force)
+    except MissingKeyError as error:
+        raise errors.internal(_untyped(resource, address, f"errors:\n  {error}")) from error
+    fresh: Json = msgspec.json.decode(msgspec.json.encode(applied.obj))
+    if (known := type_of(resource)) is not None:
+        conform(fresh, known)
+    stored_shape = to_core(fresh) if resource is EVENTS_V1 else fresh
+    registry.check_address(resource, *address, stored_shape)
+    kept = request._replace(recorder=lambda _new, _old, _owners: applied.owners)
+    if current is not None:
+        stored = _store(registry, resource, current, stored_shape, kept)
+        return Patched(stored, warnings_on_update(resource, stored.obj, current.obj))
+    stored = registry.create(
+        resource, address[0], stored_shape, dry_run=request.dry_run, recorder=kept.recorder
+    )
+    return Patched(stored, warnings_on_create(resource, stored.obj), is_created=True)
+
+
+def _configuration(resource: Resource, address: tuple[str, str], request: PatchRequest) -> Json:
+    try:
+        config = load_yaml(request.body)
+    except yaml.YAMLError as error:
+        raise errors.bad_request(f"error decoding YAML: {error}") from error
+    if not isinstance(config, dict):
+        word = "array" if isinstance(config, list) else "string"
+        raise errors.bad_request(
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot "
+            f"unmarshal {word} into Go value of type map[string]interface {{}}"
+        )
+    version = config.get("apiVersion") or ""
+    if version != resource.api_version:
+        raise errors.bad_request(
+            "Incorrect version specified in apply patch. Specified patch version: "
+            f"{version}, expected: {resource.api_version}"
+        )
+    metadata = config.get("metadata")
+    if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
+        raise errors.bad_request("metadata.managedFields must be nil")
+    named = _decoded_again(config)
+    config = _decoded_again(config)
+    _check_typed(resource, address, config)
+    kept: Json = _only_named(config, named)
+    kept.setdefault("metadata", {})
+    return kept
+
+
+def _only_named(value: Any, named: Any) -> Any:
+    """The decoded configuration without what decoding has filled in, which nobody applied."""
+    if isinstance(value, dict) and isinstance(named, dict):
+        return {key: _only_named(value[key], named[key]) for key in value if key in named}
+    if isinstance(value, list) and isinstance(named, list):
+        return [_only_named(*pair) for pair in zip(value, named, strict=False)]
+    return value
+
+
+def _decoded_again(config: Json) -> Json:
+    """A copy made of JSON's types alone."""
+    copied: Json = msgspec.json.decode(msgspec.json.encode(config))
+    return copied
+
+
+def _check_typed(resource: Resource, address: tuple[str, str], config: Json) -> None:
+    """Refuse unknown fields and wrong types, whatever the fieldValidation."""
+    unknown: list[str] = []
+    try:
+        if (struct := type_of(resource)) is not None:
+            unknown = conform(config, struct).unknown
+        else:
+            conform_metadata(config)
+    except DecodingError as error:
+        raise errors.internal(_untyped(resource, address, str(error))) from error
+    if resource.custom is not None:
+        unknown = unknown_fields(config, resource.custom.schema)
+    if unknown:
+        listed = [f".{path}: field not declared in schema" for path in unknown]
+        text = listed[0] if len(listed) == 1 else "errors:\n  " + "\n  ".join(listed)
+        raise errors.internal(_untyped(resource, address, text))
+
+
+def _untyped(resource: Resource, address: tuple[str, str], why: str) -> str:
+    namespace, name = address
+    group = f"{resource.group}/" if resource.group else "/"
+    place = f"{namespace}/{name}; {group}{resource.version}, Kind={resource.kind}"
+    return f"failed to create typed patch object ({place}): {why}"

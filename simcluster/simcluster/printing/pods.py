@@ -1,0 +1,182 @@
+"""The columns of pods; the status in one word follows kubectl's own reading of a pod."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from simcluster.clock import parse_timestamp
+from simcluster.printing.cells import NONE, Column, age_column, column, name_column, since, wide
+
+Json = dict[str, Any]
+
+_FINISHED: Mapping[str, str] = {
+    "Succeeded": "The pod has completed successfully.",
+    "Failed": "The pod failed.",
+}
+
+
+class _Summary(NamedTuple):
+    """What the columns tell of a pod's containers."""
+
+    reason: str
+    num_ready: int
+    num_containers: int
+    num_restarts: int
+    last_restarts: Sequence[str]
+
+
+def _of(pod: Json, key: str) -> list[Json]:
+    found: list[Json] = (pod.get("status") or {}).get(key) or []
+    return found
+
+
+def _is_true(pod: Json, condition: str) -> bool:
+    return any(
+        found.get("type") == condition and found.get("status") == "True"
+        for found in _of(pod, "conditions")
+    )
+
+
+def _first_reason(pod: Json) -> str:
+    status = pod.get("status") or {}
+    for condition in _of(pod, "conditions"):
+        if condition.get("type") == "PodScheduled" and condition.get("reason") == "SchedulingGated":
+            return "SchedulingGated"
+    return str(status.get("reason") or status.get("phase") or "")
+
+
+def _ended(state: Json) -> str:
+    """How a container ended, in a word."""
+    terminated = state["terminated"]
+    if terminated.get("reason"):
+        return str(terminated["reason"])
+    if terminated.get("signal"):
+        return f"Signal:{terminated['signal']}"
+    return f"ExitCode:{terminated.get('exitCode', 0)}"
+
+
+def _sidecars(pod: Json) -> set[str]:
+    return {
+        found["name"]
+        for found in pod["spec"].get("initContainers") or ()
+        if found.get("restartPolicy") == "Always"
+    }
+
+
+def _last_end(status: Json) -> list[str]:
+    ended = ((status.get("lastState") or {}).get("terminated") or {}).get("finishedAt")
+    return [ended] if ended else []
+
+
+def _initializing(pod: Json) -> str:
+    """What the init containers wait for; empty once they are done."""
+    sidecars = _sidecars(pod)
+    for index, status in enumerate(_of(pod, "initContainerStatuses")):
+        state = status.get("state") or {}
+        terminated, waiting = state.get("terminated"), state.get("waiting") or {}
+        if terminated is not None and not terminated.get("exitCode"):
+            continue
+        if status["name"] in sidecars and status.get("started"):
+            continue
+        if terminated is not None:
+            return f"Init:{_ended(state)}"
+        if waiting.get("reason") not in {None, "", "PodInitializing"}:
+            return f"Init:{waiting['reason']}"
+        return f"Init:{index}/{len(pod['spec'].get('initContainers') or ())}"
+    return ""
+
+
+def _summary(pod: Json) -> _Summary:
+    sidecars = _sidecars(pod)
+    init = _of(pod, "initContainerStatuses")
+    num_containers = len(pod["spec"].get("containers") or ()) + len(sidecars)
+    initializing = _initializing(pod)
+    started = [found for found in init if found["name"] in sidecars]
+    num_ready = sum(bool(found.get("started") and found.get("ready")) for found in started)
+    if initializing and not _is_true(pod, "Initialized"):
+        reason, counted = initializing, init
+    else:
+        reason, num_running = _main_reason(pod, initializing or _first_reason(pod))
+        num_ready += num_running
+        counted = [*started, *_of(pod, "containerStatuses")]
+    restarts = sum(found.get("restartCount", 0) for found in counted)
+    ends = [end for found in counted for end in _last_end(found)]
+    return _Summary(_final_reason(pod, reason), num_ready, num_containers, restarts, ends)
+
+
+def _main_reason(pod: Json, reason: str) -> tuple[str, int]:
+    """The reason as the main containers have it, and how many of them are ready."""
+    num_running = 0
+    for status in reversed(_of(pod, "containerStatuses")):
+        state = status.get("state") or {}
+        waiting = (state.get("waiting") or {}).get("reason")
+        if waiting:
+            reason = waiting
+        elif state.get("terminated") is not None:
+            reason = _ended(state)
+        elif status.get("ready") and state.get("running") is not None:
+            num_running += 1
+    if reason == "Completed" and num_running:
+        reason = "Running" if _is_true(pod, "Ready") else "NotReady"
+    return reason, num_running
+
+
+def _final_reason(pod: Json, reason: str) -> str:
+    status = pod.get("status") or {}
+    if pod["metadata"].get("deletionTimestamp"):
+        if status.get("reason") == "NodeLost":
+            return "Unknown"
+        if status.get("phase") not in {"Succeeded", "Failed"}:
+            return "Terminating"
+    return reason
+
+
+def pod_reason(pod: Json) -> str:
+    """The pod's status in one word: its phase, or what keeps it from running."""
+    return _summary(pod).reason
+
+
+def _ready(pod: Json) -> str:
+    found = _summary(pod)
+    return f"{found.num_ready}/{found.num_containers}"
+
+
+def _restarts(pod: Json, now: float) -> str:
+    found = _summary(pod)
+    if found.num_restarts and found.last_restarts:
+        last = max(found.last_restarts, key=parse_timestamp)
+        return f"{found.num_restarts} ({since(last, now)} ago)"
+    return str(found.num_restarts)
+
+
+def _gates(pod: Json) -> str:
+    gates = pod["spec"].get("readinessGates") or ()
+    if not gates:
+        return NONE
+    met = sum(_is_true(pod, gate["conditionType"]) for gate in gates)
+    return f"{met}/{len(gates)}"
+
+
+def _status_field(key: str, pod: Json) -> str:
+    return (pod.get("status") or {}).get(key) or NONE
+
+
+def row_conditions(pod: Json) -> list[Json]:
+    """What a row says of a finished pod besides its cells."""
+    phase = (pod.get("status") or {}).get("phase") or ""
+    if phase not in _FINISHED:
+        return []
+    done = {"type": "Completed", "status": "True", "reason": phase, "message": _FINISHED[phase]}
+    return [done]
+
+
+POD_COLUMNS = (
+    name_column(),
+    column("Ready", _ready),
+    column("Status", pod_reason),
+    Column("Restarts", _restarts),
+    age_column(),
+    wide("IP", lambda pod: _status_field("podIP", pod)),
+    wide("Node", lambda pod: pod["spec"].get("nodeName") or NONE),
+    wide("Nominated Node", lambda pod: _status_field("nominatedNodeName", pod)),
+    wide("Readiness Gates", _gates),
+)

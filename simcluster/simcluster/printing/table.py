@@ -1,0 +1,112 @@
+"""``meta.k8s.io/v1`` Tables: what ``kubectl get`` prints."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from simcluster.apiserver.errors import bad_request
+from simcluster.apiserver.formats import Format, partial_metadata
+from simcluster.crds.columns import custom_columns
+from simcluster.kinds.resources import PODS, Resource
+from simcluster.printing.cells import UNKNOWN, Cell, Column, default_columns
+from simcluster.printing.columns import COLUMNS
+from simcluster.printing.pods import row_conditions
+from simcluster.store.store import Stored, encode
+
+Json = dict[str, Any]
+
+_INCLUDED = ("", "None", "Metadata", "Object")
+
+
+def _columns_of(resource: Resource) -> Sequence[Column]:
+    if resource.custom is not None:
+        return custom_columns(resource.custom)
+    return COLUMNS.get(resource.stored_in) or default_columns()
+
+
+def _cell(column: Column, obj: Json, now: float) -> Cell:
+    """A cell; one object that lacks what its kind has does not keep the others from being shown."""
+    try:
+        return column.cell(obj, now)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return UNKNOWN
+
+
+class TableFormat(Format):
+    """Objects as rows; in a watch only the first table carries the column definitions.
+
+    Args:
+        resource: decides the columns.
+        include_object: ``None``, ``Metadata`` or ``Object``: what each row carries along.
+        version: of ``meta.k8s.io``.
+        time_s: the present, for ages.
+
+    Raises:
+        ApiError: 400, ``include_object`` is none of the three.
+    """
+
+    cache_key = ""
+
+    def __init__(
+        self,
+        resource: Resource,
+        include_object: str = "Metadata",
+        version: str = "v1",
+        time_s: Callable[[], float] = time.time,
+    ) -> None:
+        if include_object not in _INCLUDED:
+            raise bad_request(f'unrecognized includeObject value: "{include_object}"')
+        self._resource = resource
+        self._include_object = include_object
+        self._version = version
+        self._time_s = time_s
+        self._columns = _columns_of(resource)
+        self._has_defined_columns = False
+
+    def one(self, stored: Stored) -> bytes:
+        """A table of one row."""
+        return self._single(stored.whole, str(stored.revision))
+
+    def bookmark(self, metadata: Json) -> bytes:
+        """A table of one row that shows no object."""
+        blank = {"metadata": {"name": "", **metadata}, "spec": {}, "status": {}}
+        return self._single(blank, metadata["resourceVersion"])
+
+    def _single(self, obj: Json, resource_version: str) -> bytes:
+        with_columns = not self._has_defined_columns
+        self._has_defined_columns = True
+        opening = self._opening({"resourceVersion": resource_version}, with_columns)
+        return opening + encode(self._row(obj, self._time_s())) + b"]}"
+
+    def list_opening(self, metadata: Json) -> bytes:
+        """A table up to its rows."""
+        return self._opening(metadata, with_columns=True)
+
+    def list_item(self, stored: Stored) -> bytes:
+        """A row."""
+        return encode(self._row(stored.whole, self._time_s()))
+
+    def _opening(self, metadata: Json, with_columns: bool) -> bytes:
+        definitions: list[Json] | None = None
+        if with_columns:
+            collection = self._resource.stored_in
+            definitions = [column.definition(collection) for column in self._columns]
+        head = {
+            "kind": "Table",
+            "apiVersion": f"meta.k8s.io/{self._version}",
+            "metadata": metadata,
+            "columnDefinitions": definitions,
+        }
+        return encode(head)[:-1] + b',"rows":['
+
+    def _row(self, obj: Json, now: float) -> Json:
+        cells = [_cell(column, obj, now) for column in self._columns]
+        row: Json = {"cells": cells}
+        if self._resource is PODS and (conditions := row_conditions(obj)):
+            row["conditions"] = conditions
+        if self._include_object == "Object":
+            head = {"kind": self._resource.kind, "apiVersion": self._resource.api_version}
+            row["object"] = {**head, **obj}
+        elif self._include_object != "None":
+            row["object"] = partial_metadata(obj, self._version)
+        return row

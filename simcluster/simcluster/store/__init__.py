@@ -1,0 +1,1 @@
+"""The object store: revisions, history, watches and selection."""

@@ -1,0 +1,240 @@
+"""What deleting an object means: at once, after a grace period, or once its finalizers are gone."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from simcluster.apiserver.errors import (
+    bad_request,
+    forbidden,
+    invalid,
+    invalid_value,
+    precondition_failed,
+    unsupported_value,
+)
+from simcluster.clock import Clock, parse_timestamp, timestamp
+from simcluster.kinds.resources import Resource
+from simcluster.store.store import Stored
+
+Json = dict[str, Any]
+
+_IMMORTAL = {
+    "namespaces": frozenset(("default", "kube-system", "kube-public")),
+    "priorityclasses.scheduling.k8s.io": frozenset(
+        ("system-node-critical", "system-cluster-critical")
+    ),
+}
+_WHY_IMMORTAL = {
+    "namespaces": "this namespace may not be deleted",
+    "priorityclasses.scheduling.k8s.io": "this is a system priority class and cannot be deleted",
+}
+_ORPHAN = "orphan"
+_FOREGROUND = "foregroundDeletion"
+
+
+@dataclass(frozen=True)
+class DeleteOptions:
+    """``metav1.DeleteOptions`` as far as they matter here.
+
+    ``is_cascade_asked_for`` is the old way to say so, ``orphanDependents: false``: only then is
+    what is not gone at once answered with 202.
+    """
+
+    grace_period_s: int | None = None
+    propagation_policy: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    dry_run: bool = False
+    is_cascade_asked_for: bool = False
+
+
+@dataclass(frozen=True)
+class DeletionPlan:
+    """Which writes a deletion makes.
+
+    Args:
+        marked: the object with its deletionTimestamp, to be stored first; ``None`` for no change.
+        removes: the object then goes.
+    """
+
+    marked: Json | None
+    removes: bool
+
+
+def options_of_query(query: Mapping[str, str]) -> Json:
+    """The options of a DELETE without a body.
+
+    Raises:
+        ApiError: 400, a value of the wrong kind.
+    """
+    options: Json = {}
+    if policy := query.get("propagationPolicy"):
+        options["propagationPolicy"] = policy
+    if dry_run := query.get("dryRun"):
+        options["dryRun"] = [dry_run]
+    if (orphan := query.get("orphanDependents")) is not None:
+        options["orphanDependents"] = orphan in {"", "1", "true"}
+    if grace := query.get("gracePeriodSeconds"):
+        if not grace.lstrip("-").isdigit():
+            raise bad_request(f'strconv.ParseInt: parsing "{grace}": invalid syntax')
+        options["gracePeriodSeconds"] = int(grace)
+    return options
+
+
+def parse_delete_options(options: Json) -> DeleteOptions:
+    """What ``metav1.DeleteOptions`` ask for.
+
+    Raises:
+        ApiError: 422, a value that is not known, or one that contradicts another.
+    """
+    preconditions = options.get("preconditions") or {}
+    policy, orphan = options.get("propagationPolicy") or "", options.get("orphanDependents")
+    dry_run = options.get("dryRun") or []
+    _check_options(policy, orphan, dry_run)
+    if not policy and orphan is not None:
+        policy = "Orphan" if orphan else "Background"
+    return DeleteOptions(
+        grace_period_s=options.get("gracePeriodSeconds"),
+        propagation_policy=policy,
+        uid=preconditions.get("uid") or "",
+        resource_version=preconditions.get("resourceVersion") or "",
+        dry_run=bool(dry_run),
+        is_cascade_asked_for=orphan is False,
+    )
+
+
+_POLICIES = ("Foreground", "Background", "Orphan")
+
+
+def _check_options(policy: str, orphan_dependents: bool | None, dry_run: list[str]) -> None:
+    found = []
+    if policy and orphan_dependents is not None:
+        detail = "orphanDependents and deletionPropagation cannot be both set"
+        found.append(invalid_value("propagationPolicy", policy, detail))
+    if policy and policy not in _POLICIES:
+        found.append(unsupported_value("propagationPolicy", policy, (*_POLICIES, "nil")))
+    if any(word != "All" for word in dry_run):
+        found.append(unsupported_value("dryRun", dry_run, ("All",)))
+    if found:
+        raise invalid("meta.k8s.io", "DeleteOptions", "", found)
+
+
+def plan_deletion(
+    resource: Resource, current: Stored, options: DeleteOptions, clock: Clock
+) -> DeletionPlan:
+    """Decide how ``current`` is deleted.
+
+    Pods are deleted in two writes, the mark and the removal, and wait between them for their grace
+    period when they are bound and running. Other kinds go at once unless a finalizer holds them.
+
+    Raises:
+        ApiError: 403, what no cluster can do without; 409, a precondition does not
+            hold.
+    """
+    if current.name in _IMMORTAL.get(resource.stored_in, ()):
+        raise forbidden(resource, current.name, _WHY_IMMORTAL[resource.stored_in])
+    _check_preconditions(resource, current, options)
+    finalizers = _finalizers(resource, current.obj, options)
+    if resource.plural == "pods":
+        return _plan_graceful(current, options, finalizers, clock)
+    if resource.plural == "namespaces" and current.obj["spec"].get("finalizers"):
+        return _plan_namespace(current, clock)
+    if not finalizers:
+        return DeletionPlan(None, removes=True)
+    if current.obj["metadata"].get("deletionTimestamp"):
+        return DeletionPlan(None, removes=False)
+    return DeletionPlan(_marked(current.obj, clock.now(), 0, finalizers), removes=False)
+
+
+def _check_preconditions(resource: Resource, current: Stored, options: DeleteOptions) -> None:
+    uid, actual = options.uid, current.obj["metadata"]["uid"]
+    if uid and uid != actual:
+        raise precondition_failed(
+            resource,
+            current.name,
+            f"the UID in the precondition ({uid}) does not match the UID in record ({actual}). The "
+            "object might have been deleted and then recreated",
+        )
+    revision = options.resource_version
+    if revision and revision != str(current.revision):
+        raise precondition_failed(
+            resource,
+            current.name,
+            f"the ResourceVersion in the precondition ({revision}) does not match the "
+            f"ResourceVersion in record ({current.revision}). The object might have been modified",
+        )
+
+
+def _finalizers(resource: Resource, obj: Json, options: DeleteOptions) -> list[str]:
+    """The object's finalizers with those the propagation policy asks for."""
+    kept = [
+        finalizer
+        for finalizer in obj["metadata"].get("finalizers") or ()
+        if not options.propagation_policy or finalizer not in {_ORPHAN, _FOREGROUND}
+    ]
+    policy = options.propagation_policy
+    if not policy and resource.orphans_by_default:
+        policy = "Orphan"
+    wanted = {"Orphan": _ORPHAN, "Foreground": _FOREGROUND}.get(policy)
+    for added in (wanted, resource.deletion_finalizer):
+        if added and added not in kept:
+            kept.append(added)
+    return kept
+
+
+def _plan_graceful(
+    current: Stored, options: DeleteOptions, finalizers: list[str], clock: Clock
+) -> DeletionPlan:
+    metadata = current.obj["metadata"]
+    began = metadata.get("deletionTimestamp")
+    if began is None:
+        grace = _pod_grace_s(current.obj, options)
+        marked = _marked(current.obj, clock.after(grace), grace, finalizers)
+        return DeletionPlan(marked, removes=not grace and not finalizers)
+    pending = metadata.get("deletionGracePeriodSeconds") or 0
+    if not pending:
+        return DeletionPlan(None, removes=not finalizers)
+    asked = options.grace_period_s
+    if asked is None or asked >= pending:
+        return DeletionPlan(None, removes=False)
+    ends_at = timestamp(int(parse_timestamp(began)) - pending + asked)
+    marked = {
+        **current.obj,
+        "metadata": {
+            **metadata,
+            "deletionTimestamp": ends_at,
+            "deletionGracePeriodSeconds": asked,
+        },
+    }
+    return DeletionPlan(marked, removes=not asked and not finalizers)
+
+
+def _pod_grace_s(pod: Json, options: DeleteOptions) -> int:
+    spec = pod["spec"]
+    if not spec.get("nodeName") or pod["status"].get("phase") in {"Succeeded", "Failed"}:
+        return 0
+    grace = options.grace_period_s
+    if grace is None:
+        grace = int(spec.get("terminationGracePeriodSeconds", 0))
+    return 1 if grace < 0 else grace
+
+
+def _marked(obj: Json, when: str, grace_s: int, finalizers: list[str]) -> Json:
+    metadata = {
+        **obj["metadata"],
+        "deletionTimestamp": when,
+        "deletionGracePeriodSeconds": grace_s,
+    }
+    if finalizers:
+        metadata["finalizers"] = finalizers
+    if metadata.get("generation"):
+        metadata["generation"] += 1
+    return {**obj, "metadata": metadata}
+
+
+def _plan_namespace(current: Stored, clock: Clock) -> DeletionPlan:
+    if current.obj["metadata"].get("deletionTimestamp"):
+        return DeletionPlan(None, removes=False)
+    metadata = {**current.obj["metadata"], "deletionTimestamp": clock.now()}
+    status = {**current.obj.get("status", {}), "phase": "Terminating"}
+    return DeletionPlan({**current.obj, "metadata": metadata, "status": status}, removes=False)

@@ -1,0 +1,156 @@
+"""One revision of one object, small enough to hold a hundred thousand of.
+
+What is kept is the encoded object and the few values that requests choose objects by. The dict
+tree, three times the size and of work for the garbage collector, is made from the bytes when it is
+asked for; the trees asked for last stay. The managedFields, often half of an object and alike in
+many, are kept beside it and put in when it is answered.
+"""
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from simcluster.store.owners import Owners
+
+Json = dict[str, Any]
+
+encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Json).decode
+
+_MAX_TREES = 1024
+_MAX_LABEL_SETS = 16_384
+_NO_LABELS: Mapping[str, str] = {}
+_OWNERS_KEY = b',"managedFields":'
+
+
+class _RecentTrees:
+    """A ring of the revisions that hold a dict tree; the oldest gives its tree up."""
+
+    def __init__(self, size: int) -> None:
+        self._holders: list[Stored | None] = [None] * size
+        self._next = 0
+
+    def keep(self, holder: "Stored") -> None:
+        position = self._next
+        oldest = self._holders[position]
+        if oldest is not None:
+            oldest.drop_tree()
+        self._holders[position] = holder
+        self._next = (position + 1) % len(self._holders)
+
+
+_recent_trees = _RecentTrees(_MAX_TREES)
+_label_sets: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
+
+
+class Stored(msgspec.Struct, gc=False, eq=False):
+    """One revision of one object: ``Stored(obj, revision, fields, owners)``.
+
+    Args:
+        tree: the object without its managedFields; read-only from here on.
+        revision: its resourceVersion.
+        fields: what field selectors compare, see :mod:`simcluster.store.selectable_fields`.
+        owners: its managedFields, if it has any.
+
+    Attributes:
+        content: the object encoded, without kind, apiVersion and managedFields.
+        name: ``metadata.name``.
+        namespace: ``metadata.namespace``; empty for a cluster-scoped object.
+        labels: ``metadata.labels``, shared by all objects with the same ones; read-only.
+    """
+
+    tree: Json | None
+    revision: int
+    fields: tuple[str, ...] = ()
+    owners: Owners | None = None
+    content: bytes = b""
+    name: str = ""
+    namespace: str = ""
+    labels: Mapping[str, str] = _NO_LABELS
+    _metadata_end: int = 0
+
+    def __post_init__(self) -> None:
+        obj = self.obj
+        metadata = obj["metadata"]
+        self.name = metadata["name"]
+        self.namespace = sys.intern(metadata.get("namespace") or "")
+        self.labels = _shared_labels(metadata.get("labels"))
+        if self.owners is None:
+            self.content = encode(obj)
+        else:
+            self.content, self._metadata_end = _encoded(obj)
+        _recent_trees.keep(self)
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``, or the name alone: what lists are ordered by."""
+        return object_key(self.namespace, self.name)
+
+    @property
+    def body(self) -> bytes:
+        """The object encoded, without kind and apiVersion."""
+        owners, content = self.owners, self.content
+        if owners is None:
+            return content
+        end = self._metadata_end
+        return b"".join((content[:end], _OWNERS_KEY, owners.text, content[end:]))
+
+    @property
+    def obj(self) -> Json:
+        """The object as a dict, to be read and never changed; hold on to it rather than ask twice.
+
+        It has no managedFields, and may be another dict the next time, with the same content.
+        """
+        tree = self.tree
+        if tree is None:
+            tree = self.tree = _decode(self.content)
+            _recent_trees.keep(self)
+        return tree
+
+    @property
+    def whole(self) -> Json:
+        """The object with its managedFields as a dict, to be read and never changed."""
+        obj = self.obj
+        if self.owners is None:
+            return obj
+        metadata = {**obj["metadata"], "managedFields": self.owners.entries()}
+        return {**obj, "metadata": metadata}
+
+    def copy_of_obj(self) -> Json:
+        """The object without its managedFields as a dict of the caller's own."""
+        return _decode(self.content)
+
+    def drop_tree(self) -> None:
+        """Keep the bytes only."""
+        self.tree = None
+
+
+def _encoded(obj: Json) -> tuple[bytes, int]:
+    """An object encoded, and where its metadata end."""
+    rest = dict(obj)
+    opening = b'{"metadata":' + encode(rest.pop("metadata"))
+    closing = b"," + encode(rest)[1:] if rest else b"}"
+    return opening + closing, len(opening) - 1
+
+
+def object_key(namespace: str, name: str) -> str:
+    """The key of an object in its collection; a server's lists are in the order of these."""
+    return f"{namespace}/{name}" if namespace else name
+
+
+def _shared_labels(labels: object) -> Mapping[str, str]:
+    """Labels as selectors look at them; what is no map, which only faults bring in, has none."""
+    if not isinstance(labels, dict) or not labels:
+        return _NO_LABELS
+    pairs = tuple(labels.items())
+    try:
+        found = _label_sets.get(pairs)
+    except TypeError:  # a value that cannot be hashed is not shared
+        return dict(labels)
+    if found is None:
+        if len(_label_sets) >= _MAX_LABEL_SETS:
+            _label_sets.clear()
+        found = _label_sets[pairs] = dict(pairs)
+    return found

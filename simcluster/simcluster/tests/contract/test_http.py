@@ -1,0 +1,369 @@
+"""HTTP as an API server speaks it: what it refuses and how, headers, formats, who is asking."""
+
+import base64
+import gzip
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+import pytest
+import yaml
+
+from tests.support.api_client import CONFIG_MAPS, PODS, ApiClient, Reply, config_map, node, pod
+from tests.support.api_servers import ApiServerUnderTest
+
+Json = dict[str, Any]
+
+NOT_FOUND = "the server could not find the requested resource"
+NOT_ALLOWED = "the server does not allow this method on the requested resource"
+ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+
+
+def is_status(reply: Reply, code: int, reason: str, message: str) -> None:
+    """The answer is a failure in these words."""
+    body = reply.body
+    assert (reply.status, body["kind"], body["apiVersion"]) == (code, "Status", "v1")
+    assert (body["status"], body["code"]) == ("Failure", code)
+    assert (body["reason"], body["message"]) == (reason, message)
+
+
+@pytest.mark.parametrize(
+    "path", ["/nosuch", "/apis/nosuch.example", "/apis/nosuch.example/v1/pods", "/openapi"]
+)
+async def test_an_unknown_path_is_not_found_in_plain_text(http: ApiClient, path: str) -> None:
+    reply = await http.get(path)
+    assert (reply.status, reply.text) == (404, "404 page not found\n")
+    assert reply.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert reply.headers["X-Content-Type-Options"] == "nosniff"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v1/nosuches",
+        "/apis/apps/v1/nosuches",
+        f"{PODS}/a/nosuch",
+        "/api/v1/pods/a",
+        "/api/v2",
+        "/apis/apps/v9",
+        "/apis/apps/v9/pods",
+    ],
+)
+async def test_an_unknown_version_or_resource_of_a_served_group_is_a_status(
+    http: ApiClient, path: str
+) -> None:
+    reply = await http.get(path)
+    is_status(reply, 404, "NotFound", NOT_FOUND)
+    assert reply.body["details"] == {}
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("PUT", PODS),
+        ("PATCH", PODS),
+        ("POST", f"{PODS}/a"),
+        ("POST", "/api/v1/pods"),
+        ("DELETE", "/api/v1/namespaces"),
+        ("DELETE", f"{PODS}/a/status"),
+        ("GET", "/apis/authentication.k8s.io/v1/tokenreviews"),
+    ],
+)
+async def test_a_method_a_path_does_not_take_is_a_status(
+    http: ApiClient, method: str, path: str
+) -> None:
+    reply = await http.request(method, path, {} if method != "GET" else None)
+    is_status(reply, 405, "MethodNotAllowed", NOT_ALLOWED)
+    assert reply.body["details"] == {}
+
+
+async def test_every_answer_can_be_traced_and_is_not_to_be_kept(http: ApiClient) -> None:
+    first, second = await http.get(PODS), await http.get(f"{PODS}/missing")
+    for reply in (first, second):
+        assert reply.headers["Cache-Control"] == "no-cache, private"
+        assert reply.headers["Content-Type"] == "application/json"
+        assert reply.headers["X-Kubernetes-Pf-Flowschema-Uid"]
+        assert reply.headers["X-Kubernetes-Pf-Prioritylevel-Uid"]
+        assert "Date" in reply.headers
+    assert first.headers["Audit-Id"] != second.headers["Audit-Id"]
+
+
+async def test_an_audit_id_that_is_sent_along_comes_back(http: ApiClient) -> None:
+    reply = await http.request("GET", PODS, headers={"Audit-ID": "my-own-id"})
+    assert reply.headers["Audit-Id"] == "my-own-id"
+
+
+async def test_the_version_and_the_paths_are_always_indented(http: ApiClient) -> None:
+    for path in ("/version", "/"):
+        assert (await http.get(path)).text.startswith('{\n  "')
+
+
+async def test_yaml_is_taken_and_given(http: ApiClient) -> None:
+    text = yaml.safe_dump(config_map("in-yaml", a="b")).encode()
+    made = await http.request("POST", CONFIG_MAPS, text, "application/yaml", "application/yaml")
+    assert made.status == 201
+    assert made.headers["Content-Type"] == "application/yaml"
+    assert yaml.safe_load(made.text)["data"] == {"a": "b"}
+    again = await http.request("GET", f"{CONFIG_MAPS}/in-yaml", accept="application/yaml")
+    assert yaml.safe_load(again.text) == yaml.safe_load(made.text)
+
+
+async def test_a_client_that_takes_neither_json_nor_yaml_is_told(http: ApiClient) -> None:
+    for path in (PODS, f"{PODS}/missing", "/apis"):
+        reply = await http.request("GET", path, accept="text/html")
+        is_status(
+            reply,
+            406,
+            "NotAcceptable",
+            "only the following media types are accepted: application/json, application/yaml, "
+            "application/vnd.kubernetes.protobuf",
+        )
+    reply = await http.request("GET", f"{PODS}?watch=1", accept="application/yaml")
+    assert reply.status == 406
+
+
+async def test_what_a_client_wants_most_comes_first(http: ApiClient) -> None:
+    for accept, given in (
+        ("application/json;q=0.5, application/yaml", "application/yaml"),
+        ("text/html, application/json;q=0.1", "application/json"),
+        ("*/*, application/yaml", "application/yaml"),
+    ):
+        reply = await http.request("GET", "/api/v1/namespaces/default", accept=accept)
+        assert reply.headers["Content-Type"] == given
+
+
+async def test_a_body_in_an_unknown_format_is_told_which_are_known(http: ApiClient) -> None:
+    reply = await http.request("POST", CONFIG_MAPS, b"<a/>", "text/xml")
+    assert (reply.status, reply.body["reason"]) == (415, "UnsupportedMediaType")
+    start = "the body of the request was in an unknown format - accepted media types include: "
+    assert reply.body["message"].startswith(f"{start}application/json, application/yaml")
+
+
+@pytest.mark.parametrize(
+    ("query", "agent", "is_indented"),
+    [
+        ("?pretty=true", "client", True),
+        ("?pretty=false", "curl/8", False),
+        ("?pretty=yes", "curl/8", False),
+        ("", "curl/8.5.0", True),
+        ("", "Mozilla/5.0 (X11)", True),
+        ("", "kubectl/v1.36", False),
+    ],
+)
+async def test_people_get_indented_answers(
+    http: ApiClient, query: str, agent: str, is_indented: bool
+) -> None:
+    path = f"/api/v1/namespaces/default{query}"
+    reply = await http.request("GET", path, headers={"User-Agent": agent})
+    assert ("\n  " in reply.text) is is_indented
+    assert reply.body["metadata"]["name"] == "default"
+
+
+@asynccontextmanager
+async def raw_session(server: ApiServerUnderTest) -> AsyncIterator[aiohttp.ClientSession]:
+    """A session that leaves bodies as they come."""
+    headers = {"Authorization": f"Bearer {server.token}"} if server.token else {}
+    connector = aiohttp.TCPConnector(ssl=server.tls if server.tls is not None else True)
+    async with aiohttp.ClientSession(
+        server.url, headers=headers, connector=connector, auto_decompress=False
+    ) as session:
+        yield session
+
+
+async def test_large_answers_are_compressed_for_who_takes_that(
+    http: ApiClient, shared_server: ApiServerUnderTest
+) -> None:
+    text = "".join(f"line {number}\n" for number in range(20_000))
+    await http.create(CONFIG_MAPS, config_map("large", text=text))
+    async with raw_session(shared_server) as session:
+        path, headers = f"{CONFIG_MAPS}/large", {"Accept-Encoding": "gzip"}
+        async with session.get(path, headers=headers) as response:
+            assert response.headers["Content-Encoding"] == "gzip"
+            assert json.loads(gzip.decompress(await response.read()))["data"]["text"] == text
+        async with session.get(path, headers={"Accept-Encoding": "identity"}) as response:
+            assert "Content-Encoding" not in response.headers
+        async with session.get("/api/v1/namespaces/default", headers=headers) as response:
+            assert "Content-Encoding" not in response.headers
+        watch = f"{CONFIG_MAPS}?watch=1&timeoutSeconds=1&fieldSelector=metadata.name=large"
+        async with session.get(watch, headers=headers) as response:
+            assert "Content-Encoding" not in response.headers
+    await http.delete(f"{CONFIG_MAPS}/large")
+
+
+async def test_a_name_may_be_percent_encoded(http: ApiClient) -> None:
+    await http.create(CONFIG_MAPS, config_map("encoded.name"))
+    assert (await http.get(f"{CONFIG_MAPS}/encoded%2Ename")).status == 200
+
+
+async def test_deprecated_kinds_come_with_a_warning(http: ApiClient) -> None:
+    reply = await http.get("/api/v1/namespaces/default/endpoints")
+    text = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
+    assert reply.headers["Warning"] == f'299 - "{text}"'
+    assert "Warning" not in (await http.get(PODS)).headers
+
+
+async def test_a_wrong_token_is_not_authorized(shared_server: ApiServerUnderTest) -> None:
+    async with ApiClient(shared_server.url, "wrong", shared_server.tls) as client:
+        reply = await client.get(PODS)
+    is_status(reply, 401, "Unauthorized", "Unauthorized")
+
+
+async def test_who_shows_no_token_is_anonymous(stranger: ApiClient) -> None:
+    forbidden = 'User "system:anonymous" cannot'
+    reply = await stranger.get(PODS)
+    where = 'list resource "pods" in API group "" in the namespace "default"'
+    is_status(reply, 403, "Forbidden", f"pods is forbidden: {forbidden} {where}")
+    assert reply.body["details"] == {"kind": "pods"}
+    reply = await stranger.get("/api/v1/nodes/n")
+    where = 'get resource "nodes" in API group "" at the cluster scope'
+    is_status(reply, 403, "Forbidden", f'nodes "n" is forbidden: {forbidden} {where}')
+    assert reply.body["details"] == {"name": "n", "kind": "nodes"}
+    reply = await stranger.get("/apis")
+    is_status(reply, 403, "Forbidden", f'forbidden: {forbidden} get path "/apis"')
+    assert reply.body["details"] == {}
+
+
+async def role(http: ApiClient, name: str, resources: list[str]) -> None:
+    """Let a service account of the default namespace read some resources there."""
+    rules = [{"apiGroups": [""], "resources": resources, "verbs": ["get", "list"]}]
+    path = f"{RBAC}/namespaces/default"
+    await http.create(f"{path}/roles", {"metadata": {"name": name}, "rules": rules})
+    binding = {
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": "default"}],
+    }
+    await http.create(f"{path}/rolebindings", binding)
+
+
+async def test_a_requested_token_is_a_service_accounts(
+    http: ApiClient, shared_server: ApiServerUnderTest
+) -> None:
+    await http.create(ACCOUNTS, {"metadata": {"name": "reader"}})
+    await role(http, "reader", ["pods"])
+    request = {"spec": {"expirationSeconds": 3600}}
+    issued = await http.create(f"{ACCOUNTS}/reader/token", request)
+    assert issued["kind"] == "TokenRequest"
+    token = issued["status"]["token"]
+    payload = token.split(".")[1]
+    claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+    assert claims["sub"] == "system:serviceaccount:default:reader"
+    async with ApiClient(shared_server.url, token, shared_server.tls) as client:
+        assert (await client.get(PODS)).status == 200
+        refused = await client.get(CONFIG_MAPS)
+        who = await client.create("/apis/authentication.k8s.io/v1/selfsubjectreviews", {})
+    assert (refused.status, refused.body["reason"]) == (403, "Forbidden")
+    assert refused.body["message"] == (
+        'configmaps is forbidden: User "system:serviceaccount:default:reader" cannot list '
+        'resource "configmaps" in API group "" in the namespace "default"'
+    )
+    assert set(who) == {"kind", "apiVersion", "metadata", "status"}
+    assert who["metadata"]["creationTimestamp"]
+    assert "system:serviceaccounts:default" in who["status"]["userInfo"]["groups"]
+
+
+async def test_a_token_for_too_short_a_time_is_refused(http: ApiClient) -> None:
+    await http.create(ACCOUNTS, {"metadata": {"name": "hasty"}})
+    reply = await http.post(f"{ACCOUNTS}/hasty/token", {"spec": {"expirationSeconds": 10}})
+    assert (reply.status, reply.body["reason"]) == (422, "Invalid")
+    assert "may not specify a duration less than 10 minutes" in reply.body["message"]
+
+
+async def test_an_administrator_acts_as_somebody_else(http: ApiClient) -> None:
+    reply = await http.request("GET", PODS, headers={"Impersonate-User": "jane"})
+    assert reply.status == 403
+    assert 'User "jane" cannot list resource "pods"' in reply.body["message"]
+    headers = {"Impersonate-User": "jane", "Impersonate-Group": "system:masters"}
+    assert (await http.request("GET", PODS, headers=headers)).status == 200
+
+
+async def test_who_may_not_act_as_somebody_else_is_told(stranger: ApiClient) -> None:
+    reply = await stranger.request("GET", PODS, headers={"Impersonate-User": "jane"})
+    is_status(
+        reply,
+        403,
+        "Forbidden",
+        'users "jane" is forbidden: User "system:anonymous" cannot impersonate resource "users" '
+        'in API group "" at the cluster scope',
+    )
+
+
+async def test_pods_without_a_node_cannot_be_reached(http: ApiClient) -> None:
+    await http.create(PODS, pod("unreachable"))
+    log = await http.request("GET", f"{PODS}/unreachable/log", accept="*/*")
+    assert (log.status, log.text, "Content-Type" in log.headers) == (204, "", False)
+    for path in ("exec?command=ls&stdout=true", "portforward", "attach?stdout=true"):
+        reply = await http.request("POST", f"{PODS}/unreachable/{path}")
+        message = "pod unreachable does not have a host assigned"
+        is_status(reply, 400, "BadRequest", message)
+    missing = await http.request("POST", f"{PODS}/missing/exec?command=ls&stdout=true")
+    is_status(missing, 404, "NotFound", 'pods "missing" not found')
+
+
+async def test_a_log_is_of_a_container_that_is_there(http: ApiClient) -> None:
+    two = pod("talkative")
+    two["spec"]["containers"].append({"name": "other", "image": "x:1"})
+    await http.create(PODS, two)
+    first = two["spec"]["containers"][0]["name"]
+    log = f"{PODS}/talkative/log"
+    is_status(
+        await http.get(log),
+        400,
+        "BadRequest",
+        f"a container name must be specified for pod talkative, choose one of: [{first} other]",
+    )
+    message = "container third is not valid for pod talkative"
+    is_status(await http.get(f"{log}?container=third"), 400, "BadRequest", message)
+    refused = await http.get(f"{log}?container=other&tailLines=-1")
+    is_status(
+        refused,
+        422,
+        "Invalid",
+        'PodLogOptions "talkative" is invalid: tailLines: Invalid value: -1: must be greater than '
+        "or equal to 0",
+    )
+
+
+async def test_a_body_that_is_no_json_is_told_where_it_ends_to_be(http: ApiClient) -> None:
+    start = "the object provided is unrecognized (must be of type ConfigMap): "
+    why = f"{start}couldn't get version/kind; json parse error: "
+    for body, message in (
+        (b"", f"{why}unexpected end of JSON input (<empty>)"),
+        (b'{"a', f'{why}unexpected end of JSON input ({{"a)'),
+        (
+            b"{a}",
+            f"{why}invalid character 'a' looking for beginning of object key string ({{a}})",
+        ),
+    ):
+        reply = await http.request("POST", CONFIG_MAPS, body, "application/json")
+        is_status(reply, 400, "BadRequest", message)
+
+
+async def test_a_service_without_endpoints_is_not_available(http: ApiClient) -> None:
+    service = {"metadata": {"name": "idle"}, "spec": {"ports": [{"port": 80}]}}
+    await http.create("/api/v1/namespaces/default/services", service)
+    reply = await http.get("/api/v1/namespaces/default/services/idle:80/proxy/some/path")
+    message = 'no endpoints available for service "idle:80"'
+    is_status(reply, 503, "ServiceUnavailable", message)
+
+
+async def test_head_and_options_are_no_verbs(http: ApiClient) -> None:
+    for method in ("HEAD", "OPTIONS"):
+        assert (await http.request(method, PODS)).status == 405
+
+
+async def test_a_node_posted_to_the_wrong_place_is_refused(http: ApiClient) -> None:
+    reply = await http.post(PODS, node("misplaced"))
+    assert (reply.status, reply.body["reason"]) == (400, "BadRequest")
+
+
+async def test_answers_do_not_tell_what_serves_them(
+    http: ApiClient, shared_server: ApiServerUnderTest
+) -> None:
+    async with raw_session(shared_server) as session:
+        for path in ("/api/v1/namespaces/default", "/api/v1/nodes", "/healthz", "/nothing"):
+            async with session.get(path) as response:
+                assert "Server" not in response.headers

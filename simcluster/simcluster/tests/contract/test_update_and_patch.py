@@ -1,0 +1,355 @@
+"""PUT and PATCH: conflicts, what a patch may be, what stays fixed, and what counts as a change."""
+
+from typing import Any
+
+import pytest
+
+from simcluster.tests.contract import requests as sent
+from simcluster.tests.contract.requests import causes, deployment
+from tests.support.api_client import JSON_PATCH, MERGE, STRATEGIC, ApiClient, config_map, node, pod
+
+Json = dict[str, Any]
+
+MODIFIED = (
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
+
+
+async def test_a_put_must_be_of_the_object_the_url_names(api: ApiClient) -> None:
+    await api.create(sent.CONFIG_MAPS, config_map())
+    other = await api.put(f"{sent.CONFIG_MAPS}/a", config_map("b"))
+    assert other.status == 400
+    assert other.body["message"] == (
+        "the name of the object (b) does not match the name on the URL (a)"
+    )
+    nameless = await api.put(f"{sent.CONFIG_MAPS}/a", {"metadata": {}, "data": {}})
+    assert nameless.status == 400
+    assert nameless.body["message"] == (
+        "the name of the object (a based on URL) was undeterminable: name must be provided"
+    )
+
+
+async def test_a_put_for_another_uid_is_a_conflict(api: ApiClient) -> None:
+    created = await api.create(sent.CONFIG_MAPS, config_map())
+    body = config_map()
+    body["metadata"]["uid"] = "0-0"
+    reply = await api.put(f"{sent.CONFIG_MAPS}/a", body)
+    assert reply.status == 409
+    assert reply.body["message"] == (
+        'Operation cannot be fulfilled on configmaps "a": Precondition failed: UID in '
+        f"precondition: 0-0, UID in object meta: {created['metadata']['uid']}"
+    )
+
+
+@pytest.mark.parametrize("content_type", [MERGE, STRATEGIC])
+async def test_a_patch_may_ask_for_a_revision(api: ApiClient, content_type: str) -> None:
+    await api.create(sent.CONFIG_MAPS, config_map())
+    stale = {"metadata": {"resourceVersion": "1"}, "data": {"c": "d"}}
+    reply = await api.patch(f"{sent.CONFIG_MAPS}/a", stale, content_type)
+    assert (reply.status, reply.body["reason"]) == (409, "Conflict")
+    assert reply.body["message"] == f'Operation cannot be fulfilled on configmaps "a": {MODIFIED}'
+    assert reply.body["details"] == {"name": "a", "kind": "configmaps"}
+
+
+async def test_what_changes_nothing_keeps_the_revision(api: ApiClient) -> None:
+    created = await api.create(sent.DEPLOYMENTS, deployment())
+    path = f"{sent.DEPLOYMENTS}/w"
+    for content_type in (MERGE, STRATEGIC):
+        same = (await api.patch(path, {"spec": {"replicas": 1}}, content_type)).body
+        assert same["metadata"] == created["metadata"]
+    assert (await api.put(path, created)).body["metadata"] == created["metadata"]
+
+
+async def test_generation_counts_the_spec_and_nothing_else(api: ApiClient) -> None:
+    await api.create(sent.DEPLOYMENTS, deployment())
+    path = f"{sent.DEPLOYMENTS}/w"
+    labelled = (await api.patch(path, {"metadata": {"labels": {"a": "b"}}}, MERGE)).body
+    assert labelled["metadata"]["generation"] == 1
+    status = {"status": {"replicas": 1}, "spec": {"replicas": 7}}
+    written = (await api.patch(f"{path}/status", status, MERGE)).body
+    assert (written["metadata"]["generation"], written["spec"]["replicas"]) == (1, 1)
+    assert written["status"] == {"replicas": 1}
+    scaled = (
+        await api.patch(path, {"spec": {"replicas": 2}, "status": {"replicas": 9}}, MERGE)
+    ).body
+    assert (scaled["metadata"]["generation"], scaled["status"]["replicas"]) == (2, 1)
+
+
+async def test_the_scale_is_part_of_the_object(api: ApiClient) -> None:
+    await api.create(sent.DEPLOYMENTS, deployment())
+    path = f"{sent.DEPLOYMENTS}/w/scale"
+    scale = (await api.get(path)).body
+    assert (scale["kind"], scale["spec"]) == ("Scale", {"replicas": 1})
+    assert scale["status"] == {"replicas": 0, "selector": "app=w"}
+    changed = await api.patch(path, {"spec": {"replicas": 3}}, MERGE)
+    assert changed.body["spec"] == {"replicas": 3}
+    assert (await api.get(f"{sent.DEPLOYMENTS}/w")).body["spec"]["replicas"] == 3
+
+
+BAD_PATCHES: list[tuple[str, object, int, str]] = [
+    (
+        JSON_PATCH,
+        {"data": {}},
+        400,
+        (
+            "error decoding patch: json: cannot unmarshal object into Go value of type "
+            "[]handlers.jsonPatchOp"
+        ),
+    ),
+    (
+        JSON_PATCH,
+        [{"op": "remove", "path": "/data/missing"}],
+        422,
+        "the server rejected our request due to an error in our request",
+    ),
+    (
+        MERGE,
+        [1],
+        400,
+        (
+            "error decoding patch: json: cannot unmarshal array into Go value of type "
+            "map[string]interface {}"
+        ),
+    ),
+    (
+        STRATEGIC,
+        [1],
+        400,
+        "json: cannot unmarshal array into Go value of type map[string]interface {}",
+    ),
+    (
+        "application/json",
+        {},
+        415,
+        (
+            "the body of the request was in an unknown format - accepted media types include: "
+            "application/json-patch+json, application/merge-patch+json, "
+            "application/strategic-merge-patch+json, application/apply-patch+yaml"
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("content_type", "patch", "status", "message"), BAD_PATCHES)
+async def test_patches_that_are_none(
+    api: ApiClient, content_type: str, patch: object, status: int, message: str
+) -> None:
+    await api.create(sent.CONFIG_MAPS, config_map())
+    reply = await api.patch(f"{sent.CONFIG_MAPS}/a", patch, content_type)
+    assert (reply.status, reply.body["message"]) == (status, message)
+
+
+async def test_a_patch_to_something_of_the_wrong_type_is_invalid(api: ApiClient) -> None:
+    await api.create(sent.CONFIG_MAPS, config_map())
+    reply = await api.patch(f"{sent.CONFIG_MAPS}/a", {"data": {"a": 1}}, STRATEGIC)
+    assert reply.status == 422
+    assert reply.body["message"].startswith(
+        ' "" is invalid: patch: Invalid value: "map[data:map[a:1]]": '
+    )
+
+
+async def test_an_unknown_field_of_a_patch_is_dropped_or_refused(api: ApiClient) -> None:
+    await api.create(sent.CONFIG_MAPS, config_map())
+    path = f"{sent.CONFIG_MAPS}/a"
+    warned = await api.patch(path, {"colour": "red"}, MERGE)
+    assert (warned.status, "colour" in warned.body) == (200, False)
+    assert warned.headers["Warning"] == '299 - "unknown field \\"colour\\""'
+    strict = await api.patch(f"{path}?fieldValidation=Strict", {"colour": "red"}, STRATEGIC)
+    assert strict.status == 422
+    assert strict.body["message"] == (
+        ' "" is invalid: patch: Invalid value: "map[colour:red]": strict decoding error: unknown '
+        'field "colour"'
+    )
+
+
+async def test_a_patch_cannot_rename(api: ApiClient) -> None:
+    await api.create(sent.CONFIG_MAPS, config_map())
+    reply = await api.patch(f"{sent.CONFIG_MAPS}/a", {"metadata": {"name": "b"}}, MERGE)
+    assert reply.status == 400
+    assert reply.body["message"] == (
+        "the name of the object (b) does not match the name on the URL (a)"
+    )
+
+
+async def test_lists_merge_by_the_keys_of_their_types(api: ApiClient) -> None:
+    container = {"name": "c", "image": "x:1", "env": [{"name": "A", "value": "1"}]}
+    ported = {**container, "ports": [{"containerPort": 80}]}
+    body = deployment()
+    body["spec"]["template"]["spec"]["containers"] = [ported]
+    await api.create(sent.DEPLOYMENTS, body)
+    change = {
+        "name": "c",
+        "env": [{"name": "B", "value": "2"}],
+        "ports": [{"containerPort": 80, "name": "web"}],
+    }
+    patch = {
+        "spec": {"template": {"spec": {"containers": [change], "tolerations": [{"key": "t"}]}}}
+    }
+    reply = await api.patch(f"{sent.DEPLOYMENTS}/w", patch)
+    changed = reply.body["spec"]["template"]["spec"]["containers"][0]
+    assert {variable["name"] for variable in changed["env"]} == {"A", "B"}
+    assert changed["ports"] == [{"name": "web", "containerPort": 80, "protocol": "TCP"}]
+    assert changed["image"] == "x:1"
+
+
+async def test_an_item_without_its_key_is_an_error(api: ApiClient) -> None:
+    await api.create(sent.DEPLOYMENTS, deployment())
+    patch = {"spec": {"template": {"spec": {"containers": [{"image": "x:2"}]}}}}
+    reply = await api.patch(f"{sent.DEPLOYMENTS}/w", patch)
+    assert reply.status == 500
+    assert reply.body["message"] == (
+        "map: map[image:x:2] does not contain declared merge key: name"
+    )
+
+
+FIXED: list[tuple[Json, str, str]] = [
+    ({"nodeName": "n"}, "spec", "Forbidden: pod updates may not change fields other than"),
+    (
+        {"tolerations": [{"operator": "Exists"}]},
+        "spec.tolerations",
+        "Forbidden: existing toleration can not be modified",
+    ),
+    (
+        {"schedulingGates": [{"name": "example.com/new"}]},
+        "spec.schedulingGates[0].name",
+        "Forbidden: only deletion is allowed, but found new scheduling gate 'example.com/new'",
+    ),
+    ({"containers": []}, "spec.containers", "Required value"),
+]
+
+
+@pytest.mark.parametrize(("change", "field", "message"), FIXED)
+async def test_what_a_pod_keeps(api: ApiClient, change: Json, field: str, message: str) -> None:
+    await api.create(sent.PODS, pod())
+    reply = await api.patch(f"{sent.PODS}/a", {"spec": change}, MERGE)
+    found = causes(reply)
+    assert any(cause[1] == field and cause[2].startswith(message) for cause in found), found
+
+
+async def test_what_a_pod_may_change(api: ApiClient) -> None:
+    await api.create(sent.PODS, pod())
+    image = {"spec": {"containers": [{"name": "c", "image": "x:2"}]}}
+    changed = (await api.patch(f"{sent.PODS}/a", image)).body
+    assert changed["spec"]["containers"][0]["image"] == "x:2"
+    assert changed["metadata"]["generation"] == 2
+    deadline = (await api.patch(f"{sent.PODS}/a", {"spec": {"activeDeadlineSeconds": 5}})).body
+    assert deadline["spec"]["activeDeadlineSeconds"] == 5
+    longer = await api.patch(f"{sent.PODS}/a", {"spec": {"activeDeadlineSeconds": 50}})
+    assert causes(longer)[0][2] == (
+        "Invalid value: 50: must be less than or equal to previous value"
+    )
+
+
+async def test_an_immutable_config_map_stays(api: ApiClient) -> None:
+    await api.create(sent.CONFIG_MAPS, {**config_map(), "immutable": True})
+    reply = await api.patch(f"{sent.CONFIG_MAPS}/a", {"data": {"a": "c"}}, MERGE)
+    assert causes(reply) == [
+        ("FieldValueForbidden", "data", "Forbidden: field is immutable when `immutable` is set")
+    ]
+
+
+async def test_a_condition_says_when_even_if_nobody_did(api: ApiClient) -> None:
+    await api.create(sent.PODS, pod())
+    condition = {"type": "example.com/One", "status": "True"}
+    changed = await api.patch(f"{sent.PODS}/a/status", {"status": {"conditions": [condition]}})
+    assert changed.body["status"]["conditions"] == [
+        {**condition, "lastProbeTime": None, "lastTransitionTime": None}
+    ]
+
+
+async def test_the_provider_of_a_node_is_fixed(api: ApiClient) -> None:
+    await api.create(sent.NODES, {**node(), "spec": {"providerID": "p"}})
+    reply = await api.patch(f"{sent.NODES}/n", {"spec": {"providerID": "q"}}, MERGE)
+    message = 'Forbidden: node updates may not change providerID except from "" to valid'
+    assert causes(reply) == [("FieldValueForbidden", "spec.providerID", message)]
+
+
+async def test_containers_for_debugging_have_their_own_door(api: ApiClient) -> None:
+    await api.create(sent.PODS, pod())
+    added = {"spec": {"ephemeralContainers": [{"name": "debug", "image": "busybox:1"}]}}
+    refused = await api.patch(f"{sent.PODS}/a", added)
+    assert refused.status == 422
+    reply = await api.patch(f"{sent.PODS}/a/ephemeralcontainers", added)
+    assert reply.status == 200
+    assert [c["name"] for c in reply.body["spec"]["ephemeralContainers"]] == ["debug"]
+    removed = {"spec": {"ephemeralContainers": None}}
+    gone = await api.patch(f"{sent.PODS}/a/ephemeralcontainers", removed, MERGE)
+    assert causes(gone)[0][1] == "spec.ephemeralContainers"
+
+
+async def test_resources_change_through_resize_alone(api: ApiClient) -> None:
+    sized = {"name": "c", "image": "x:1", "resources": {"requests": {"cpu": "1"}}}
+    await api.create(sent.PODS, pod(containers=[sized]))
+    bigger = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]}}
+    assert (await api.patch(f"{sent.PODS}/a", bigger)).status == 422
+    reply = await api.patch(f"{sent.PODS}/a/resize", bigger)
+    assert reply.status == 200
+    container = reply.body["spec"]["containers"][0]
+    assert container["resources"] == {"requests": {"cpu": "2"}}
+    assert reply.body["metadata"]["generation"] == 2
+
+
+async def test_a_pod_is_replaced_by_what_it_was_made_of(api: ApiClient) -> None:
+    made = await api.create(sent.PODS, pod())
+    reply = await api.put(f"{sent.PODS}/a", pod())
+    assert reply.status == 200, reply.text
+    assert reply.body == made
+
+
+async def test_default_tolerations_come_back(api: ApiClient) -> None:
+    made = await api.create(sent.PODS, pod())
+    reply = await api.patch(f"{sent.PODS}/a", {"spec": {"tolerations": []}}, MERGE)
+    assert reply.body["spec"]["tolerations"] == made["spec"]["tolerations"]
+    assert reply.body["metadata"]["generation"] == 1
+
+
+async def test_a_condition_keeps_the_generation_it_was_seen_at(api: ApiClient) -> None:
+    await api.create(sent.PODS, pod())
+    condition = {"type": "PodScheduled", "status": "False", "observedGeneration": 1}
+    await api.patch(f"{sent.PODS}/a/status", {"status": {"conditions": [condition]}})
+    unseen = {"status": {"conditions": [{"type": "PodScheduled", "status": "Unknown"}]}}
+    reply = await api.patch(f"{sent.PODS}/a/status", unseen, MERGE)
+    assert reply.body["status"]["conditions"][0]["observedGeneration"] == 1
+
+
+async def test_a_nodes_addresses_for_pods_are_fixed(api: ApiClient) -> None:
+    await api.create(sent.NODES, node())
+    first = await api.patch(f"{sent.NODES}/n", {"spec": {"podCIDR": "10.0.0.0/24"}})
+    assert first.body["spec"]["podCIDRs"] == ["10.0.0.0/24"]
+    second = await api.patch(f"{sent.NODES}/n", {"spec": {"podCIDR": "10.0.1.0/24"}})
+    assert causes(second) == [
+        (
+            "FieldValueForbidden",
+            "spec.podCIDRs",
+            'Forbidden: node updates may not change podCIDR except from "" to valid',
+        )
+    ]
+
+
+async def test_a_scale_must_be_of_the_object_the_url_names(api: ApiClient) -> None:
+    await api.create(sent.DEPLOYMENTS, sent.deployment(replicas=0))
+    scale = {"metadata": {"name": "other"}, "spec": {"replicas": 1}}
+    reply = await api.put(f"{sent.DEPLOYMENTS}/w/scale", scale)
+    assert reply.status == 400
+    assert reply.body["message"] == (
+        "the name of the object (other) does not match the name on the URL (w)"
+    )
+
+
+async def test_what_a_claim_keeps_is_shown(api: ApiClient) -> None:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    await api.create(sent.CLAIMS, {"metadata": {"name": "a"}, "spec": spec})
+    larger = {"spec": {"resources": {"requests": {"storage": "2Gi"}}}}
+    message = causes(await api.patch(f"{sent.CLAIMS}/a", larger))[0][2]
+    assert message.startswith("Forbidden: spec is immutable after creation except")
+    assert '-      "storage": "2Gi"\n' in message
+    assert '+      "storage": "1Gi"\n' in message
+
+
+async def test_what_a_pod_keeps_is_shown(api: ApiClient) -> None:
+    await api.create(sent.PODS, pod())
+    reply = await api.patch(f"{sent.PODS}/a", {"spec": {"schedulerName": "other"}})
+    message = causes(reply)[0][2]
+    assert "--- expected\n+++ got\n" in message
+    assert '-  "SchedulerName": "nobody",\n' in message
+    assert '+  "SchedulerName": "other",\n' in message

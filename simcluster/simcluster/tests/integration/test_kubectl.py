@@ -1,0 +1,232 @@
+"""kubectl itself against the embedded cluster, on the kinds of the demo."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from simcluster import ClusterOptions, EmbeddedCluster, sample_nodes
+from tests.support.api_client import PODS, ApiClient, node, pod, until
+from tests.support.api_servers import self_signed_certificate
+from tests.support.patience import PATIENCE_S
+
+KUBECTL = Path(sys.executable).parent / "kubectl"
+pytestmark = pytest.mark.skipif(not KUBECTL.exists(), reason="kubectl is not installed")
+
+Kubectl = Callable[..., Awaitable[str]]
+
+WAIT = f"--timeout={PATIENCE_S:g}s"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+DEPLOYMENT = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, labels: {app: web}}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - {name: server, image: "registry.example/web:1", ports: [{containerPort: 80}]}
+"""
+JOB = """
+apiVersion: batch/v1
+kind: Job
+metadata: {name: batch}
+spec:
+  completions: 3
+  parallelism: 3
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: c, image: "registry.example/batch:1"}]
+"""
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[EmbeddedCluster]:
+    """Ten sample nodes."""
+    async with EmbeddedCluster(sample_nodes(10)) as running:
+        yield running
+
+
+@pytest.fixture
+def kubectl(cluster: EmbeddedCluster, tmp_path: Path) -> Kubectl:
+    """Kubectl for that cluster."""
+    return kubectl_for(cluster, tmp_path)
+
+
+def environment_for(cluster: EmbeddedCluster, tmp_path: Path) -> dict[str, str]:
+    """Of a kubectl that talks to that cluster."""
+    kubeconfig = cluster.write_kubeconfig(tmp_path / "kubeconfig")
+    return {**os.environ, "KUBECONFIG": str(kubeconfig), "HOME": str(tmp_path)}
+
+
+def kubectl_for(cluster: EmbeddedCluster, tmp_path: Path) -> Kubectl:
+    """Runs kubectl, which must succeed unless told otherwise, and returns what it prints."""
+    environment = environment_for(cluster, tmp_path)
+
+    async def run(*arguments: str, stdin: str = "", succeeds: bool = True) -> str:
+        process = await asyncio.create_subprocess_exec(
+            str(KUBECTL),
+            *arguments,
+            env=environment,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        output, _ = await asyncio.wait_for(process.communicate(stdin.encode()), PATIENCE_S)
+        text = output.decode()
+        assert (process.returncode == 0) is succeeds, text
+        return text
+
+    return run
+
+
+async def test_get_shows_nodes_as_columns(kubectl: Kubectl) -> None:
+    lines = (await kubectl("get", "nodes", "-o", "wide")).splitlines()
+    assert lines[0].split()[:6] == ["NAME", "STATUS", "ROLES", "AGE", "VERSION", "INTERNAL-IP"]
+    assert lines[1].split()[:3] == ["node-000", "Ready", "<none>"]
+    assert len(lines) == 11
+
+
+async def test_create_get_describe_and_delete_a_pod(kubectl: Kubectl) -> None:
+    manifest = yaml.safe_dump(pod("one"))
+    assert await kubectl("create", "-f", "-", stdin=manifest) == "pod/one created\n"
+    again = await kubectl("create", "-f", "-", stdin=manifest, succeeds=False)
+    assert '(AlreadyExists): error when creating "STDIN": pods "one" already exists' in again
+    assert (await kubectl("get", "pod", "one", "-o", "jsonpath={.status.phase}")) == "Pending"
+    described = await kubectl("describe", "pod", "one")
+    assert "Node:         <none>" in described
+    assert "QoS Class:        BestEffort" in described
+    assert await kubectl("delete", "pod", "one") == 'pod "one" deleted from default namespace\n'
+    missing = await kubectl("get", "pod", "one", succeeds=False)
+    assert missing == 'Error from server (NotFound): pods "one" not found\n'
+
+
+async def test_apply_creates_changes_and_leaves_alone(kubectl: Kubectl) -> None:
+    assert "created" in await kubectl("apply", "-f", "-", stdin=DEPLOYMENT)
+    assert "unchanged" in await kubectl("apply", "-f", "-", stdin=DEPLOYMENT)
+    changed = DEPLOYMENT.replace("web:1", "web:2").replace("replicas: 2", "replicas: 1")
+    assert "configured" in await kubectl("apply", "-f", "-", stdin=changed)
+    path = "jsonpath={.spec.replicas} {.spec.template.spec.containers[*].image}"
+    assert await kubectl("get", "deploy", "web", "-o", path) == "1 registry.example/web:2"
+
+
+async def test_scale_rollout_and_wide_workloads(kubectl: Kubectl, cluster: EmbeddedCluster) -> None:
+    await kubectl("apply", "-f", "-", stdin=DEPLOYMENT)
+    assert "scaled" in await kubectl("scale", "deployment/web", "--replicas=1")
+    async with ApiClient(cluster.url, "") as api:
+        await api.bind(await the_only_pod(api), "node-000")
+    assert "successfully rolled out" in await kubectl("rollout", "status", "deployment/web")
+    wide = (await kubectl("get", "deploy", "-o", "wide")).splitlines()[1].split()
+    assert (wide[0], wide[1], wide[-1]) == ("web", "1/1", "app=web")
+    running = (await kubectl("get", "pods", "-o", "wide")).splitlines()[1].split()
+    assert running[1:3] == ["1/1", "Running"]
+    assert running[6] == "node-000"
+    described = await kubectl("describe", "deployment", "web")
+    assert "1 desired | 1 updated | 1 total | 1 available" in described
+
+
+async def the_only_pod(api: ApiClient) -> str:
+    """The name of the one pod that is left, as soon as the others are gone for good."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            deployment = (await api.get(DEPLOYMENTS)).body["items"][0]
+            pods = (await api.get(PODS)).body["items"]
+            is_seen = deployment["status"].get("observedGeneration") == 2
+            if is_seen and deployment["status"].get("replicas") == 1 == len(pods):
+                return str(pods[0]["metadata"]["name"])
+            await asyncio.sleep(0.02)
+
+
+async def test_jobs_replica_sets_and_config_maps_are_listed(kubectl: Kubectl) -> None:
+    await kubectl("apply", "-f", "-", stdin=JOB)
+    await kubectl("create", "configmap", "settings", "--from-literal=a=b")
+    await kubectl("wait", "--for=jsonpath={.status.active}=3", "job/batch", WAIT)
+    job = (await kubectl("get", "jobs")).splitlines()
+    assert job[0].split() == ["NAME", "STATUS", "COMPLETIONS", "DURATION", "AGE"]
+    assert job[1].split()[:3] == ["batch", "Running", "0/3"]
+    assert (await kubectl("get", "cm")).splitlines()[1].split()[:2] == ["settings", "1"]
+    everything = await kubectl("get", "all")
+    assert everything.count("pod/batch-") == 3
+    assert "job.batch/batch" in everything
+
+
+async def test_typed_subcommands_are_understood(kubectl: Kubectl) -> None:
+    await kubectl("create", "namespace", "team")
+    await kubectl("create", "deployment", "web", "--image=x:1", "--replicas=2", "-n", "team")
+    await kubectl("create", "pdb", "web", "--selector=app=web", "--min-available=1", "-n", "team")
+    await kubectl("create", "priorityclass", "high", "--value=1000")
+    pdb = (await kubectl("get", "pdb", "-n", "team")).splitlines()[1].split()
+    assert pdb[:3] == ["web", "1", "N/A"]
+    assert "1000" in await kubectl("get", "priorityclass", "high")
+    assert await kubectl("auth", "can-i", "create", "pods") == "yes\n"
+    assert "deleted" in await kubectl("delete", "namespace", "team")
+
+
+async def test_nodes_are_cordoned_labelled_tainted_and_drained(
+    kubectl: Kubectl, cluster: EmbeddedCluster
+) -> None:
+    await kubectl("create", "-f", "-", stdin=yaml.safe_dump(pod("one")))
+    async with ApiClient(cluster.url, "") as api:
+        await api.bind("one", "node-001")
+        await until(api, PODS, "one", lambda found: found["status"]["phase"] == "Running")
+    await kubectl("label", "node", "node-001", "disk=nvme", "--overwrite")
+    await kubectl("taint", "node", "node-001", "x=y:NoSchedule")
+    drained = await kubectl("drain", "node-001", "--force")
+    assert "pod/one evicted" in drained
+    assert "SchedulingDisabled" in await kubectl("get", "node", "node-001")
+    described = await kubectl("describe", "node", "node-001")
+    assert "x=y:NoSchedule" in described
+    assert "disk=nvme" in described
+    await kubectl("uncordon", "node-001")
+
+
+async def test_events_are_read_in_the_old_shape(kubectl: Kubectl, cluster: EmbeddedCluster) -> None:
+    event: dict[str, Any] = {
+        "metadata": {"name": "one.1"},
+        "eventTime": "2026-01-02T03:04:05.000006Z",
+        "reportingController": "stowage",
+        "reportingInstance": "stowage-1",
+        "action": "Scheduling",
+        "reason": "FailedScheduling",
+        "type": "Warning",
+        "note": "0/10 nodes are available",
+        "regarding": {"apiVersion": "v1", "kind": "Pod", "namespace": "default", "name": "one"},
+    }
+    async with ApiClient(cluster.url, "") as api:
+        created = await api.create(PODS, pod("one"))
+        event["regarding"]["uid"] = created["metadata"]["uid"]
+        await api.create("/apis/events.k8s.io/v1/namespaces/default/events", event)
+    lines = (await kubectl("get", "events")).splitlines()
+    assert lines[0].split() == ["LAST", "SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"]
+    assert "FailedScheduling" in lines[1]
+    assert "pod/one" in lines[1]
+    assert "0/10 nodes are available" in await kubectl("describe", "pod", "one")
+
+
+async def test_wait_patch_and_server_dry_run(kubectl: Kubectl) -> None:
+    assert "condition met" in await kubectl("wait", "--for=condition=Ready", "node/node-000", WAIT)
+    manifest = yaml.safe_dump(node("imagined"))
+    await kubectl("create", "-f", "-", "--dry-run=server", stdin=manifest)
+    assert "NotFound" in await kubectl("get", "node", "imagined", succeeds=False)
+    await kubectl("patch", "node", "node-000", "-p", '{"metadata":{"labels":{"a":"b"}}}')
+    assert "node-000" in await kubectl("get", "nodes", "-l", "a=b")
+
+
+async def test_kubectl_needs_the_token_where_there_is_one(tmp_path: Path) -> None:
+    """Kubectl sends tokens over TLS only."""
+    certificate, key = self_signed_certificate(tmp_path)
+    options = ClusterOptions(token="secret", cert_file=certificate, key_file=key)
+    async with EmbeddedCluster(sample_nodes(1), options) as cluster:
+        run = kubectl_for(cluster, tmp_path)
+        assert "node-000" in await run("get", "nodes")
+        refused = await run("--token=wrong", "get", "nodes", succeeds=False)
+    assert "must be logged in" in refused

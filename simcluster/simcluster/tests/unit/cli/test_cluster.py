@@ -1,0 +1,32 @@
+"""`stowage cluster` refuses what cannot work before it listens."""
+
+from pathlib import Path
+
+import pytest
+from stowage.cli.main import app
+from typer.testing import CliRunner
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command would leave the logger with a stream that is closed when it ends."""
+    monkeypatch.setattr("simcluster.cli.cluster._set_up_logging", lambda: None)
+
+
+def cluster(*flags: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["cluster", "--listen=127.0.0.1:0", *flags])
+    return result.exit_code, " ".join(result.stderr.split())
+
+
+def test_roles_without_an_administrator_are_refused() -> None:
+    exit_status, errors = cluster("--rbac")
+    assert exit_status == 1
+    assert "with RBAC the administrator needs one" in errors
+
+
+def test_a_wrong_token_file_is_refused(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens.csv"
+    tokens.write_text("only-a-token\n")
+    exit_status, errors = cluster(f"--token-auth-file={tokens}")
+    assert exit_status == 1
+    assert "1 columns, expected token,user,uid[,groups]" in errors.replace(" ,", ",")

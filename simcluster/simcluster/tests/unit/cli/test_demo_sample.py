@@ -1,0 +1,67 @@
+"""The sample manifests are what a user could apply to any cluster."""
+
+from collections import Counter
+
+import pytest
+from stowage.api.decoding.decode import convert_object
+from stowage.api.objects.pod import Pod, PodSpec
+
+from simcluster.cli.apply import collection_path
+from simcluster.demo.sample import (
+    SCHEDULER_NAME,
+    Json,
+    expected_pods,
+    is_meant_to_stay_pending,
+    sample_objects,
+)
+
+
+def pod_specs() -> list[PodSpec]:
+    specs = []
+    for obj in sample_objects():
+        pod = obj if obj["kind"] == "Pod" else obj.get("spec", {}).get("template")
+        if pod:
+            specs.append(convert_object(Pod, pod).spec)
+    return specs
+
+
+def test_they_hold_deployments_jobs_and_bare_pods() -> None:
+    kinds = Counter(obj["kind"] for obj in sample_objects())
+    assert kinds["Deployment"] >= 3
+    assert kinds["Job"] >= 2
+    assert kinds["Pod"] >= 5
+    assert expected_pods(sample_objects()) > 200
+
+
+def test_every_object_has_a_place_in_the_api() -> None:
+    for obj in sample_objects():
+        assert collection_path(obj).endswith("s")
+
+
+def test_a_kind_nobody_needs_is_refused() -> None:
+    obj: Json = {"kind": "DaemonSet", "metadata": {"name": "d"}}
+    with pytest.raises(ValueError, match="DaemonSet d: expected one of Namespace"):
+        collection_path(obj)
+
+
+def test_every_pod_is_ours_to_schedule() -> None:
+    assert {spec.scheduler_name for spec in pod_specs()} == {SCHEDULER_NAME}
+
+
+def test_they_use_what_schedulers_are_asked_for() -> None:
+    specs = pod_specs()
+    assert any(spec.tolerations for spec in specs)
+    assert any(spec.node_selector for spec in specs)
+    assert any(spec.affinity for spec in specs)
+    assert any(spec.topology_spread_constraints for spec in specs)
+    assert any(spec.priority_class_name for spec in specs)
+    assert any(spec.scheduling_gates for spec in specs)
+
+
+def test_some_pods_are_meant_to_stay_pending() -> None:
+    meant = [
+        obj["metadata"]["name"]
+        for obj in sample_objects()
+        if is_meant_to_stay_pending(obj["metadata"].get("annotations", {}))
+    ]
+    assert meant == ["whale", "castaway", "stowaway", "anchored"]

@@ -1,0 +1,33 @@
+"""The command line that is printed works where it is printed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from simcluster.cli.kubectl import kubectl_command
+
+
+def test_kubectl_of_the_path_is_called_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _install(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert kubectl_command() == "kubectl"
+
+
+def test_without_one_the_kubectl_beside_python_is_called_by_its_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beside = _install(tmp_path)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    assert kubectl_command() == str(beside)
+
+
+def _install(folder: Path) -> Path:
+    command = folder / "kubectl"
+    command.touch(mode=0o755)
+    return command

@@ -1,0 +1,169 @@
+"""Deployments: rollouts, roll-backs, pauses, scaling and what their status says."""
+
+from typing import Any
+
+from simcluster.kinds.resources import DEPLOYMENTS, PODS, REPLICA_SETS
+from tests.support.still_cluster import StillCluster, template, workload
+
+Json = dict[str, Any]
+
+
+def image(name: str) -> Any:
+    def act(obj: Json) -> None:
+        obj["spec"]["template"]["spec"]["containers"][0]["image"] = name
+
+    return act
+
+
+def condition(cluster: StillCluster, kind: str) -> Json:
+    conditions = cluster.get(DEPLOYMENTS, "web")["status"]["conditions"]
+    found: Json = next(found for found in conditions if found["type"] == kind)
+    return found
+
+
+def sizes(cluster: StillCluster) -> list[int]:
+    """Replicas of the ReplicaSets, by revision."""
+    sets = cluster.all(REPLICA_SETS)
+    by_revision = sorted(sets, key=revision)
+    return [found["spec"]["replicas"] for found in by_revision]
+
+
+def revision(obj: Json) -> int:
+    return int(obj["metadata"]["annotations"]["deployment.kubernetes.io/revision"])
+
+
+def test_a_deployment_becomes_available_and_says_so() -> None:
+    cluster = StillCluster()
+    cluster.create(DEPLOYMENTS, workload())
+    cluster.settle()
+    status = cluster.get(DEPLOYMENTS, "web")["status"]
+    assert (status["replicas"], status["updatedReplicas"], status["availableReplicas"]) == (3, 3, 3)
+    assert status["observedGeneration"] == 1
+    assert condition(cluster, "Available")["status"] == "True"
+    assert condition(cluster, "Progressing")["reason"] == "NewReplicaSetAvailable"
+
+
+def test_a_new_template_gets_a_set_of_its_own_and_the_old_one_shrinks() -> None:
+    cluster = StillCluster()
+    cluster.create(DEPLOYMENTS, workload())
+    cluster.settle()
+    cluster.change(DEPLOYMENTS, "web", image("web:2"))
+    assert sizes(cluster) == [0, 3]
+    assert {pod["spec"]["containers"][0]["image"] for pod in cluster.all(PODS)} == {"web:2"}
+
+
+def test_a_template_that_comes_back_is_the_newest_revision_of_its_old_set() -> None:
+    cluster = StillCluster()
+    cluster.create(DEPLOYMENTS, workload())
+    cluster.settle()
+    for name in ("web:2", "web:1"):
+        cluster.change(DEPLOYMENTS, "web", image(name))
+    assert len(cluster.all(REPLICA_SETS)) == 2
+    newest = max(cluster.all(REPLICA_SETS), key=revision)
+    annotations = newest["metadata"]["annotations"]
+    assert revision(newest) == revision(cluster.get(DEPLOYMENTS, "web")) == 3
+    assert annotations["deployment.kubernetes.io/revision-history"] == "1"
+    assert newest["spec"]["template"]["spec"]["containers"][0]["image"] == "web:1"
+
+
+def test_the_change_cause_is_kept_with_each_revision() -> None:
+    cluster = StillCluster()
+    cluster.create(DEPLOYMENTS, workload())
+    cluster.settle()
+
+    def act(obj: Json) -> None:
+        obj["metadata"].setdefault("annotations", {})["kubernetes.io/change-cause"] = "newer"
+        image("web:2")(obj)
+
+    cluster.change(DEPLOYMENTS, "web", act)
+    newest = max(cluster.all(REPLICA_SETS), key=revision)
+    assert newest["metadata"]["annotations"]["kubernetes.io/change-cause"] == "newer"
+
+
+def test_no_more_old_sets_are_kept_than_the_history_allows() -> None:
+    cluster = StillCluster()
+    cluster.create(DEPLOYMENTS, workload(revisionHistoryLimit=1))
+    cluster.settle()
+    for number in range(2, 6):
+        cluster.change(DEPLOYMENTS, "web", image(f"web:{number}"))
+    assert sorted(map(revision, cluster.all(REPLICA_SETS))) == [4, 5]
+
+
+def test_a_rollout_keeps_within_its_bounds_when_pods_do_not_start() -> None:
+    cluster = StillCluster()
+    rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    cluster.create(DEPLOYMENTS, workload(replicas=4, strategy=rolling))
+    cluster.settle()
+    stuck = template("web:2", volumes=[{"name": "v", "emptyDir": {}}])
+    cluster.change(DEPLOYMENTS, "web", lambda obj: obj["spec"].update(template=stuck))
+    assert sizes(cluster) == [4, 1]
+    assert cluster.get(DEPLOYMENTS, "web")["status"]["availableReplicas"] == 4
+
+
+def test_a_rollout_without_progress_fails_when_its_deadline_is_over() -> None:
+    cluster = StillCluster(binds=False)
+    cluster.create(DEPLOYMENTS, workload(progressDeadlineSeconds=60))
+    cluster.settle()
+    cluster.pass_time(59)
+    assert condition(cluster, "Progressing")["status"] == "True"
+    cluster.pass_time(2)
+    assert condition(cluster, "Progressing")["reason"] == "ProgressDeadlineExceeded"
+    assert condition(cluster, "Progressing")["status"] == "False"
+
+
+def test_a_paused_deployment_waits_and_is_still_scaled() -> None:
+    cluster = StillCluster()
+    cluster.create(DEPLOYMENTS, workload())
+    cluster.settle()
+    cluster.change(DEPLOYMENTS, "web", lambda obj: obj["spec"].update(paused=True))
+    cluster.change(DEPLOYMENTS, "web", image("web:2"))
+    assert sizes(cluster) == [3]
+    cluster.change(DEPLOYMENTS, "web", lambda obj: obj["spec"].update(replicas=5))
+    assert sizes(cluster) == [5]
+    cluster.change(DEPLOYMENTS, "web", lambda obj: obj["spec"].pop("paused"))
+    assert sizes(cluster) == [0, 5]
+
+
+def test_scaling_in_the_middle_of_a_rollout_is_shared_out() -> None:
+    cluster = StillCluster()
+    rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 2, "maxUnavailable": 2}}
+    cluster.create(DEPLOYMENTS, workload(replicas=8, strategy=rolling))
+    cluster.settle()
+    stuck = template("web:2", volumes=[{"name": "v", "emptyDir": {}}])
+    cluster.change(DEPLOYMENTS, "web", lambda obj: obj["spec"].update(template=stuck))
+    assert sizes(cluster) == [6, 4]
+    cluster.change(DEPLOYMENTS, "web", lambda obj: obj["spec"].update(replicas=18))
+    assert sum(sizes(cluster)) == 20
+    assert sizes(cluster)[0] > 6
+    assert sizes(cluster)[1] > 4
+
+
+def test_recreate_makes_no_new_pod_before_the_last_old_one_is_gone() -> None:
+    cluster = StillCluster()
+    spec = workload(strategy={"type": "Recreate"})
+    spec["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 30
+    cluster.create(DEPLOYMENTS, spec)
+    cluster.settle()
+    images: list[set[str]] = []
+
+    def note(_change: Any) -> None:
+        pods = cluster.all(PODS)
+        images.append({pod["spec"]["containers"][0]["image"] for pod in pods})
+
+    cluster.store.subscribe(PODS.stored_in, note)
+    cluster.change(DEPLOYMENTS, "web", image("web:2"))
+    cluster.pass_time(1)
+    assert {"web:1", "web:2"} not in images
+    assert images[-1] == {"web:2"}
+
+
+def test_sets_left_behind_are_taken_in_again() -> None:
+    cluster = StillCluster()
+    cluster.create(DEPLOYMENTS, workload())
+    cluster.settle()
+    cluster.delete(DEPLOYMENTS, "web", "Orphan")
+    before = cluster.names(PODS)
+    cluster.create(DEPLOYMENTS, workload())
+    cluster.settle()
+    assert len(cluster.all(REPLICA_SETS)) == 1
+    assert cluster.names(PODS) == before

@@ -1,0 +1,195 @@
+"""Nodes that stop, taints that follow, pods that are evicted, collected and garbage."""
+
+from typing import Any
+
+import pytest
+
+from simcluster.controllers import ControllerOptions
+from simcluster.kinds.resources import CSI_NODES, NODES, PODS
+from tests.support.still_cluster import StillCluster, template
+
+Json = dict[str, Any]
+
+
+def say(state: str) -> Any:
+    def act(node: Json) -> None:
+        node["metadata"].setdefault("annotations", {})["stowage/node-state"] = state
+
+    return act
+
+
+def ready(node: Json) -> str:
+    conditions = node["status"]["conditions"]
+    return str(next(found["status"] for found in conditions if found["type"] == "Ready"))
+
+
+def taints(node: Json) -> set[tuple[str, str]]:
+    prefix = "node.kubernetes.io/"
+    return {
+        (taint["key"].removeprefix(prefix), taint["effect"])
+        for taint in node["spec"].get("taints") or ()
+    }
+
+
+def running(cluster: StillCluster, name: str, node: str, **spec: Any) -> None:
+    cluster.create(PODS, {**template(**spec), "metadata": {"name": name}})
+    cluster.bind(name, node)
+
+
+def is_ready(pod: Json) -> bool:
+    return any(
+        found["type"] == "Ready" and found["status"] == "True"
+        for found in pod["status"]["conditions"]
+    )
+
+
+def test_a_node_that_falls_silent_is_unknown_after_the_grace_period() -> None:
+    cluster = StillCluster(binds=False)
+    running(cluster, "p", "node-0")
+    cluster.change(NODES, "node-0", say("stopped"))
+    cluster.pass_time(49)
+    assert ready(cluster.get(NODES, "node-0")) == "True"
+    cluster.pass_time(2)
+    node = cluster.get(NODES, "node-0")
+    assert ready(node) == "Unknown"
+    assert taints(node) == {("unreachable", "NoSchedule"), ("unreachable", "NoExecute")}
+    assert not is_ready(cluster.get(PODS, "p"))
+
+
+def test_its_pods_are_evicted_when_their_patience_is_over_and_go_when_it_is_back() -> None:
+    cluster = StillCluster(binds=False, options=ControllerOptions(node_grace_s=10))
+    running(cluster, "p", "node-0", terminationGracePeriodSeconds=30)
+    cluster.change(NODES, "node-0", say("stopped"))
+    cluster.pass_time(300)
+    assert "deletionTimestamp" not in cluster.get(PODS, "p")["metadata"]
+    cluster.pass_time(20)
+    pod = cluster.get(PODS, "p")
+    assert pod["metadata"]["deletionTimestamp"]
+    reasons = {found["type"]: found.get("reason") for found in pod["status"]["conditions"]}
+    assert reasons["DisruptionTarget"] == "DeletionByTaintManager"
+    cluster.change(NODES, "node-0", say("running"))
+    cluster.pass_time(1)
+    assert cluster.find(PODS, "p") is None
+    assert ready(cluster.get(NODES, "node-0")) == "True"
+    assert taints(cluster.get(NODES, "node-0")) == set()
+
+
+def test_a_node_that_comes_back_in_time_keeps_its_pods() -> None:
+    cluster = StillCluster(binds=False, options=ControllerOptions(node_grace_s=10))
+    running(cluster, "p", "node-0")
+    cluster.change(NODES, "node-0", say("stopped"))
+    cluster.pass_time(60)
+    cluster.change(NODES, "node-0", say(""))
+    cluster.pass_time(1000)
+    assert is_ready(cluster.get(PODS, "p"))
+
+
+def test_a_pod_bound_to_a_stopped_node_starts_when_the_node_does() -> None:
+    cluster = StillCluster(binds=False)
+    cluster.change(NODES, "node-0", say("stopped"))
+    running(cluster, "p", "node-0")
+    assert cluster.get(PODS, "p")["status"]["phase"] == "Pending"
+    cluster.change(NODES, "node-0", say(""))
+    assert cluster.get(PODS, "p")["status"]["phase"] == "Running"
+
+
+@pytest.mark.parametrize(
+    ("word", "taint"),
+    [
+        ("memory-pressure", ("memory-pressure", "NoSchedule")),
+        ("disk-pressure", ("disk-pressure", "NoSchedule")),
+        ("pid-pressure", ("pid-pressure", "NoSchedule")),
+        ("network-unavailable", ("network-unavailable", "NoSchedule")),
+    ],
+)
+def test_pressure_becomes_a_taint_and_goes_again(word: str, taint: tuple[str, str]) -> None:
+    cluster = StillCluster()
+    cluster.change(NODES, "node-0", say(word))
+    assert taints(cluster.get(NODES, "node-0")) == {taint}
+    cluster.change(NODES, "node-0", say(""))
+    assert taints(cluster.get(NODES, "node-0")) == set()
+
+
+def test_a_node_that_is_not_ready_is_tainted_twice_and_a_cordoned_one_once() -> None:
+    cluster = StillCluster()
+    cluster.change(NODES, "node-0", say("not-ready"))
+    expected = {("not-ready", "NoSchedule"), ("not-ready", "NoExecute")}
+    assert taints(cluster.get(NODES, "node-0")) == expected
+    cluster.change(NODES, "node-1", lambda node: node["spec"].update(unschedulable=True))
+    assert taints(cluster.get(NODES, "node-1")) == {("unschedulable", "NoSchedule")}
+
+
+def test_a_no_execute_taint_evicts_by_tolerations() -> None:
+    cluster = StillCluster(binds=False)
+    tolerate = {"key": "x", "operator": "Exists", "effect": "NoExecute"}
+    running(cluster, "stays", "node-0", tolerations=[tolerate])
+    running(cluster, "waits", "node-0", tolerations=[{**tolerate, "tolerationSeconds": 5}])
+    running(cluster, "goes", "node-0")
+    taint = {"key": "x", "effect": "NoExecute"}
+    cluster.change(NODES, "node-0", lambda node: node["spec"].update(taints=[taint]))
+    cluster.pass_time(1)
+    assert sorted(cluster.names(PODS)) == ["stays", "waits"]
+    cluster.pass_time(5)
+    assert cluster.names(PODS) == ["stays"]
+
+
+def test_a_taint_that_goes_again_spares_those_that_waited() -> None:
+    cluster = StillCluster(binds=False)
+    patience = {"key": "x", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}
+    running(cluster, "waits", "node-0", tolerations=[patience])
+    taint = {"key": "x", "effect": "NoExecute"}
+    cluster.change(NODES, "node-0", lambda node: node["spec"].update(taints=[taint]))
+    cluster.pass_time(3)
+    cluster.change(NODES, "node-0", lambda node: node["spec"].pop("taints"))
+    cluster.pass_time(10)
+    assert cluster.names(PODS) == ["waits"]
+
+
+def test_pods_go_with_their_node() -> None:
+    cluster = StillCluster(binds=False)
+    running(cluster, "p", "node-0")
+    cluster.delete(NODES, "node-0")
+    assert cluster.names(PODS) == []
+
+
+def test_a_pod_on_a_node_that_never_comes_is_removed_in_the_end() -> None:
+    cluster = StillCluster(binds=False)
+    running(cluster, "p", "nowhere")
+    cluster.pass_time(39)
+    assert cluster.names(PODS) == ["p"]
+    cluster.pass_time(2)
+    assert cluster.names(PODS) == []
+
+
+def test_a_node_stops_by_itself_and_fails_pods_as_it_was_told() -> None:
+    cluster = StillCluster(num_nodes=0, binds=False)
+    annotations = {"stowage/stop-after-seconds": "60", "stowage/pod-start-seconds": "5"}
+    cluster.add_node("short", annotations=annotations)
+    cluster.add_node("bad", annotations={"stowage/pod-failure-rate": "1"})
+    cluster.settle()
+    running(cluster, "slow", "short")
+    running(cluster, "crashes", "bad")
+    running(cluster, "fails", "bad", restartPolicy="Never")
+    assert cluster.get(PODS, "slow")["status"]["phase"] == "Pending"
+    cluster.pass_time(5)
+    assert cluster.get(PODS, "slow")["status"]["phase"] == "Running"
+    crashed = cluster.get(PODS, "crashes")["status"]["containerStatuses"][0]
+    assert crashed["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+    assert cluster.get(PODS, "fails")["status"]["phase"] == "Failed"
+    cluster.pass_time(120)
+    assert ready(cluster.get(NODES, "short")) == "Unknown"
+
+
+def test_a_node_registers_the_drivers_it_names() -> None:
+    cluster = StillCluster(num_nodes=0)
+    drivers = "disk.example.com=25, nfs.example.com"
+    cluster.add_node("n", annotations={"stowage/csi-drivers": drivers})
+    cluster.settle()
+    (first, second) = cluster.get(CSI_NODES, "n")["spec"]["drivers"]
+    assert first == {
+        "name": "disk.example.com",
+        "nodeID": "n",
+        "topologyKeys": ["topology.kubernetes.io/zone"],
+        "allocatable": {"count": 25},
+    }
+    assert second["name"] == "nfs.example.com"

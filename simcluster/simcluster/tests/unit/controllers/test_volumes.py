@@ -1,0 +1,321 @@
+"""Volumes: matched, provisioned, attached, protected, released; and claims that wait."""
+
+from typing import Any
+
+import pytest
+
+from simcluster.kinds.resources import (
+    CSI_STORAGE_CAPACITIES,
+    EVENTS,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    STATEFUL_SETS,
+    STORAGE_CLASSES,
+    VOLUME_ATTACHMENTS,
+)
+from tests.support.still_cluster import StillCluster, template, workload
+
+Json = dict[str, Any]
+
+DRIVER = "disk.example.com"
+ZONE = "topology.kubernetes.io/zone"
+SELECTED = "volume.kubernetes.io/selected-node"
+
+
+def storage_class(name: str = "fast", *, waits: bool = False, **fields: Any) -> Json:
+    mode = "WaitForFirstConsumer" if waits else "Immediate"
+    defaults = {"provisioner": DRIVER, "volumeBindingMode": mode}
+    return {"metadata": {"name": name}, **defaults, **fields}
+
+
+def claim(name: str = "data", size: str = "1Gi", **spec: Any) -> Json:
+    defaults = {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": size}},
+        "storageClassName": "fast",
+    }
+    return {"metadata": {"name": name}, "spec": {**defaults, **spec}}
+
+
+def volume(name: str, size: str = "1Gi", **spec: Any) -> Json:
+    defaults = {
+        "capacity": {"storage": size},
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "fast",
+        "hostPath": {"path": "/data"},
+    }
+    labels = spec.pop("labels", {})
+    return {"metadata": {"name": name, "labels": labels}, "spec": {**defaults, **spec}}
+
+
+def static(*volumes: Json) -> StillCluster:
+    """A cluster of a class without a provisioner, and these volumes."""
+    cluster = StillCluster(binds=False)
+    cluster.create(STORAGE_CLASSES, storage_class(provisioner="kubernetes.io/no-provisioner"))
+    for found in volumes:
+        cluster.create(PERSISTENT_VOLUMES, found)
+    cluster.settle()
+    return cluster
+
+
+def phase(cluster: StillCluster, name: str = "data") -> str:
+    return str(cluster.get(PERSISTENT_VOLUME_CLAIMS, name)["status"]["phase"])
+
+
+def reasons(cluster: StillCluster, name: str = "data") -> list[str]:
+    return [
+        event["reason"] for event in cluster.all(EVENTS) if event["involvedObject"]["name"] == name
+    ]
+
+
+def select(node: str) -> Any:
+    def act(obj: Json) -> None:
+        obj["metadata"].setdefault("annotations", {})[SELECTED] = node
+
+    return act
+
+
+def mounting(name: str = "p", claim_name: str = "data") -> Json:
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": claim_name}}]
+    return {**template(volumes=volumes), "metadata": {"name": name}}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "got"),
+    [
+        (claim(size="2Gi"), "medium"),
+        (claim(size="9Gi"), "large"),
+        (claim(size="99Gi"), ""),
+        (claim(accessModes=["ReadWriteMany"]), "shared"),
+        (claim(volumeMode="Block"), "raw"),
+        (claim(selector={"matchLabels": {"disk": "nvme"}}), "labelled"),
+        (claim(storageClassName="other"), ""),
+    ],
+)
+def test_a_claim_gets_the_smallest_volume_that_fits(wanted: Json, got: str) -> None:
+    cluster = static(
+        volume("small"),
+        volume("medium", "3Gi"),
+        volume("large", "10Gi"),
+        volume("shared", "20Gi", accessModes=["ReadWriteOnce", "ReadWriteMany"]),
+        volume("raw", volumeMode="Block"),
+        volume("labelled", "30Gi", labels={"disk": "nvme"}),
+    )
+    cluster.create(PERSISTENT_VOLUME_CLAIMS, wanted)
+    cluster.settle()
+    found = cluster.get(PERSISTENT_VOLUME_CLAIMS, "data")
+    assert found["spec"].get("volumeName", "") == got
+    assert found["status"]["phase"] == ("Bound" if got else "Pending")
+    if got:
+        assert cluster.get(PERSISTENT_VOLUMES, got)["status"]["phase"] == "Bound"
+
+
+def test_a_volume_reserved_for_a_claim_is_given_to_no_other() -> None:
+    reserved = volume("a", claimRef={"namespace": "default", "name": "data"})
+    cluster = static(reserved, volume("b"))
+    cluster.create(PERSISTENT_VOLUME_CLAIMS, claim("other"))
+    cluster.create(PERSISTENT_VOLUME_CLAIMS, claim("data"))
+    cluster.settle()
+    names = {
+        found["metadata"]["name"]: found["spec"]["volumeName"]
+        for found in cluster.all(PERSISTENT_VOLUME_CLAIMS)
+    }
+    assert names == {"other": "b", "data": "a"}
+
+
+def test_a_claim_that_names_its_volume_waits_for_it() -> None:
+    cluster = static(volume("a"))
+    cluster.create(PERSISTENT_VOLUME_CLAIMS, claim(volumeName="b"))
+    cluster.settle()
+    assert phase(cluster) == "Pending"
+    cluster.create(PERSISTENT_VOLUMES, volume("b"))
+    cluster.settle()
+    assert phase(cluster) == "Bound"
+    assert cluster.get(PERSISTENT_VOLUMES, "a")["status"]["phase"] == "Available"
+
+
+def test_a_claim_whose_volume_went_is_lost() -> None:
+    cluster = static(volume("a"))
+    cluster.create(PERSISTENT_VOLUME_CLAIMS, claim())
+    cluster.settle()
+    stored = cluster.find(PERSISTENT_VOLUMES, "a")
+    assert stored is not None
+    cluster.store.remove(PERSISTENT_VOLUMES.stored_in, stored)
+    cluster.settle()
+    assert phase(cluster) == "Lost"
+    assert "ClaimLost" in reasons(cluster)
+
+
+def test_an_immediate_class_is_provisioned_at_once() -> None:
+    cluster = StillCluster(binds=False)
+    cluster.create(STORAGE_CLASSES, storage_class())
+    cluster.create(PERSISTENT_VOLUME_CLAIMS, claim())
+    cluster.settle()
+    assert phase(cluster) == "Bound"
+    (made,) = cluster.all(PERSISTENT_VOLUMES)
+    assert made["spec"]["csi"]["driver"] == DRIVER
+    assert made["metadata"]["annotations"]["pv.kubernetes.io/provisioned-by"] == DRIVER
+    wanted = ["ExternalProvisioning", "Provisioning", "ProvisioningSucceeded"]
+    assert sorted(reasons(cluster)) == sorted(wanted)
+
+
+def test_a_claim_that_waits_is_provisioned_where_its_pod_goes() -> None:
+    cluster = StillCluster(binds=False)
+    cluster.create(STORAGE_CLASSES, storage_class(waits=True))
+    cluster.create(PERSISTENT_VOLUME_CLAIMS, claim())
+    cluster.settle()
+    assert (phase(cluster), reasons(cluster)) == ("Pending", ["WaitForFirstConsumer"])
+    cluster.change(PERSISTENT_VOLUME_CLAIMS, "data", select("node-1"))
+    assert phase(cluster) == "Bound"
+    (made,) = cluster.all(PERSISTENT_VOLUMES)
+    (term,) = made["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"]
+    assert term["matchExpressions"] == [{"key": ZONE, "operator": "In", "values": ["b"]}]
+
+
+def test_topologies_that_are_not_allowed_are_refused() -> None:
+    allowed = [{"matchLabelExpressions": [{"key": ZONE, "values": ["a"]}]}]
+    cluster = StillCluster(binds=False)
+    cluster.create(STORAGE_CLASSES, storage_class(waits=True, allowedTopologies=allowed))
+    cluster.create(PERSISTENT_VOLUME_CLAIMS, claim())
+    cluster.settle()
+    cluster.change(PERSISTENT_VOLUME_CLAIMS, "data", select("node-1"))
+    assert (phase(cluster), "ProvisioningFailed" in reasons(cluster)) == ("Pending", True)
+    cluster.change(PERSISTENT_VOLUME_CLAIMS, "data", select("node-0"))
+    cluster.pass_time(5)
+    assert phase(cluster) == "Bound"
+
+
+def test_a_slow_provisioner_takes_its_time() -> None:
+    cluster = StillCluster(binds=False)
+    slow = storage_class(parameters={"stowage/delay-seconds": "20"})
+    cluster.create(STORAGE_CLASSES, slow)
+    cluster.create(PERSISTENT_VOLUME_CLAIMS, claim())
+    cluster.settle()
+    cluster.pass_time(19)
+    assert phase(cluster) == "Pending"
+    cluster.pass_time(2)
+    assert phase(cluster) == "Bound"
+
+
+def test_a_provisioner_that_fails_a_few_times_tries_again() -> None:
+    cluster = StillCluster(binds=False)
+    parameters = {"stowage/fail": "the backend is away", "stowage/fail-times": "2"}
+    cluster.create(STORAGE_CLASSES, storage_class(parameters=parameters))
+    cluster.create(PERSISTENT_VOLUME_CLAIMS, claim())
+    cluster.settle()
+    (event,) = [found for found in cluster.all(EVENTS) if found["reason"] == "ProvisioningFailed"]
+    text = 'failed to provision volume with StorageClass "fast": the backend is away'
+    assert (event["type"], event["message"]) == ("Warning", text)
+    cluster.pass_time(10)
+    assert phase(cluster) == "Bound"
+
+
+def test_exhausted_storage_takes_the_selected_node_back() -> None:
+    cluster = StillCluster(binds=False)
+    parameters = {"stowage/fail": "ResourceExhausted: no space", "stowage/fail-times": "1"}
+    cluster.create(STORAGE_CLASSES, storage_class(waits=True, parameters=parameters))
+    cluster.create(PERSISTENT_VOLUME_CLAIMS, claim())
+    cluster.settle()
+    cluster.change(PERSISTENT_VOLUME_CLAIMS, "data", select("node-0"))
+    annotations = cluster.get(PERSISTENT_VOLUME_CLAIMS, "data")["metadata"]["annotations"]
+    assert SELECTED not in annotations
+    cluster.change(PERSISTENT_VOLUME_CLAIMS, "data", select("node-1"))
+    assert phase(cluster) == "Bound"
+
+
+def test_pools_are_published_and_run_out() -> None:
+    cluster = StillCluster(binds=False)
+    limited = storage_class(waits=True, parameters={"stowage/capacity": "3Gi"})
+    cluster.create(STORAGE_CLASSES, limited)
+    for name in ("data", "more"):
+        cluster.create(PERSISTENT_VOLUME_CLAIMS, claim(name, "2Gi"))
+    cluster.settle()
+    cluster.change(PERSISTENT_VOLUME_CLAIMS, "data", select("node-0"))
+    left = {
+        found["nodeTopology"]["matchLabels"][ZONE]: found["capacity"]
+        for found in cluster.all(CSI_STORAGE_CAPACITIES)
+    }
+    assert left == {"a": "1Gi", "b": "3Gi"}
+    cluster.change(PERSISTENT_VOLUME_CLAIMS, "more", select("node-0"))
+    assert phase(cluster, "more") == "Pending"
+    cluster.change(PERSISTENT_VOLUME_CLAIMS, "more", select("node-1"))
+    assert phase(cluster, "more") == "Bound"
+
+
+@pytest.mark.parametrize(("policy", "left"), [("Delete", []), ("Retain", ["Released"])])
+def test_a_released_volume_goes_or_stays(policy: str, left: list[str]) -> None:
+    cluster = StillCluster(binds=False)
+    cluster.create(STORAGE_CLASSES, storage_class(reclaimPolicy=policy))
+    cluster.create(PERSISTENT_VOLUME_CLAIMS, claim())
+    cluster.settle()
+    cluster.delete(PERSISTENT_VOLUME_CLAIMS, "data")
+    assert [found["status"]["phase"] for found in cluster.all(PERSISTENT_VOLUMES)] == left
+
+
+def test_a_claim_in_use_and_a_bound_volume_outlive_their_deletion() -> None:
+    cluster = StillCluster(binds=False)
+    cluster.create(STORAGE_CLASSES, storage_class())
+    cluster.create(PERSISTENT_VOLUME_CLAIMS, claim())
+    cluster.create(PODS, mounting())
+    cluster.settle()
+    cluster.bind("p", "node-0")
+    (made,) = cluster.names(PERSISTENT_VOLUMES)
+    cluster.delete(PERSISTENT_VOLUME_CLAIMS, "data")
+    cluster.delete(PERSISTENT_VOLUMES, made)
+    assert cluster.get(PERSISTENT_VOLUME_CLAIMS, "data")["metadata"]["deletionTimestamp"]
+    assert cluster.get(PERSISTENT_VOLUMES, made)["metadata"]["deletionTimestamp"]
+    cluster.delete(PODS, "p")
+    assert cluster.names(PERSISTENT_VOLUME_CLAIMS) == []
+    assert cluster.names(PERSISTENT_VOLUMES) == []
+
+
+def test_volumes_are_attached_where_their_pods_are() -> None:
+    cluster = StillCluster(binds=False)
+    cluster.create(STORAGE_CLASSES, storage_class())
+    cluster.create(PERSISTENT_VOLUME_CLAIMS, claim())
+    cluster.create(PODS, mounting())
+    cluster.settle()
+    assert cluster.all(VOLUME_ATTACHMENTS) == []
+    cluster.bind("p", "node-0")
+    (made,) = cluster.all(VOLUME_ATTACHMENTS)
+    assert (made["spec"]["nodeName"], made["status"]["attached"]) == ("node-0", True)
+    cluster.delete(PODS, "p")
+    assert cluster.all(VOLUME_ATTACHMENTS) == []
+
+
+def test_a_pod_does_not_run_before_its_claim_is_bound() -> None:
+    cluster = StillCluster(binds=False)
+    slow = storage_class(parameters={"stowage/delay-seconds": "5"})
+    cluster.create(STORAGE_CLASSES, slow)
+    cluster.create(PERSISTENT_VOLUME_CLAIMS, claim())
+    cluster.create(PODS, mounting())
+    cluster.settle()
+    cluster.bind("p", "node-0")
+    assert cluster.get(PODS, "p")["status"]["phase"] == "Pending"
+    cluster.pass_time(6)
+    assert cluster.get(PODS, "p")["status"]["phase"] == "Running"
+
+
+def test_an_ephemeral_volume_comes_and_goes_with_its_pod() -> None:
+    cluster = StillCluster(binds=False)
+    cluster.create(STORAGE_CLASSES, storage_class())
+    volumes = [{"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": claim()["spec"]}}}]
+    cluster.create(PODS, {**template(volumes=volumes), "metadata": {"name": "p"}})
+    cluster.settle()
+    assert cluster.names(PERSISTENT_VOLUME_CLAIMS) == ["p-v"]
+    cluster.bind("p", "node-0")
+    assert cluster.get(PODS, "p")["status"]["phase"] == "Running"
+    cluster.delete(PODS, "p")
+    assert cluster.names(PERSISTENT_VOLUME_CLAIMS) == []
+
+
+def test_a_stateful_set_runs_on_volumes_once_its_pods_are_placed() -> None:
+    cluster = StillCluster()
+    cluster.create(STORAGE_CLASSES, storage_class())
+    templates = [claim("data")]
+    cluster.create(STATEFUL_SETS, workload("db", 2, volumeClaimTemplates=templates))
+    cluster.settle()
+    assert cluster.get(STATEFUL_SETS, "db")["status"]["readyReplicas"] == 2
+    assert cluster.names(PERSISTENT_VOLUME_CLAIMS) == ["data-db-0", "data-db-1"]
+    assert len(cluster.all(VOLUME_ATTACHMENTS)) == 2

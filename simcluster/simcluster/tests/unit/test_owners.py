@@ -1,0 +1,87 @@
+"""managedFields are kept beside objects, and answers have them as if they were part of them."""
+
+from typing import Any
+
+import msgspec
+
+from simcluster.patch.apply import Writer, record_create, record_update
+from simcluster.schema import struct_of
+from simcluster.store.owners import Owners
+from simcluster.store.store import Store
+
+Json = dict[str, Any]
+
+POD = struct_of("Pod")
+KUBELET = Writer("kubelet", "v1", "status", "2026-01-02T03:04:05Z")
+
+
+def pod(**status: Any) -> Json:
+    return {"metadata": {"name": "p", "namespace": "ns", "labels": {"a": "b"}}, "status": status}
+
+
+def entries(owners: Owners | None) -> list[Json]:
+    return [] if owners is None else owners.entries()
+
+
+def updated(before: Json, after: Json, owners: Owners, now: str) -> Owners:
+    assert POD is not None
+    found = record_update(after, before, POD, KUBELET._replace(now=now), owners)
+    assert found is not None
+    return found
+
+
+def created() -> Owners:
+    assert POD is not None
+    writer = KUBELET._replace(manager="kubectl", subresource="", now="2026-01-01T00:00:00Z")
+    found = record_create(pod(), POD, writer)
+    assert found is not None
+    return found
+
+
+def test_an_answer_has_the_managed_fields_within_the_metadata_and_the_tree_does_not() -> None:
+    store, owners = Store(), created()
+    for obj in (pod(phase="Pending"), {"kind": "x", **pod()}):
+        stored = store.put("pods", obj, owners)
+        whole = msgspec.json.decode(stored.body)
+        assert whole == stored.whole
+        assert whole["metadata"].pop("managedFields") == owners.entries()
+        assert whole == stored.obj == stored.copy_of_obj()
+
+
+def test_an_object_keeps_its_managed_fields_unless_others_or_none_are_given() -> None:
+    store, owners = Store(), created()
+    store.put("pods", pod(), owners)
+    assert store.put("pods", pod(phase="Running")).owners is owners
+    removed = store.put("pods", pod(phase="Running"), None)
+    assert removed.owners is None
+    assert b"managedFields" not in removed.body
+    again = store.put("pods", pod(phase="Running"), owners)
+    assert again.revision == removed.revision + 1
+    assert store.put("pods", pod(phase="Running"), Owners(owners.text)) is again
+    assert store.remove("pods", again).owners is owners
+
+
+def test_objects_that_are_alike_share_their_managed_fields() -> None:
+    assert created() is created()
+
+
+def test_an_update_is_dated_when_it_sets_a_field_and_not_when_it_only_removes_one() -> None:
+    first = updated(pod(), pod(phase="Pending", message="m"), created(), "2026-01-01T00:00:01Z")
+    assert [each["time"] for each in entries(first)] == [
+        "2026-01-01T00:00:00Z",
+        "2026-01-01T00:00:01Z",
+    ]
+    before = pod(phase="Pending", message="m")
+    second = updated(before, pod(phase="Running", message="m"), first, "2026-01-01T00:00:02Z")
+    assert entries(second)[1] == {**entries(first)[1], "time": "2026-01-01T00:00:02Z"}
+    before = pod(phase="Running", message="m")
+    third = updated(before, pod(phase="Running"), second, "2026-01-01T00:00:03Z")
+    assert entries(third)[1]["time"] == "2026-01-01T00:00:02Z"
+    assert entries(third)[1]["fieldsV1"] == {"f:status": {"f:phase": {}}}
+
+
+def test_managed_fields_of_a_client_are_kept_word_for_word_until_something_changes() -> None:
+    sent = b'[{"fieldsType":"FieldsV1","manager":"m","operation":"Apply","fieldsV1":{}}]'
+    owners = Owners(sent)
+    assert updated(pod(), pod(), owners, "2026-01-01T00:00:01Z") is owners
+    assert Store().put("pods", pod(), owners).body.count(sent) == 1

@@ -1,0 +1,81 @@
+"""A request's verb and resource, as roles name them."""
+
+import pytest
+
+from simcluster.auth.request_attributes import Attributes, attributes_of
+
+
+def read(method: str, path: str, **query: str) -> tuple[str, str, str, str, str, str]:
+    found = attributes_of(method, path, query)
+    assert found.is_resource_request
+    return (
+        found.verb,
+        found.group,
+        found.namespace,
+        found.resource,
+        found.subresource,
+        found.name,
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "expected"),
+    [
+        ("GET", "/api/v1/nodes", ("list", "", "", "nodes", "", "")),
+        ("GET", "/api/v1/nodes/n", ("get", "", "", "nodes", "", "n")),
+        ("POST", "/api/v1/namespaces/a/pods", ("create", "", "a", "pods", "", "")),
+        (
+            "POST",
+            "/api/v1/namespaces/a/pods/p/binding",
+            ("create", "", "a", "pods", "binding", "p"),
+        ),
+        (
+            "PATCH",
+            "/api/v1/namespaces/a/pods/p/status",
+            ("patch", "", "a", "pods", "status", "p"),
+        ),
+        ("DELETE", "/api/v1/namespaces/a/pods", ("deletecollection", "", "a", "pods", "", "")),
+        ("DELETE", "/api/v1/namespaces/a/pods/p", ("delete", "", "a", "pods", "", "p")),
+        (
+            "PUT",
+            "/apis/apps/v1/namespaces/a/deployments/d",
+            ("update", "apps", "a", "deployments", "", "d"),
+        ),
+        ("GET", "/api/v1/namespaces/a", ("get", "", "a", "namespaces", "", "a")),
+        (
+            "PUT",
+            "/api/v1/namespaces/a/finalize",
+            ("update", "", "a", "namespaces", "finalize", "a"),
+        ),
+    ],
+)
+def test_paths_are_read_as_the_api_server_reads_them(
+    method: str, path: str, expected: tuple[str, ...]
+) -> None:
+    assert read(method, path) == expected
+
+
+@pytest.mark.parametrize("flag", ["1", "true", "yes", ""])
+def test_a_watch_is_a_verb_of_its_own(flag: str) -> None:
+    assert read("GET", "/api/v1/pods", watch=flag)[0] == "watch"
+
+
+def test_a_watch_turned_off_is_a_list() -> None:
+    assert read("GET", "/api/v1/pods", watch="false")[0] == "list"
+
+
+@pytest.mark.parametrize("selector", ["metadata.name=c", "metadata.name==c", "a=b,metadata.name=c"])
+def test_a_selector_of_one_name_names_the_object(selector: str) -> None:
+    path = "/api/v1/namespaces/a/configmaps"
+    assert read("GET", path, fieldSelector=selector)[5] == "c"
+
+
+@pytest.mark.parametrize("selector", ["metadata.name!=c", "metadata.namespace=c", ""])
+def test_other_selectors_name_nothing(selector: str) -> None:
+    path = "/api/v1/namespaces/a/configmaps"
+    assert read("GET", path, fieldSelector=selector)[5] == ""
+
+
+@pytest.mark.parametrize("path", ["/api", "/api/v1", "/apis/apps/v1", "/version", "/metrics"])
+def test_discovery_and_the_like_are_on_no_resource(path: str) -> None:
+    assert attributes_of("GET", path, {}) == Attributes("get", path)

@@ -1,0 +1,33 @@
+"""The embedded cluster's store can show every revision it still remembers."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simcluster.store.store import Store
+
+Snapshot = list[tuple[str, int]]
+
+
+def _content(store: Store, revision: int) -> Snapshot:
+    return [
+        (stored.name, stored.obj["value"])
+        for stored in store.collection("things").range_at(revision)
+    ]
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 2)), max_size=30))
+def test_items_at_a_revision_are_what_was_there_then(writes: list[tuple[str, int]]) -> None:
+    """Writes of 0 delete; the state after each write is found again at the end."""
+    store = Store()
+    expected: dict[int, Snapshot] = {}
+    state: dict[str, int] = {}
+    for name, value in writes:
+        stored = store.get("things", "", name)
+        if value:
+            store.put("things", {"metadata": {"name": name}, "value": value})
+            state[name] = value
+        elif stored is not None:
+            store.remove("things", stored)
+            del state[name]
+        expected[store.revision] = sorted(state.items())
+    assert {revision: _content(store, revision) for revision in expected} == expected

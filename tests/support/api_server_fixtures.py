@@ -1,0 +1,90 @@
+"""The API server of each integration test: embedded, a real kube-apiserver, or an existing one.
+
+The embedded cluster is the default. ``KUBEBUILDER_ASSETS`` naming a folder with ``kube-apiserver``
+and ``etcd`` runs the tests against those; ``STOWAGE_TEST_KUBECONFIG`` against that cluster, which
+the tests empty, its nodes included. It must be a bare API server as envtest starts it, without
+ServiceAccount and TaintNodesByCondition admission: no controller that would taint the tests' nodes
+or delete their pods.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from simcluster.ports import reserved_port
+
+from simcluster import ClusterOptions, EmbeddedCluster
+from tests.support.api_client import ApiClient
+from tests.support.api_servers import (
+    EXISTING,
+    ApiServerUnderTest,
+    configured_assets,
+    existing_api_server,
+    real_api_server,
+)
+from tests.support.emptying import empty
+
+TOKEN = "integration-test-token"
+TLS_SHUTDOWN_S = 0.25
+"""aiohttp leaves watches that are broken off to end by themselves; their loop must outlive them."""
+
+
+@pytest.fixture(scope="session")
+def foreign_api_server(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[ApiServerUnderTest | None]:
+    """A server that is not embedded, where one is configured."""
+    existing = os.environ.get(EXISTING)
+    assets = configured_assets()
+    if existing:
+        yield existing_api_server(Path(existing))
+    elif assets is not None:
+        with real_api_server(assets, tmp_path_factory.mktemp("api-server")) as server:
+            yield server
+    else:
+        yield None
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """A port that nobody else is given while the test runs."""
+    with reserved_port() as port:
+        yield port
+
+
+@pytest.fixture
+async def api_server(
+    foreign_api_server: ApiServerUnderTest | None, tmp_path: Path
+) -> AsyncIterator[ApiServerUnderTest]:
+    """An API server without controllers and kubelet, holding nothing but what it made itself."""
+    if foreign_api_server is not None:
+        server = foreign_api_server
+        async with ApiClient(server.url, server.token, server.tls) as client:
+            await empty(client)
+        yield server
+        if server.tls is not None:
+            await asyncio.sleep(TLS_SHUTDOWN_S)
+        return
+    options = ClusterOptions(
+        token=TOKEN, with_kubelet=False, with_controllers=False, faults_over_http=True
+    )
+    async with EmbeddedCluster(options=options) as cluster:
+        kubeconfig = cluster.write_kubeconfig(tmp_path / "kubeconfig")
+        yield ApiServerUnderTest(cluster.url, kubeconfig, TOKEN, is_embedded=True, cluster=cluster)
+
+
+@pytest.fixture
+async def api(api_server: ApiServerUnderTest) -> AsyncIterator[ApiClient]:
+    """A plain HTTP client of the API server."""
+    async with ApiClient(api_server.url, api_server.token, api_server.tls) as client:
+        yield client
+
+
+@pytest.fixture
+def embedded(api_server: ApiServerUnderTest) -> EmbeddedCluster:
+    """The embedded cluster; a test that asks for it is skipped on any other server."""
+    if api_server.cluster is None:
+        pytest.skip("only the embedded cluster can be told to fail")
+    return api_server.cluster

@@ -1,0 +1,81 @@
+"""Takes what earlier tests left behind out of an API server that all tests share."""
+
+import asyncio
+from typing import Any
+
+from tests.support.api_client import MERGE, ApiClient
+from tests.support.patience import PATIENCE_S
+
+Json = dict[str, Any]
+
+OURS = "?labelSelector=app.kubernetes.io/name=stowage"
+"""What the manifests put beside the server's own objects."""
+LISTS = (
+    # Whatever makes pods goes before them.
+    "/apis/apps/v1/deployments",
+    "/apis/apps/v1/statefulsets",
+    "/apis/apps/v1/replicasets",
+    "/apis/batch/v1/jobs",
+    "/api/v1/replicationcontrollers",
+    "/api/v1/pods",
+    "/apis/policy/v1/poddisruptionbudgets",
+    "/api/v1/configmaps",
+    "/api/v1/services",
+    "/api/v1/persistentvolumeclaims",
+    "/api/v1/persistentvolumes",
+    "/apis/storage.k8s.io/v1/volumeattachments",
+    "/apis/storage.k8s.io/v1/csistoragecapacities",
+    "/apis/storage.k8s.io/v1/csidrivers",
+    "/apis/storage.k8s.io/v1/csinodes",
+    "/apis/storage.k8s.io/v1/storageclasses",
+    "/apis/scheduling.k8s.io/v1/priorityclasses",
+    "/apis/coordination.k8s.io/v1/leases",
+    "/apis/events.k8s.io/v1/events",
+    f"/apis/rbac.authorization.k8s.io/v1/rolebindings{OURS}",
+    f"/apis/rbac.authorization.k8s.io/v1/roles{OURS}",
+    f"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings{OURS}",
+    f"/apis/rbac.authorization.k8s.io/v1/clusterroles{OURS}",
+    "/api/v1/nodes",
+)
+"""What is emptied. Namespaces stay: without their controller one that is deleted never goes."""
+AT_ONCE = "gracePeriodSeconds=0&propagationPolicy=Background"
+
+
+async def empty(api: ApiClient) -> None:
+    """Delete everything but what the server has made for itself.
+
+    Raises:
+        TimeoutError: something stayed.
+    """
+    async with asyncio.timeout(PATIENCE_S):
+        for path in LISTS:
+            while found := await _found(api, path):
+                await asyncio.gather(*(_delete(api, path, metadata) for metadata in found))
+
+
+async def _found(api: ApiClient, path: str) -> list[Json]:
+    """The metadata of what is not the server's own."""
+    reply = await api.get(path)
+    assert reply.status == 200, reply.text
+    listed = [item["metadata"] for item in reply.body["items"]]
+    return [metadata for metadata in listed if not _is_the_servers_own(metadata)]
+
+
+def _is_the_servers_own(metadata: Json) -> bool:
+    name, namespace = metadata["name"], metadata.get("namespace", "")
+    if namespace.startswith("kube-"):
+        # Leases of API servers, say; but our schedulers take theirs there by default.
+        return not name.startswith("stowage")
+    return name.startswith("system-") or name in {"kubernetes", "kube-root-ca.crt"}
+
+
+async def _delete(api: ApiClient, path: str, metadata: Json) -> None:
+    collection, _, plural = path.partition("?")[0].rpartition("/")
+    namespace = metadata.get("namespace")
+    if namespace:
+        collection = f"{collection}/namespaces/{namespace}"
+    one = f"{collection}/{plural}/{metadata['name']}"
+    if metadata.get("finalizers"):
+        await api.patch(one, {"metadata": {"finalizers": None}}, MERGE)
+    reply = await api.delete(f"{one}?{AT_ONCE}")
+    assert reply.status in {200, 202, 404}, reply.text
