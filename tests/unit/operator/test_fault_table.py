@@ -14,7 +14,7 @@ from stowage.operator.metrics.definitions import Definition
 
 from tests.support.fault_table import README, faults
 
-SHELL = Path(metric_definitions.__file__).parent
+SHELL = Path(metric_definitions.__file__).parents[1]
 ROOMS = (SHELL, SHELL.parent / "cli")
 LOUD = {"warning", "error", "exception", "critical"}
 LEVELS = LOUD | {"debug", "info"}
