@@ -41,7 +41,7 @@ class Recovery(msgspec.Struct, frozen=True):
     """Seconds until pods were bound again after one kind of fault.
 
     Attributes:
-        unrecovered: How often no other replica had taken over by the end, or the leader kept its lease.
+        unrecovered: Faults without recovery by the end, or after which the leader kept its lease.
     """
 
     kind: str
