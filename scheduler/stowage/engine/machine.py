@@ -16,7 +16,7 @@ from stowage.engine.extenders.consultations import Consultations
 from stowage.engine.pod_statuses import KnownStatuses
 from stowage.engine.scheduling import KnownRefusals
 from stowage.engine.settings import Configure, not_configurable
-from stowage.framework import CycleState, Framework, TimedFramework, Timings
+from stowage.framework import CycleState, Framework, Timings
 from stowage.queue.scheduling_queue import SchedulingQueue
 from stowage.state.cache import ClusterCache
 
@@ -88,11 +88,6 @@ class Machine:
         """The state of a cycle that begins; it is timed if it is its turn."""
         timings = self.timings
         return CycleState(timings if timings is not None and timings.is_sampled() else None)
-
-    def framework_for(self, scheduler_name: str, state: CycleState) -> Framework:
-        """The profile's framework, timed where the cycle is."""
-        framework = self.frameworks[scheduler_name]
-        return framework if state.timings is None else TimedFramework(framework, state.timings)
 
     def note_error(self, status: Status, framework: Framework, stage: str) -> None:
         """Count an error of a plugin, and at a stage if it is one of volumes."""

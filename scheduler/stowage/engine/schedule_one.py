@@ -86,7 +86,7 @@ def _go_on(machine: Machine, attempt: _Attempt, step: SchedulingStep, now: float
     machine.emit(_attempt_result(machine, queued, step, machine.timer() - attempt.started))
     if isinstance(step, Scheduled):
         machine.next_start_row = step.next_start_row
-        framework = machine.framework_for(info.scheduler_name, attempt.state)
+        framework = machine.frameworks[info.scheduler_name]
         binder = machine.extenders.binder_of(info.spec)
         cycle = BindingCycle(
             queued, info, step.node_name, framework, attempt.state, extender=binder
@@ -131,7 +131,7 @@ def _skip(machine: Machine, info: PodInfo) -> bool:
 def _decide(machine: Machine, attempt: _Attempt, said: Consulted | None) -> SchedulingStep:
     """The cycle's answer; a fault in it is an error of this pod and of no other."""
     info, state = _with_nomination(machine, attempt.info), attempt.state
-    framework = machine.framework_for(info.scheduler_name, state)
+    framework = machine.frameworks[info.scheduler_name]
     search = NodeSearch(
         nominated=machine.queue.nominator,
         percentage=framework.profile.percentage_of_nodes_to_score,

