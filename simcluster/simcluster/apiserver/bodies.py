@@ -10,7 +10,7 @@ import yaml
 from simcluster.apiserver import errors
 from simcluster.apiserver.json_errors import json_error
 from simcluster.apiserver.yaml_text import load_yaml
-from simcluster.crds.apply import object_type
+from simcluster.crds.apply_types import object_type
 from simcluster.crds.rules import unknown_field_warnings
 from simcluster.kinds.catalog import BY_KIND
 from simcluster.kinds.resources import EVENTS_V1, Resource

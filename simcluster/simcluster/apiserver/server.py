@@ -15,18 +15,23 @@ from multidict import CIMultiDict
 
 from simcluster.apiserver import errors
 from simcluster.apiserver.connections import HttpServer, InFlight, make_room_for_connections
-from simcluster.apiserver.documents import PAGE_NOT_FOUND, TEXT_TYPE, DocumentRequest, Documents
+from simcluster.apiserver.discovery_endpoints import (
+    PAGE_NOT_FOUND,
+    TEXT_TYPE,
+    DocumentRequest,
+    Documents,
+)
 from simcluster.apiserver.endpoints import Answer, ApiRequest, Endpoints, check_verb, error_answer
 from simcluster.apiserver.health import health_report, is_health_path
 from simcluster.apiserver.paths import Target, parse_path, without_watch_prefix
-from simcluster.apiserver.presentation import (
+from simcluster.apiserver.read_endpoints import Reader
+from simcluster.apiserver.response_encoding import (
     common_headers,
     compressed,
     styled,
     warning_values,
     wishes_of,
 )
-from simcluster.apiserver.reading import Reader
 from simcluster.auth.access import Access, AccessOptions
 from simcluster.auth.impersonation import impersonated
 from simcluster.auth.users import User

@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from simcluster.apiserver.presentation import (
+from simcluster.apiserver.response_encoding import (
     GZIP_FROM_BYTES,
     Wishes,
     common_headers,

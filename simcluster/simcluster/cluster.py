@@ -19,7 +19,7 @@ from simcluster.auth.kubeconfig import write_kubeconfig
 from simcluster.auth.users import User
 from simcluster.clock import Clock
 from simcluster.controllers import ControllerOptions, Reconciler, Shared, make_controllers
-from simcluster.crds.kinds import CustomKinds
+from simcluster.crds.controller import DefinitionController
 from simcluster.faults.faults import Faults
 from simcluster.kinds.first_objects import make_first_objects
 from simcluster.kinds.resources import NODES
@@ -88,7 +88,7 @@ class ClusterOptions:
     service_accounts: bool = False
 
 
-class EmbeddedCluster:
+class SimulatedCluster:
     """A Kubernetes cluster in this process; ``async with`` starts and stops it.
 
     Args:
@@ -152,7 +152,7 @@ class EmbeddedCluster:
 
     async def _start(self) -> None:
         self._make_first_objects()
-        self._controllers = [CustomKinds(self._shared)]
+        self._controllers = [DefinitionController(self._shared)]
         self._controllers[0].start()
         await self.server.start()
         if self.options.with_kubelet:
@@ -248,7 +248,7 @@ async def run_cluster(
     nodes: Sequence[Json],
     options: ClusterOptions,
     kubeconfig_path: str | Path | None = None,
-    on_ready: Callable[[EmbeddedCluster], None] | None = None,
+    on_ready: Callable[[SimulatedCluster], None] | None = None,
     save_path: Path | None = None,
 ) -> None:
     """Run a cluster until cancelled, as ``stowage cluster`` does.
@@ -261,7 +261,7 @@ async def run_cluster(
         save_path: where all objects are written at the end, and on SIGUSR1; SIGTERM then is an
             orderly end, too.
     """
-    async with EmbeddedCluster(nodes, options) as cluster:
+    async with SimulatedCluster(nodes, options) as cluster:
         if kubeconfig_path is not None:
             cluster.write_kubeconfig(kubeconfig_path)
         if on_ready is not None:

@@ -23,7 +23,12 @@ from simcluster.apiserver.list_options import (
 from simcluster.apiserver.listing import Page, list_page, parse_revision, wait_for_revision
 from simcluster.apiserver.negotiation import check_streams, negotiate
 from simcluster.apiserver.paths import Target
-from simcluster.apiserver.presentation import common_headers, is_plain, warning_values, wishes_of
+from simcluster.apiserver.response_encoding import (
+    common_headers,
+    is_plain,
+    warning_values,
+    wishes_of,
+)
 from simcluster.faults.disturbance import sink_of
 from simcluster.kinds.resources import Resource
 from simcluster.store.selection import Selection

@@ -14,7 +14,7 @@ Json = dict[str, Any]
 FINALIZER = CUSTOM_RESOURCE_DEFINITIONS.deletion_finalizer
 
 
-class CustomKinds(Reconciler):
+class DefinitionController(Reconciler):
     """Keeps the catalog in step with the stored definitions."""
 
     def follow(self) -> None:
