@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stowage.engine import Engine, replay
 
-from tests.engine.test_nothing_is_lost import Story
+from tests.stories.test_nothing_is_lost import Story
 from tests.support.configurable_engine import change_to, configurable_engine, fit_profile
 
 SPREADING = fit_profile("LeastAllocated")

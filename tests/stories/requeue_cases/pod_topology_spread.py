@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from stowage.api.objects.pod import Pod, Toleration
 
-from tests.engine.enqueue_stories.story import (
+from tests.stories.requeue_cases.case import (
     NOBODY,
     Delete,
-    EnqueueStory,
     Put,
+    RequeueCase,
     node,
     only,
     placed,
@@ -41,7 +41,7 @@ TWO_SPREAD = [spreading("p", "a", "node"), spreading("q", "b", "node")]
 TWO_PLACED = [node(labels=ON_N), placed("r", "n", A), placed("s", "n", B)]
 
 SPREAD_BY_PODS = (
-    EnqueueStory(
+    RequeueCase(
         "a pod with the label is placed",
         SPREAD,
         objects=TWO_PLACED,
@@ -49,7 +49,7 @@ SPREAD_BY_PODS = (
         trigger=[Put(placed("t", "n", A))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a pod without the label is placed",
         SPREAD,
         objects=TWO_PLACED,
@@ -57,7 +57,7 @@ SPREAD_BY_PODS = (
         trigger=[Put(placed("t", "n", {"c": "1"}))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "a pod with the label and without a node is created",
         SPREAD,
         objects=TWO_PLACED,
@@ -65,7 +65,7 @@ SPREAD_BY_PODS = (
         trigger=[Put(pod("t", A, gates=["quota"]))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "a placed pod loses the label",
         SPREAD,
         objects=TWO_PLACED,
@@ -73,7 +73,7 @@ SPREAD_BY_PODS = (
         trigger=[Put(placed("r", "n", {"c": "1"}))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a placed pod gets the label",
         SPREAD,
         objects=[*TWO_PLACED, placed("t", "n")],
@@ -81,7 +81,7 @@ SPREAD_BY_PODS = (
         trigger=[Put(placed("t", "n", A))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a placed pod with the label asks for less",
         SPREAD,
         objects=[node(labels=ON_N), placed("r", "n", A, cpu="2")],
@@ -89,7 +89,7 @@ SPREAD_BY_PODS = (
         trigger=[Put(placed("r", "n", A, cpu="1"))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "a placed pod with the label goes",
         SPREAD,
         objects=TWO_PLACED,
@@ -97,7 +97,7 @@ SPREAD_BY_PODS = (
         trigger=[Delete(placed("r", "n", A))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a placed pod without the label goes",
         SPREAD,
         objects=[*TWO_PLACED, placed("t", "n")],
@@ -105,7 +105,7 @@ SPREAD_BY_PODS = (
         trigger=[Delete(placed("t", "n"))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "the pod's own labels change",
         SPREAD,
         objects=TWO_PLACED,
@@ -116,7 +116,7 @@ SPREAD_BY_PODS = (
 )
 
 SPREAD_BY_NODES = (
-    EnqueueStory(
+    RequeueCase(
         "a node with the topology label joins",
         SPREAD,
         objects=[
@@ -129,7 +129,7 @@ SPREAD_BY_NODES = (
         trigger=[Put(node("o", {"node": "o"}))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node gets, loses or changes the topology label",
         SPREAD,
         objects=[
@@ -148,7 +148,7 @@ SPREAD_BY_NODES = (
         trigger=[Put(node("m", {"zone": "n", "region": "n", "service": "y"}))],
         requeued=only("loses", "gets", "changes"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node with the topology label goes",
         SPREAD,
         objects=[
@@ -161,7 +161,7 @@ SPREAD_BY_NODES = (
         trigger=[Delete(node("m", {"zone": "n"}))],
         requeued=only("q"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "the taints of a node with the topology label change",
         SPREAD,
         objects=[
@@ -178,7 +178,7 @@ SPREAD_BY_NODES = (
         trigger=[Put(node("o", {"zone": "n"}, taints=[taint("x", "y")]))],
         requeued=only("q"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node without the topology label changes",
         SPREAD,
         objects=[node(labels=ON_N), node("m"), placed("r", "n", A)],
@@ -186,7 +186,7 @@ SPREAD_BY_NODES = (
         trigger=[Put(node("m", {"rack": "1"}, taints=[taint("x")]))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node gets more room, which was not what was missing",
         SPREAD,
         objects=[node(labels=ON_N), placed("r", "n", A)],

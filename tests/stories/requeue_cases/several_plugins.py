@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tests.engine.enqueue_stories.story import (
+from tests.stories.requeue_cases.case import (
     NOBODY,
     Delete,
-    EnqueueStory,
     Put,
+    RequeueCase,
     apart,
     node,
     only,
@@ -21,7 +21,7 @@ from tests.engine.enqueue_stories.story import (
 ALL = ()
 
 SEVERAL_PLUGINS_STORIES = (
-    EnqueueStory(
+    RequeueCase(
         "each of two nodes has its own fault, and one is put right",
         ALL,
         objects=[node(cpu="1"), node("m", taints=[taint("x")])],
@@ -29,7 +29,7 @@ SEVERAL_PLUGINS_STORIES = (
         trigger=[Put(node("m"))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "each of two nodes has its own fault, and the other is put right",
         ALL,
         objects=[node(cpu="1"), node("m", taints=[taint("x")])],
@@ -37,7 +37,7 @@ SEVERAL_PLUGINS_STORIES = (
         trigger=[Put(node(cpu="4"))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node joins that suits some",
         ALL,
         objects=[node(cpu="1", taints=[taint("x")])],
@@ -49,7 +49,7 @@ SEVERAL_PLUGINS_STORIES = (
         trigger=[Put(node("m", cpu="4"))],
         requeued=only("small"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a pod goes and leaves room, a port and a place apart",
         ALL,
         objects=[
@@ -65,7 +65,7 @@ SEVERAL_PLUGINS_STORIES = (
         trigger=[Delete(placed("r", "n", {"a": "1"}, cpu="1500m", host_ports=[8080]))],
         requeued=only("room", "port", "alone"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a heartbeat changes nothing for anybody",
         ALL,
         objects=[node(cpu="1"), node("m", taints=[taint("x")])],
@@ -73,7 +73,7 @@ SEVERAL_PLUGINS_STORIES = (
         trigger=[Put(node(cpu="1"))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "several things happen, each of which helps another pod",
         ALL,
         objects=[node(cpu="1", taints=[taint("x")])],

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from stowage.api.objects.pod import Pod
 
-from tests.engine.enqueue_stories.story import (
+from tests.stories.requeue_cases.case import (
     NOBODY,
     Delete,
-    EnqueueStory,
     Put,
+    RequeueCase,
     node,
     only,
     pod,
@@ -27,7 +27,7 @@ def in_group(name: str, group: str, cpu: str | None = None) -> Pod:
 
 
 NODE_AFFINITY_STORIES = (
-    EnqueueStory(
+    RequeueCase(
         "a node's label becomes one that a pod asks for",
         AFFINITY,
         objects=[node(labels={"group": "a"})],
@@ -35,7 +35,7 @@ NODE_AFFINITY_STORIES = (
         trigger=[Put(node(labels={"group": "b"}))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node that matched before matches still",
         WITH_FIT,
         objects=[node(cpu="2", labels={"group": "a"}), node("m", labels={"group": "b"})],
@@ -43,7 +43,7 @@ NODE_AFFINITY_STORIES = (
         trigger=[Put(node(cpu="2", labels={"group": "a", "rack": "1"}))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "a matching node joins",
         AFFINITY,
         objects=[node(labels={"group": "a"})],
@@ -51,7 +51,7 @@ NODE_AFFINITY_STORIES = (
         trigger=[Put(node("m", labels={"group": "b"}))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node matches the pod's node selector at last",
         AFFINITY,
         objects=[node()],
@@ -59,7 +59,7 @@ NODE_AFFINITY_STORIES = (
         trigger=[Put(node(labels={"disk": "ssd"}))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "the node with the name that a pod asks for joins",
         AFFINITY,
         objects=[node()],
@@ -70,7 +70,7 @@ NODE_AFFINITY_STORIES = (
         trigger=[Put(node("m"))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a label that a pod shuns goes",
         AFFINITY,
         objects=[node(labels={"spot": "yes"})],
@@ -78,7 +78,7 @@ NODE_AFFINITY_STORIES = (
         trigger=[Put(node())],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a number on a node grows beyond what a pod asks for",
         AFFINITY,
         objects=[node(labels={"cores": "8"})],
@@ -89,7 +89,7 @@ NODE_AFFINITY_STORIES = (
         trigger=[Put(node(labels={"cores": "16"}))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node's labels change to other wrong ones",
         AFFINITY,
         objects=[node(labels={"group": "a"})],
@@ -97,7 +97,7 @@ NODE_AFFINITY_STORIES = (
         trigger=[Put(node(labels={"group": "c"}))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "any node's taints change, for a node may join before it is ready",
         AFFINITY,
         objects=[node(labels={"group": "a"})],
@@ -105,7 +105,7 @@ NODE_AFFINITY_STORIES = (
         trigger=[Put(node(labels={"group": "a"}, taints=[taint("x")]))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node that does not match goes",
         AFFINITY,
         objects=[node(labels={"group": "a"}), node("m")],
@@ -113,7 +113,7 @@ NODE_AFFINITY_STORIES = (
         trigger=[Delete(node("m"))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "the pod's own labels do not matter to its node affinity",
         AFFINITY,
         objects=[node(labels={"group": "a"})],
@@ -121,7 +121,7 @@ NODE_AFFINITY_STORIES = (
         trigger=[Put(pod("p", {"key": "value"}, affinity=wants_node("group", "In", "b")))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "a pod that PreFilter and Filter rejected is tried for the sake of either",
         WITH_FIT,
         objects=[

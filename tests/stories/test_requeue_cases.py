@@ -30,8 +30,8 @@ from stowage.engine.storage_event_handlers import RESOURCES
 from stowage.framework import Framework, build_profile
 from stowage.plugins import in_tree_registry
 
-from tests.engine.enqueue_stories import STORIES
-from tests.engine.enqueue_stories.story import Delete, EnqueueStory, Put
+from tests.stories.requeue_cases import STORIES
+from tests.stories.requeue_cases.case import Delete, Put, RequeueCase
 from tests.support.engines import DEFAULT_PROFILE, of_type
 
 NO_BACKOFF = {"initial_backoff_s": 0.0, "max_backoff_s": 0.0}
@@ -79,7 +79,7 @@ def names_in(engine: Engine, place: str) -> set[str]:
     return {each["pod"].split("/")[1] for each in engine.dump()["queue"][place]}
 
 
-def prepare(story: EnqueueStory) -> Engine:
+def prepare(story: RequeueCase) -> Engine:
     """An engine that has tried all pending pods in vain."""
     engine = engine_with(story.plugins)
     objects: list[ApiStruct] = [*story.objects, *story.pending]
@@ -92,7 +92,7 @@ def prepare(story: EnqueueStory) -> Engine:
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.title)
-def test_who_is_tried_again(story: EnqueueStory) -> None:
+def test_who_is_tried_again(story: RequeueCase) -> None:
     engine = prepare(story)
     for happening in story.trigger:
         engine.handle([event_of(happening)], 1.0)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from stowage.api.objects.pod import Pod
 
-from tests.engine.enqueue_stories.story import (
+from tests.stories.requeue_cases.case import (
     NOBODY,
     Delete,
-    EnqueueStory,
     Put,
+    RequeueCase,
     node,
     only,
     placed,
@@ -50,7 +50,7 @@ GIVEN = [make_volume("v", given_to="c"), make_claim("c", volume="v")]
 
 
 BINDING_STORIES = (
-    EnqueueStory(
+    RequeueCase(
         "a node joins within reach of the volume",
         BINDING,
         objects=[
@@ -62,7 +62,7 @@ BINDING_STORIES = (
         trigger=[Put(node("m", IN_A))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node's labels bring the volume within reach",
         BINDING,
         objects=[
@@ -74,7 +74,7 @@ BINDING_STORIES = (
         trigger=[Put(node(labels=IN_A))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node gets more room, which brings no volume within reach",
         BINDING,
         objects=[
@@ -86,7 +86,7 @@ BINDING_STORIES = (
         trigger=[Put(node(cpu="8", labels=IN_B))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "the volume of a bound claim comes",
         BINDING,
         objects=[node(), make_claim("c", volume="v")],
@@ -94,7 +94,7 @@ BINDING_STORIES = (
         trigger=[Put(make_volume("v", given_to="c"))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "the volume's reach changes",
         BINDING,
         objects=[
@@ -106,7 +106,7 @@ BINDING_STORIES = (
         trigger=[Put(make_volume("v", given_to="c", where=(ZONE, ["b"])))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "the claim of one pod comes",
         BINDING,
         objects=[node(), make_volume("v", given_to="c")],
@@ -114,7 +114,7 @@ BINDING_STORIES = (
         trigger=[Put(make_claim("c", volume="v"))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "the claim of one pod is bound",
         BINDING,
         objects=[node(), IMMEDIATE, make_claim("c", "now"), make_claim("d", "now")],
@@ -122,7 +122,7 @@ BINDING_STORIES = (
         trigger=[Put(make_claim("c", "now", volume="v"))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "the claim's class comes",
         BINDING,
         objects=[node(), make_claim("c", "waits")],
@@ -130,7 +130,7 @@ BINDING_STORIES = (
         trigger=[Put(make_class("waits"))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "the class allows other topologies",
         BINDING,
         objects=[
@@ -142,7 +142,7 @@ BINDING_STORIES = (
         trigger=[Put(make_class("waits", topology=(ZONE, ["a"])))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "the class changes and allows the same topologies",
         BINDING,
         objects=[
@@ -154,7 +154,7 @@ BINDING_STORIES = (
         trigger=[Put(make_class("waits", topology=(ZONE, ["b"]), mode="Immediate"))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "a CSINode comes",
         BINDING,
         objects=[node(), IMMEDIATE, make_claim("c", "now")],
@@ -162,7 +162,7 @@ BINDING_STORIES = (
         trigger=[Put(make_csi_node("n"))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "other plugins of a CSINode are migrated",
         BINDING,
         objects=[node(), IMMEDIATE, make_claim("c", "now"), make_csi_node("n", version="1")],
@@ -170,7 +170,7 @@ BINDING_STORIES = (
         trigger=[Put(make_csi_node("n", migrated=["kubernetes.io/aws-ebs"], version="2"))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a CSINode changes in other ways",
         BINDING,
         objects=[node(), IMMEDIATE, make_claim("c", "now"), make_csi_node("n", version="1")],
@@ -178,7 +178,7 @@ BINDING_STORIES = (
         trigger=[Put(make_csi_node("n", csi_example_com=3, version="2"))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "capacity is published",
         BINDING,
         objects=[node(), IMMEDIATE, make_claim("c", "now")],
@@ -186,7 +186,7 @@ BINDING_STORIES = (
         trigger=[Put(make_capacity("k", "10Gi", None, class_name="now"))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "there is more capacity",
         BINDING,
         objects=[
@@ -199,7 +199,7 @@ BINDING_STORIES = (
         trigger=[Put(make_capacity("k", "20Gi", None, class_name="now"))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "there is less capacity",
         BINDING,
         objects=[
@@ -212,7 +212,7 @@ BINDING_STORIES = (
         trigger=[Put(make_capacity("k", "5Gi", None, class_name="now"))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "a driver publishes no capacity any more",
         BINDING,
         objects=[node(), IMMEDIATE, make_claim("c", "now"), make_driver(DRIVER)],
@@ -220,7 +220,7 @@ BINDING_STORIES = (
         trigger=[Put(make_driver(DRIVER, capacity=False))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a driver goes that published capacity",
         BINDING,
         objects=[node(), IMMEDIATE, make_claim("c", "now"), make_driver(DRIVER)],
@@ -228,7 +228,7 @@ BINDING_STORIES = (
         trigger=[Delete(make_driver(DRIVER))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a driver begins to publish capacity",
         BINDING,
         objects=[node(), IMMEDIATE, make_claim("c", "now"), make_driver(DRIVER, capacity=False)],
@@ -239,7 +239,7 @@ BINDING_STORIES = (
 )
 
 ZONE_STORIES = (
-    EnqueueStory(
+    RequeueCase(
         "the volume comes, in the node's zone",
         ZONES,
         objects=[node(labels=IN_A), make_claim("c", volume="v")],
@@ -247,7 +247,7 @@ ZONE_STORIES = (
         trigger=[Put(make_volume("v", given_to="c", labels=IN_A))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "the volume moves to the node's zone",
         ZONES,
         objects=[
@@ -259,7 +259,7 @@ ZONE_STORIES = (
         trigger=[Put(make_volume("v", given_to="c", labels=IN_A))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "the volume changes and stays in its zone",
         ZONES,
         objects=[
@@ -271,7 +271,7 @@ ZONE_STORIES = (
         trigger=[Put(make_volume("v", given_to="c", labels=IN_B | {"unrelated": "x"}))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "the claim of one pod comes",
         ZONES,
         objects=[node(labels=IN_A), make_volume("v", given_to="c", labels=IN_A)],
@@ -279,7 +279,7 @@ ZONE_STORIES = (
         trigger=[Put(make_claim("c", volume="v"))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node of the volume's zone joins",
         ZONES,
         objects=[
@@ -291,7 +291,7 @@ ZONE_STORIES = (
         trigger=[Put(node("m", IN_B))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a storage class comes",
         ZONES,
         objects=[node(labels=IN_A), make_claim("c", volume="v")],
@@ -302,7 +302,7 @@ ZONE_STORIES = (
 )
 
 RESTRICTION_STORIES = (
-    EnqueueStory(
+    RequeueCase(
         "a node joins, though the claim is taken on all nodes",
         RESTRICTIONS,
         objects=[node(), make_claim("c", volume="v", modes=ONCE), used("r", "c")],
@@ -310,7 +310,7 @@ RESTRICTION_STORIES = (
         trigger=[Put(node("m"))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "the claim of one pod comes",
         RESTRICTIONS,
         objects=[node()],
@@ -318,7 +318,7 @@ RESTRICTION_STORIES = (
         trigger=[Put(make_claim("c", volume="v", modes=ONCE))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "the only pod that may use the claim goes",
         RESTRICTIONS,
         objects=[node(), make_claim("c", volume="v", modes=ONCE), used("r", "c")],
@@ -329,7 +329,7 @@ RESTRICTION_STORIES = (
 )
 
 LIMIT_STORIES = (
-    EnqueueStory(
+    RequeueCase(
         "a node takes more volumes",
         LIMITS,
         objects=[node(), make_csi_node("n", csi_example_com=0), *GIVEN],
@@ -337,7 +337,7 @@ LIMIT_STORIES = (
         trigger=[Put(make_csi_node("n", csi_example_com=1))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node takes fewer volumes",
         LIMITS,
         objects=[node(), make_csi_node("n", csi_example_com=0), *GIVEN],
@@ -345,7 +345,7 @@ LIMIT_STORIES = (
         trigger=[Put(make_csi_node("n", csi_example_com=-1))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "the claim of one pod comes",
         LIMITS,
         objects=[node(), make_csi_node("n", csi_example_com=1)],
@@ -353,7 +353,7 @@ LIMIT_STORIES = (
         trigger=[Put(make_claim("c", volume="v"))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a pod with a volume of its own goes",
         LIMITS,
         objects=[
@@ -369,7 +369,7 @@ LIMIT_STORIES = (
         trigger=[Delete(used("r", "c"))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a CSINode comes",
         LIMITS,
         objects=[
@@ -382,7 +382,7 @@ LIMIT_STORIES = (
         trigger=[Put(make_csi_node("m"))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "an attachment goes",
         LIMITS,
         objects=[

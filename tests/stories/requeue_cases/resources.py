@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tests.engine.enqueue_stories.story import (
+from tests.stories.requeue_cases.case import (
     NOBODY,
     Delete,
-    EnqueueStory,
     Put,
+    RequeueCase,
     node,
     only,
     placed,
@@ -21,7 +21,7 @@ IN_B = wants_node("group", "In", "b")
 GPU = "example.com/gpu"
 
 RESOURCE_STORIES = (
-    EnqueueStory(
+    RequeueCase(
         "the pod asks for less",
         FIT,
         objects=[node(cpu="2")],
@@ -29,7 +29,7 @@ RESOURCE_STORIES = (
         trigger=[Put(pod("p", cpu="2"))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a pod goes and leaves room",
         FIT,
         objects=[node(cpu="2"), placed("r", "n", cpu="2")],
@@ -37,7 +37,7 @@ RESOURCE_STORIES = (
         trigger=[Delete(placed("r", "n", cpu="2"))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a pod of another namespace goes and leaves room",
         FIT,
         objects=[node(cpu="2"), placed("r", "n", cpu="2", namespace="kube-system")],
@@ -45,7 +45,7 @@ RESOURCE_STORIES = (
         trigger=[Delete(placed("r", "n", cpu="2", namespace="kube-system"))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a pod goes from a node that took no more pods",
         FIT,
         objects=[node(pods=1), placed("r", "n")],
@@ -53,7 +53,7 @@ RESOURCE_STORIES = (
         trigger=[Delete(placed("r", "n"))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a pod without a node goes",
         FIT,
         objects=[node(cpu="2")],
@@ -61,7 +61,7 @@ RESOURCE_STORIES = (
         trigger=[Delete(pod("q", cpu="4"))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node joins that is big enough for one",
         FIT,
         objects=[node(cpu="2")],
@@ -69,7 +69,7 @@ RESOURCE_STORIES = (
         trigger=[Put(node("m", cpu="4"))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node joins that is big enough but tainted",
         FIT,
         objects=[node(cpu="2")],
@@ -77,7 +77,7 @@ RESOURCE_STORIES = (
         trigger=[Put(node("m", cpu="4", taints=[taint("x")]))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node grows big enough for one",
         FIT,
         objects=[node(cpu="2")],
@@ -85,7 +85,7 @@ RESOURCE_STORIES = (
         trigger=[Put(node(cpu="4"))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node gets the memory that a pod lacks",
         FIT,
         objects=[node(memory="1Gi")],
@@ -93,7 +93,7 @@ RESOURCE_STORIES = (
         trigger=[Put(node(memory="3Gi"))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node gets the devices that a pod lacks",
         FIT,
         objects=[node(allocatable={GPU: "1"})],
@@ -101,7 +101,7 @@ RESOURCE_STORIES = (
         trigger=[Put(node(allocatable={GPU: "2"}))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node shrinks",
         FIT,
         objects=[node(cpu="2")],
@@ -109,7 +109,7 @@ RESOURCE_STORIES = (
         trigger=[Put(node(cpu="1"))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node big enough gets more of what the pod does not ask for",
         WITH_AFFINITY,
         objects=[node(memory="1Gi"), node("m", cpu="2", labels={"group": "b"})],
@@ -117,7 +117,7 @@ RESOURCE_STORIES = (
         trigger=[Put(node(memory="2Gi"))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node big enough gets more of what the pod asks for",
         WITH_AFFINITY,
         objects=[node(), node("m", cpu="2", labels={"group": "b"})],
@@ -125,7 +125,7 @@ RESOURCE_STORIES = (
         trigger=[Put(node(cpu="5"))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node takes more pods",
         WITH_AFFINITY,
         objects=[
@@ -137,7 +137,7 @@ RESOURCE_STORIES = (
         trigger=[Put(node(pods=3))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node with the device is still too small",
         FIT,
         objects=[node(allocatable={GPU: "1"})],
@@ -145,7 +145,7 @@ RESOURCE_STORIES = (
         trigger=[Put(node(memory="64Gi", allocatable={GPU: "1"}))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "a placed pod gives back what the pod lacks",
         FIT,
         objects=[node(cpu="4"), placed("r", "n", cpu="4")],
@@ -153,7 +153,7 @@ RESOURCE_STORIES = (
         trigger=[Put(placed("r", "n", cpu="1"))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a placed pod gives back what the pod does not ask for",
         FIT,
         objects=[node(), placed("r", "n", cpu="4", memory="2Gi")],
@@ -161,7 +161,7 @@ RESOURCE_STORIES = (
         trigger=[Put(placed("r", "n", cpu="4", memory="1Gi"))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "a placed pod takes more",
         FIT,
         objects=[node(), placed("r", "n", cpu="3")],
@@ -169,7 +169,7 @@ RESOURCE_STORIES = (
         trigger=[Put(placed("r", "n", cpu="4"))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "a placed pod's labels change",
         FIT,
         objects=[node(), placed("r", "n", cpu="3")],
@@ -177,7 +177,7 @@ RESOURCE_STORIES = (
         trigger=[Put(placed("r", "n", {"key": "value"}, cpu="3"))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "a full node's labels change",
         FIT,
         objects=[node(cpu="2")],
@@ -185,7 +185,7 @@ RESOURCE_STORIES = (
         trigger=[Put(node(cpu="2", labels={"key": "value"}))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "any node's taints change, for a node may join before it is ready",
         FIT,
         objects=[node(cpu="2", taints=[taint("x")])],

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from stowage.api.objects.pod import ContainerPort
 
-from tests.engine.enqueue_stories.story import (
+from tests.stories.requeue_cases.case import (
     NOBODY,
     Delete,
-    EnqueueStory,
     Put,
+    RequeueCase,
     node,
     only,
     placed,
@@ -24,7 +24,7 @@ def port(number: int, protocol: str = "TCP", ip: str = "") -> ContainerPort:
 
 
 PORT_STORIES = (
-    EnqueueStory(
+    RequeueCase(
         "the pod with the same port goes",
         PORTS,
         objects=[
@@ -36,7 +36,7 @@ PORT_STORIES = (
         trigger=[Delete(placed("r", "n", host_ports=[8080]))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node joins, with all its ports free",
         PORTS,
         objects=[node(), placed("r", "n", host_ports=[8080])],
@@ -44,7 +44,7 @@ PORT_STORIES = (
         trigger=[Put(node("m"))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a pod without ports goes",
         PORTS,
         objects=[node(), placed("r", "n", host_ports=[8080]), placed("s", "n")],
@@ -52,7 +52,7 @@ PORT_STORIES = (
         trigger=[Delete(placed("s", "n"))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "the same number of another protocol becomes free",
         PORTS,
         objects=[
@@ -64,7 +64,7 @@ PORT_STORIES = (
         trigger=[Delete(placed("s", "n", host_ports=[port(53, "UDP")]))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "the port on one address becomes free for the pod that wants it on all",
         PORTS,
         objects=[node(), placed("r", "n", host_ports=[port(80, ip="127.0.0.1")])],
@@ -75,7 +75,7 @@ PORT_STORIES = (
         trigger=[Delete(placed("r", "n", host_ports=[port(80, ip="127.0.0.1")]))],
         requeued=only("p", "q"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a pod without a node that wants the same port goes",
         PORTS,
         objects=[node(), placed("r", "n", host_ports=[8080])],
@@ -83,7 +83,7 @@ PORT_STORIES = (
         trigger=[Delete(pod("q", host_ports=[8080]))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "the node with the taken port changes",
         PORTS,
         objects=[node(), placed("r", "n", host_ports=[8080])],

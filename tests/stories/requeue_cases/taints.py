@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tests.engine.enqueue_stories.story import (
+from tests.stories.requeue_cases.case import (
     NOBODY,
     Delete,
-    EnqueueStory,
     Put,
+    RequeueCase,
     node,
     only,
     placed,
@@ -21,7 +21,7 @@ NOT_READY = "node.kubernetes.io/not-ready"
 CORDONED = "node.kubernetes.io/unschedulable"
 
 TAINT_STORIES = (
-    EnqueueStory(
+    RequeueCase(
         "a toleration of the pod's own helps it and no other pod",
         TAINTS,
         objects=[node(taints=[taint("dedicated")])],
@@ -29,7 +29,7 @@ TAINT_STORIES = (
         trigger=[Put(pod("p", tolerations=[tolerates("dedicated")]))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "any further toleration of the pod's own is worth a try",
         TAINTS,
         objects=[node(taints=[taint("dedicated")])],
@@ -37,7 +37,7 @@ TAINT_STORIES = (
         trigger=[Put(pod("p", tolerations=[tolerates("something-else")]))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node's taint becomes one that a pod tolerates",
         TAINTS,
         objects=[node(taints=[taint(NOT_READY)])],
@@ -49,7 +49,7 @@ TAINT_STORIES = (
         trigger=[Put(node(taints=[taint("a")]))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node with a tolerated taint joins",
         TAINTS,
         objects=[node(taints=[taint(NOT_READY)])],
@@ -57,7 +57,7 @@ TAINT_STORIES = (
         trigger=[Put(node("m", taints=[taint("a")]))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node without taints joins",
         TAINTS,
         objects=[node(taints=[taint(NOT_READY)])],
@@ -65,7 +65,7 @@ TAINT_STORIES = (
         trigger=[Put(node("m"))],
         requeued=only("p", "q"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "the taint goes",
         TAINTS,
         objects=[node(taints=[taint(NOT_READY)])],
@@ -73,7 +73,7 @@ TAINT_STORIES = (
         trigger=[Put(node())],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "the taint no longer keeps pods away",
         TAINTS,
         objects=[node(taints=[taint("a")])],
@@ -81,7 +81,7 @@ TAINT_STORIES = (
         trigger=[Put(node(taints=[taint("a", effect="PreferNoSchedule")]))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "the taint becomes worse",
         TAINTS,
         objects=[node(taints=[taint("a")])],
@@ -89,7 +89,7 @@ TAINT_STORIES = (
         trigger=[Put(node(taints=[taint("a", effect="NoExecute")]))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "a second taint takes the place of the first",
         TAINTS,
         objects=[node(taints=[taint("a"), taint("b")])],
@@ -97,7 +97,7 @@ TAINT_STORIES = (
         trigger=[Put(node(taints=[taint("a"), taint("c")]))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "the pod's labels do not matter to taints",
         TAINTS,
         objects=[node(taints=[taint(NOT_READY)])],
@@ -105,7 +105,7 @@ TAINT_STORIES = (
         trigger=[Put(pod("p", {"key": "value"}))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "the tainted node's labels do not matter to taints",
         TAINTS,
         objects=[node(taints=[taint(NOT_READY)])],
@@ -113,7 +113,7 @@ TAINT_STORIES = (
         trigger=[Put(node(labels={"key": "value"}, taints=[taint(NOT_READY)]))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "room on a tainted node helps the pod that tolerates it and no other",
         ("TaintToleration", "NodeResourcesFit"),
         objects=[node(cpu="2", taints=[taint(NOT_READY)])],
@@ -121,7 +121,7 @@ TAINT_STORIES = (
         trigger=[Put(node(cpu="4", taints=[taint(NOT_READY)]))],
         requeued=only("q"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a pod that goes leaves the taint behind",
         TAINTS,
         objects=[node(taints=[taint(NOT_READY)]), placed("r", "n")],
@@ -129,7 +129,7 @@ TAINT_STORIES = (
         trigger=[Delete(placed("r", "n"))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "a tainted node goes",
         TAINTS,
         objects=[node(taints=[taint("a")]), node("m", taints=[taint("b")])],
@@ -140,7 +140,7 @@ TAINT_STORIES = (
 )
 
 CORDON_STORIES = (
-    EnqueueStory(
+    RequeueCase(
         "the node is uncordoned",
         CORDONS,
         objects=[node(unschedulable=True)],
@@ -148,7 +148,7 @@ CORDON_STORIES = (
         trigger=[Put(node())],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a schedulable node joins",
         CORDONS,
         objects=[node(unschedulable=True)],
@@ -156,7 +156,7 @@ CORDON_STORIES = (
         trigger=[Put(node("m"))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "another cordoned node joins",
         CORDONS,
         objects=[node(unschedulable=True)],
@@ -164,7 +164,7 @@ CORDON_STORIES = (
         trigger=[Put(node("m", unschedulable=True))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "the pod comes to tolerate cordons",
         CORDONS,
         objects=[node(unschedulable=True)],
@@ -172,7 +172,7 @@ CORDON_STORIES = (
         trigger=[Put(pod("p", tolerations=[tolerates(CORDONED)]))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "the pod comes to tolerate something else",
         CORDONS,
         objects=[node(unschedulable=True)],
@@ -180,7 +180,7 @@ CORDON_STORIES = (
         trigger=[Put(pod("p", tolerations=[tolerates("something-else")]))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "the cordoned node changes in other ways",
         CORDONS,
         objects=[node(unschedulable=True)],

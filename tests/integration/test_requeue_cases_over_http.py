@@ -16,8 +16,8 @@ import pytest
 from stowage.api.objects.meta import ApiStruct
 from stowage.api.objects.pod import Pod
 
-from tests.engine.enqueue_stories import STORIES
-from tests.engine.enqueue_stories.story import EnqueueStory, Put
+from tests.stories.requeue_cases import STORIES
+from tests.stories.requeue_cases.case import Put, RequeueCase
 from tests.support.api_client import MERGE, NODES, PODS, ApiClient
 from tests.support.api_servers import ApiServerUnderTest
 from tests.support.patience import PATIENCE_S
@@ -95,7 +95,7 @@ def _body(obj: ApiStruct) -> Json:
     return body
 
 
-def configuration_of(story: EnqueueStory) -> Json:
+def configuration_of(story: RequeueCase) -> Json:
     """The profile stowage, with the plugins of the story."""
     profile: Json = {"schedulerName": "stowage"}
     if story.plugins:
@@ -107,7 +107,7 @@ def configuration_of(story: EnqueueStory) -> Json:
 
 @asynccontextmanager
 async def scheduler_for(
-    story: EnqueueStory, server: ApiServerUnderTest
+    story: RequeueCase, server: ApiServerUnderTest
 ) -> AsyncIterator[RunningScheduler]:
     """The scheduler, with the plugins of the story."""
     async with running_scheduler(server.kubeconfig, configuration_of(story)) as running:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from stowage.api.objects.pod import Pod
 
-from tests.engine.enqueue_stories.story import (
+from tests.stories.requeue_cases.case import (
     NOBODY,
     Delete,
-    EnqueueStory,
     Put,
+    RequeueCase,
     near,
     node,
     only,
@@ -27,7 +27,7 @@ def victim(name: str, cpu: str, *, terminating: bool = False) -> Pod:
 
 
 PREEMPTION_STORIES = (
-    EnqueueStory(
+    RequeueCase(
         "the only victim goes",
         PREEMPTION,
         objects=[node(), victim("v", "4")],
@@ -35,7 +35,7 @@ PREEMPTION_STORIES = (
         trigger=[Delete(victim("v", "4"))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "one of two victims goes",
         PREEMPTION,
         objects=[node(), victim("v", "2"), victim("w", "2")],
@@ -43,7 +43,7 @@ PREEMPTION_STORIES = (
         trigger=[Delete(victim("v", "2"))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "the only victim is on its way out",
         PREEMPTION,
         objects=[node(), victim("v", "4")],
@@ -51,7 +51,7 @@ PREEMPTION_STORIES = (
         trigger=[Put(victim("v", "4", terminating=True))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "the only victim is on its way out, and goes",
         PREEMPTION,
         objects=[node(), victim("v", "4")],
@@ -59,7 +59,7 @@ PREEMPTION_STORIES = (
         trigger=[Put(victim("v", "4", terminating=True)), Delete(victim("v", "4"))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a pod goes that was no victim, while the victim is there",
         PREEMPTION,
         objects=[node(), victim("v", "4"), node("m", cpu="1"), placed("w", "m", cpu="1")],
@@ -67,7 +67,7 @@ PREEMPTION_STORIES = (
         trigger=[Delete(placed("w", "m", cpu="1"))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "who refused the pod where room would be made refuses it no more",
         ("NodeResourcesFit", "InterPodAffinity", "DefaultPreemption"),
         objects=[node(labels={"node": "n"}), victim("v", "4")],

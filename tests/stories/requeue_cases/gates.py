@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 from stowage.api.objects.pod import PodResourceClaim, PodResourceClaimStatus, PodStatus
 
-from tests.engine.enqueue_stories.story import NOBODY, EnqueueStory, Put, node, only, pod
+from tests.stories.requeue_cases.case import NOBODY, Put, RequeueCase, node, only, pod
 
 GATES = ("SchedulingGates",)
 FEATURES = ("NodeDeclaredFeatures",)
@@ -18,7 +18,7 @@ CLAIM = (PodResourceClaim(name="gpu", resource_claim_template_name="gpus"),)
 OWN_USERS: dict[str, Any] = {"host_network": True, "host_users": False}
 
 GATE_STORIES = (
-    EnqueueStory(
+    RequeueCase(
         "the last gate goes",
         GATES,
         objects=[node()],
@@ -26,7 +26,7 @@ GATE_STORIES = (
         trigger=[Put(pod("p"))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "one of two gates goes",
         GATES,
         objects=[node()],
@@ -34,7 +34,7 @@ GATE_STORIES = (
         trigger=[Put(pod("p", gates=["security"]))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "a gated pod's labels change",
         GATES,
         objects=[node()],
@@ -42,7 +42,7 @@ GATE_STORIES = (
         trigger=[Put(pod("p", {"key": "value"}, gates=["quota"]))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node joins while pods are gated",
         (),
         objects=[node()],
@@ -53,7 +53,7 @@ GATE_STORIES = (
 )
 
 FEATURE_STORIES = (
-    EnqueueStory(
+    RequeueCase(
         "the node declares the feature",
         FEATURES,
         objects=[node()],
@@ -61,7 +61,7 @@ FEATURE_STORIES = (
         trigger=[Put(node(declared_features=[HOST_USERS]))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node joins that has declared the feature",
         FEATURES,
         objects=[node()],
@@ -69,7 +69,7 @@ FEATURE_STORIES = (
         trigger=[Put(node("m", declared_features=[HOST_USERS]))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node joins, whatever it has declared",
         FEATURES,
         objects=[node()],
@@ -77,7 +77,7 @@ FEATURE_STORIES = (
         trigger=[Put(node("m", declared_features=["SomethingElse"]))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "the node changes and declares nothing new",
         FEATURES,
         objects=[node()],
@@ -85,7 +85,7 @@ FEATURE_STORIES = (
         trigger=[Put(node(labels={"key": "value"}))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "the pod no longer needs the feature",
         FEATURES,
         objects=[node()],
@@ -93,7 +93,7 @@ FEATURE_STORIES = (
         trigger=[Put(pod("p"))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "the pod changes and needs the feature still",
         FEATURES,
         objects=[node()],
@@ -104,7 +104,7 @@ FEATURE_STORIES = (
 )
 
 CLAIM_STORIES = (
-    EnqueueStory(
+    RequeueCase(
         "a node joins while a pod waits for devices",
         CLAIMS,
         objects=[node()],
@@ -112,7 +112,7 @@ CLAIM_STORIES = (
         trigger=[Put(node("m"))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "the claim for a pod's template is made",
         CLAIMS,
         objects=[node()],
@@ -129,7 +129,7 @@ CLAIM_STORIES = (
         ],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "the labels of a pod that waits for devices change",
         CLAIMS,
         objects=[node()],

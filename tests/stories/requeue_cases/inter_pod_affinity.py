@@ -5,11 +5,11 @@ from __future__ import annotations
 from msgspec.structs import replace
 from stowage.api.objects.pod import Affinity
 
-from tests.engine.enqueue_stories.story import (
+from tests.stories.requeue_cases.case import (
     NOBODY,
     Delete,
-    EnqueueStory,
     Put,
+    RequeueCase,
     apart,
     near,
     node,
@@ -56,7 +56,7 @@ def near_in_group(key: str, topology_key: str, group: str) -> Affinity:
 
 
 ANTI_AFFINITY_STORIES = (
-    EnqueueStory(
+    RequeueCase(
         "a node joins where nobody is yet",
         PODS,
         objects=[node(labels=ON_N), placed("r", "n", A, affinity=apart_from("a"))],
@@ -64,7 +64,7 @@ ANTI_AFFINITY_STORIES = (
         trigger=[Put(node("m", {"node": "m"}))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a placed pod loses the label that a pod keeps away from",
         PODS,
         objects=[node(labels=ON_N), placed("r", "n", A | B)],
@@ -72,7 +72,7 @@ ANTI_AFFINITY_STORIES = (
         trigger=[Put(placed("r", "n", B))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "the placed pod that a pod keeps away from goes",
         PODS,
         objects=[node(labels=ON_N), placed("r", "n", A), placed("s", "n", B)],
@@ -80,7 +80,7 @@ ANTI_AFFINITY_STORIES = (
         trigger=[Delete(placed("r", "n", A))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "the namespace that a placed pod keeps away from loses its label",
         PODS,
         objects=[
@@ -92,7 +92,7 @@ ANTI_AFFINITY_STORIES = (
         trigger=[Put(make_namespace("default"))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "the placed pod that keeps a pod away goes",
         PODS,
         objects=[
@@ -104,7 +104,7 @@ ANTI_AFFINITY_STORIES = (
         trigger=[Delete(placed("r", "n", affinity=apart_from("a")))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a placed pod goes that has nothing to do with it",
         PODS,
         objects=[node(labels=ON_N), placed("r", "n", A), placed("s", "n", B)],
@@ -112,7 +112,7 @@ ANTI_AFFINITY_STORIES = (
         trigger=[Delete(placed("s", "n", B))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "a placed pod of another namespace goes",
         PODS,
         objects=[
@@ -124,7 +124,7 @@ ANTI_AFFINITY_STORIES = (
         trigger=[Delete(placed("s", "n", A, namespace="elsewhere"))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "the node's topology label goes or changes",
         PODS,
         objects=[
@@ -139,7 +139,7 @@ ANTI_AFFINITY_STORIES = (
         trigger=[Put(node(labels={"service": "y", "region": "n", "other": "n"}))],
         requeued=only("p", "q"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node joins, whatever its labels",
         PODS,
         objects=[node(labels={"zone": "z", "node": "n"}), placed("r", "n", A)],
@@ -150,7 +150,7 @@ ANTI_AFFINITY_STORIES = (
         trigger=[Put(node("m", {"zone": "z"}))],
         requeued=only("p", "q"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node joins where those are not that keep a pod away",
         PODS,
         objects=[node(labels=ON_N), placed("r", "n", affinity=apart_from("a"))],
@@ -158,7 +158,7 @@ ANTI_AFFINITY_STORIES = (
         trigger=[Put(node("m", {"node": "m"}))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "the node gets more room, which was not what was missing",
         PODS,
         objects=[node(labels=ON_N), placed("r", "n", A)],
@@ -166,7 +166,7 @@ ANTI_AFFINITY_STORIES = (
         trigger=[Put(node(cpu="8", labels=ON_N))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "a placed pod asks for less, which was not what was missing",
         PODS,
         objects=[node(labels=ON_N), placed("r", "n", A, cpu="2")],
@@ -174,7 +174,7 @@ ANTI_AFFINITY_STORIES = (
         trigger=[Put(placed("r", "n", A, cpu="1"))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "the pod's own labels change",
         PODS,
         objects=[node(labels=ON_N), placed("r", "n", affinity=apart_from("a"))],
@@ -185,7 +185,7 @@ ANTI_AFFINITY_STORIES = (
 )
 
 AFFINITY_STORIES = (
-    EnqueueStory(
+    RequeueCase(
         "a placed pod gets the label that a pod wants to be with",
         PODS,
         objects=[node(labels=ON_N), placed("r", "n")],
@@ -193,7 +193,7 @@ AFFINITY_STORIES = (
         trigger=[Put(placed("r", "n", A))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a pod that a pod wants to be with is placed",
         PODS,
         objects=[node(labels=ON_N)],
@@ -201,7 +201,7 @@ AFFINITY_STORIES = (
         trigger=[Put(placed("r", "n", A))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a pod is placed that satisfies one of two terms",
         PODS,
         objects=[node(labels=ON_N)],
@@ -209,7 +209,7 @@ AFFINITY_STORIES = (
         trigger=[Put(placed("r", "n", A))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "a pod is placed that satisfies both terms",
         PODS,
         objects=[node(labels=ON_N)],
@@ -217,7 +217,7 @@ AFFINITY_STORIES = (
         trigger=[Put(placed("r", "n", A | B))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a matching pod of another namespace is placed",
         PODS,
         objects=[node(labels=ON_N)],
@@ -228,7 +228,7 @@ AFFINITY_STORIES = (
         trigger=[Put(placed("r", "n", A, namespace="elsewhere"))],
         requeued=only("q"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a matching pod is placed in a namespace that has the wanted label",
         PODS,
         objects=[node(labels=ON_N), make_namespace("red", labels={"team": "red"})],
@@ -236,7 +236,7 @@ AFFINITY_STORIES = (
         trigger=[Put(placed("r", "n", A, namespace="red"))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "the namespace of a matching pod gets the wanted label",
         PODS,
         objects=[node(labels=ON_N), make_namespace("red"), placed("r", "n", A, namespace="red")],
@@ -244,7 +244,7 @@ AFFINITY_STORIES = (
         trigger=[Put(make_namespace("red", labels={"team": "red"}))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a namespace changes in nothing that a pod asks for",
         PODS,
         objects=[node(labels=ON_N), make_namespace("red", labels={"team": "red"})],
@@ -252,7 +252,7 @@ AFFINITY_STORIES = (
         trigger=[Put(make_namespace("red", labels={"team": "red", "tier": "1"}))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "a matching pod without a node is created",
         PODS,
         objects=[node(labels=ON_N)],
@@ -260,7 +260,7 @@ AFFINITY_STORIES = (
         trigger=[Put(pod("r", A, gates=["quota"]))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "a matching pod goes",
         PODS,
         objects=[node(), placed("r", "n", A)],
@@ -268,7 +268,7 @@ AFFINITY_STORIES = (
         trigger=[Delete(placed("r", "n", A))],
         requeued=NOBODY,
     ),
-    EnqueueStory(
+    RequeueCase(
         "the only pod of a kind goes that wants to be with its own",
         ("InterPodAffinity", "NodeUnschedulable"),
         objects=[
@@ -280,7 +280,7 @@ AFFINITY_STORIES = (
         trigger=[Delete(placed("r", "n", A))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node joins that has the topology label",
         PODS,
         objects=[node(labels={"x": "n"})],
@@ -291,7 +291,7 @@ AFFINITY_STORIES = (
         trigger=[Put(node("m", {"zone": "z"}))],
         requeued=only("p"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node gets the topology label, or another value of it",
         ("InterPodAffinity", "NodeAffinity"),
         objects=[
@@ -307,7 +307,7 @@ AFFINITY_STORIES = (
         trigger=[Put(node(labels={"node": "n", "region": "2"}))],
         requeued=only("p", "s"),
     ),
-    EnqueueStory(
+    RequeueCase(
         "a node's labels change, but not those of the topology",
         PODS,
         objects=[node(labels={"zone": "z"})],

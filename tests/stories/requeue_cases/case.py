@@ -46,7 +46,7 @@ class Delete:
 
 
 @dataclass(frozen=True)
-class EnqueueStory:
+class RequeueCase:
     """Pods that no node takes, something that happens, and who is tried again for it.
 
     Attributes:

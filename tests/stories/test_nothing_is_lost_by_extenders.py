@@ -10,7 +10,7 @@ from stowage.api.events import ExtendersAnswered
 from stowage.api.instructions import ConsultExtenders
 from stowage.engine import Engine, replay
 
-from tests.engine.test_nothing_is_lost import Story
+from tests.stories.test_nothing_is_lost import Story
 from tests.support.engines import default_engine
 
 EXTENDERS = Extenders(

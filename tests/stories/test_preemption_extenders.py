@@ -21,7 +21,7 @@ from stowage.api.instructions import (
 )
 from stowage.engine import replay
 
-from tests.engine.test_preemption import HIGHER, LOW, World
+from tests.stories.test_preemption import HIGHER, LOW, World
 from tests.support.engines import default_engine, of_type
 
 REVIEWER = Extender(url_prefix="http://reviewer", preempt_verb="preempt")
