@@ -12,11 +12,10 @@ from stowage.engine import Engine
 from stowage.operator.app import Process
 from stowage.operator.client.timeouts import Patience
 from stowage.operator.clock import Clock
-from stowage.operator.engine_protocol import EngineParts
 from stowage.operator.environment import Surroundings
 from stowage.operator.extenders.client import ExtenderClient
 from stowage.operator.leader_election import LeaderElectionOptions
-from stowage.operator.run_options import RunOptions
+from stowage.operator.run_options import EngineParts, RunOptions
 
 from tests.simulation.configurations import CONFIG_MAP_KEY, Composition, text_in
 from tests.simulation.extender_network import VirtualExtenderClient

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time as real_time
 
 from stowage.api.config.extenders import NO_EXTENDERS
-from stowage.operator import Engine
+from stowage.engine import Engine
 from stowage.operator.dispatcher import Dispatcher, Writers
 from stowage.operator.extenders.desk import ExtenderDesk
 from stowage.operator.extenders.objects import ExtenderObjects

@@ -40,11 +40,10 @@ from stowage.operator.configuration.config_map import (
     read_config_map,
 )
 from stowage.operator.configuration.live_configuration import ConfigMapOptions, LoadedConfiguration
-from stowage.operator.engine_protocol import Engine, EngineFactory, EngineParts
 from stowage.operator.leader_election import LeaderElectionOptions
 from stowage.operator.logging.setup import configure_logging
 from stowage.operator.loop import LoopOptions
-from stowage.operator.run_options import RunOptions
+from stowage.operator.run_options import EngineFactory, EngineParts, RunOptions
 from stowage.operator.serving.delegated_access import AccessOptions
 from stowage.operator.serving.server import ServingOptions
 
@@ -52,7 +51,6 @@ __all__ = [
     "AccessOptions",
     "ConfigMapOptions",
     "ConfigMapReference",
-    "Engine",
     "EngineFactory",
     "EngineParts",
     "LeaderElectionOptions",

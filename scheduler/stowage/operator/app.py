@@ -15,6 +15,7 @@ from typing import Any
 import structlog
 import uvloop
 
+from stowage.engine import Engine
 from stowage.operator import garbage_collection as collector
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.connection import Connection, connect
@@ -24,7 +25,6 @@ from stowage.operator.clock import Clock, timer
 from stowage.operator.configuration.config_map_events import ConfigMapEvents
 from stowage.operator.configuration.live_configuration import ConfigMapOptions, LiveConfiguration
 from stowage.operator.dispatcher import Dispatcher, Writers
-from stowage.operator.engine_protocol import Engine, EngineParts
 from stowage.operator.environment import REAL_WORLD, Surroundings
 from stowage.operator.extenders.desk import ExtenderDesk
 from stowage.operator.extenders.objects import ExtenderObjects, RawObjects
@@ -41,7 +41,7 @@ from stowage.operator.metrics.replica_metrics import (
     ReplicaMetrics,
 )
 from stowage.operator.metrics.resource_metrics import ResourceMetrics
-from stowage.operator.run_options import RunOptions
+from stowage.operator.run_options import EngineParts, RunOptions
 from stowage.operator.serving.delegated_access import AccessOptions, DelegatedAccess
 from stowage.operator.serving.health import Check, Checks
 from stowage.operator.serving.server import Content, Server
@@ -268,7 +268,7 @@ class Process:
         kinds = (NODES.kind, ASSIGNED_PODS.kind)
         return [reflector for reflector in self._reflectors if reflector.kind in kinds]
 
-    def _raw_reader(self, kind: Reflected[Any]) -> RawObjects | None:
+    def _raw_objects(self, kind: Reflected[Any]) -> RawObjects | None:
         """Who reads along with a reflector: extenders see whole objects."""
         readers = ((NODES, self._objects.nodes), (ASSIGNED_PODS, self._objects.assigned_pods))
         return next((reader for followed, reader in readers if followed is kind), None)
@@ -281,7 +281,7 @@ class Process:
     def _make_engine(self) -> Engine:
         clock = self._clock
         return self._options.engine_factory(
-            EngineParts(clock.choose, timer, clock.monotonic(), self._inbox.put, self._metrics)
+            EngineParts(clock.choose, timer, self._inbox.put, self._metrics)
         )
 
     def _make_reflectors(self) -> list[Reflector[Any]]:
@@ -292,7 +292,7 @@ class Process:
                 self._inbox,
                 self._clock.jitter,
                 asyncio.sleep,
-                self._raw_reader(kind),
+                self._raw_objects(kind),
                 self._clock.monotonic,
             )
             for kind in ALL_REFLECTED

@@ -3,16 +3,41 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import msgspec
 
 from stowage.api.config.extenders import NO_EXTENDERS, Extenders
+from stowage.api.events import Event
+from stowage.engine import Engine
+from stowage.framework import DurationObserver
 from stowage.operator.client.connection import DEFAULT_PATIENCE
 from stowage.operator.client.timeouts import Patience
 from stowage.operator.configuration.live_configuration import ConfigMapOptions, LoadedConfiguration
-from stowage.operator.engine_protocol import EngineFactory
 from stowage.operator.leader_election import LeaderElectionOptions
 from stowage.operator.loop import LoopOptions
 from stowage.operator.serving.server import ServingOptions
+
+
+class EngineParts(msgspec.Struct, frozen=True):
+    """The shell's functions that an engine is made with; the engine itself does no I/O.
+
+    Attributes:
+        choose: Returns a random index below n.
+        timer: Returns seconds, to measure durations.
+        post: Puts an event into the inbox; plugins allow and reject waiting pods with it.
+        observer: Receives durations measured inside the engine; None measures nothing.
+    """
+
+    choose: Callable[[int], int]
+    timer: Callable[[], float]
+    post: Callable[[Event], None]
+    observer: DurationObserver | None = None
+
+
+EngineFactory: TypeAlias = Callable[[EngineParts], Engine]
 
 
 @dataclass(frozen=True, kw_only=True)

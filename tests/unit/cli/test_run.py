@@ -146,7 +146,7 @@ def test_the_engine_has_a_framework_for_each_profile() -> None:
         serving_options("127.0.0.1", 0, None, None),
         max_in_unschedulable_s=60.0,
     )
-    parts = EngineParts(choose=lambda n: n - 1, timer=lambda: 0.0, now=0.0, post=posted.append)
+    parts = EngineParts(choose=lambda n: n - 1, timer=lambda: 0.0, post=posted.append)
     engine = options.engine_factory(parts)
     assert engine.has_ready_pods() is False
     assert engine.cache_counts()["nodes"] == 0

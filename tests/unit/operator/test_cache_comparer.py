@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from stowage.api.decoding.decode import decode_pod
+from stowage.engine import Engine
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.watch.cache_comparer import CacheComparer
 from stowage.state.pods.pod_class import PodClasses
@@ -24,7 +25,7 @@ def _pod(name: str, node: str = "n1") -> PodInfo:
     return make_pod_info(decode_pod(text.encode()), CLASSES)
 
 
-class _State:
+class _State(Engine):
     def __init__(self, nodes: list[str], pods: list[PodInfo], bindings: list[str]) -> None:
         self._nodes, self._pods, self._bindings = nodes, pods, bindings
 

@@ -9,6 +9,7 @@ from stowage.api.config.loading import ConfigError, InvalidConfiguration
 from stowage.api.events import ConfigurationChanged, Event
 from stowage.api.instructions import ConfigurationApplied
 from stowage.operator.configuration.config_map import ConfigMapReference, parse_reference, text_of
+from stowage.operator.configuration.config_map_events import ConfigMapEvents
 from stowage.operator.configuration.live_configuration import (
     ConfigMapOptions,
     LiveConfiguration,
@@ -26,7 +27,7 @@ def load(text: str) -> LoadedConfiguration:
     return LoadedConfiguration(text, {"text": text}, {"text": text})
 
 
-class Following:
+class Following(ConfigMapEvents):
     """A live configuration, with everything that it says noted down."""
 
     def __init__(self) -> None:

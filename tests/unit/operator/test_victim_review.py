@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -12,40 +11,23 @@ from stowage.api.instructions import ConsultOnVictims, PodReference, VictimsOnNo
 from stowage.operator.extenders.client import ExtenderError
 from stowage.operator.extenders.victim_review import VictimReviewer
 
+from tests.support.fake_extender import FakeExtender, FakeObjects
+
 PREEMPTOR = PodReference("default", "p", "u-p")
 A, B, C = (PodReference("default", name, f"u-{name}") for name in "abc")
 CANDIDATES = {"n1": VictimsOnNode((A, B), 1), "n2": VictimsOnNode((C,))}
 
 
-class ScriptedExtender:
-    """Answers what it was told to, and remembers what it was asked."""
-
-    name = "scripted"
-
-    def __init__(self, answer: object, **config: Any) -> None:
-        self.config = Extender(url_prefix="http://x", preempt_verb="preempt", **config)
-        self.asked: list[Any] = []
-        self._answer = answer
-
-    def failure(self, text: str) -> ExtenderError:
-        return ExtenderError(text)
-
-    async def send(self, verb: str, body: bytes, _may_send: object = None) -> bytes:
-        assert verb == "preempt"
-        self.asked.append(json.loads(body))
-        if isinstance(self._answer, Exception):
-            raise self._answer
-        return json.dumps(self._answer).encode()
+def _extender(answer: object, **config: Any) -> FakeExtender:
+    settings = Extender(url_prefix="http://x", preempt_verb="preempt", **config)
+    return FakeExtender(settings, preempt=answer)
 
 
-class Pods:
-    """Every pod there is."""
+class Pods(FakeObjects):
+    """Every pod there is, with its UID."""
 
     async def pod(self, reference: PodReference) -> bytes:
         return json.dumps({"metadata": {"name": reference.name, "uid": reference.uid}}).encode()
-
-    def existing_nodes(self, names: Iterable[str]) -> dict[str, bytes]:
-        raise AssertionError(names)
 
 
 def _left(**nodes: list[str]) -> dict[str, Any]:
@@ -57,7 +39,7 @@ def _left(**nodes: list[str]) -> dict[str, Any]:
     }
 
 
-async def _review(*extenders: ScriptedExtender) -> Any:
+async def _review(*extenders: FakeExtender) -> Any:
     question = ConsultOnVictims(PREEMPTOR, 7, CANDIDATES, tuple(range(len(extenders))))
     answer = await VictimReviewer(extenders, Pods()).review(question)
     assert (answer.uid, answer.number) == ("u-p", 7)
@@ -65,10 +47,10 @@ async def _review(*extenders: ScriptedExtender) -> Any:
 
 
 async def test_an_extender_that_knows_the_pods_is_told_uids() -> None:
-    extender = ScriptedExtender(_left(n1=["u-b"]), node_cache_capable=True)
+    extender = _extender(_left(n1=["u-b"]), node_cache_capable=True)
     answer = await _review(extender)
     assert answer.candidates == {"n1": VictimsOnNode((B,), 0)}
-    (asked,) = extender.asked
+    (asked,) = extender.asked("preempt")
     assert asked["Pod"]["metadata"]["uid"] == "u-p"
     assert asked["NodeNameToVictims"] is None
     assert asked["NodeNameToMetaVictims"]["n1"] == {
@@ -78,19 +60,19 @@ async def test_an_extender_that_knows_the_pods_is_told_uids() -> None:
 
 
 async def test_one_that_does_not_is_shown_them_whole_and_the_next_sees_what_it_left() -> None:
-    first = ScriptedExtender(_left(n2=["u-c"]))
-    second = ScriptedExtender({"nodenametometavictims": {}}, node_cache_capable=True)
+    first = _extender(_left(n2=["u-c"]))
+    second = _extender({"nodenametometavictims": {}}, node_cache_capable=True)
     answer = await _review(first, second)
     assert (answer.candidates, answer.error) == ({}, "")
-    pods = first.asked[0]["NodeNameToVictims"]["n1"]["Pods"]
+    pods = first.asked("preempt")[0]["NodeNameToVictims"]["n1"]["Pods"]
     assert [pod["metadata"]["name"] for pod in pods] == ["a", "b"]
-    assert list(second.asked[0]["NodeNameToMetaVictims"]) == ["n2"]
+    assert list(second.asked("preempt")[0]["NodeNameToMetaVictims"]) == ["n2"]
 
 
 async def test_when_nothing_is_left_nobody_else_is_asked() -> None:
-    last = ScriptedExtender(_left(n1=["u-a"]))
-    await _review(ScriptedExtender({}, node_cache_capable=True), last)
-    assert last.asked == []
+    last = _extender(_left(n1=["u-a"]))
+    await _review(_extender({}, node_cache_capable=True), last)
+    assert last.questions == []
 
 
 @pytest.mark.parametrize(
@@ -104,9 +86,9 @@ async def test_when_nothing_is_left_nobody_else_is_asked() -> None:
 async def test_a_failure_ends_the_review_unless_it_may_be_ignored(
     answer: object, error: str
 ) -> None:
-    strict = await _review(ScriptedExtender(answer, node_cache_capable=True))
+    strict = await _review(_extender(answer, node_cache_capable=True))
     assert error in strict.error
-    lenient = await _review(ScriptedExtender(answer, node_cache_capable=True, ignorable=True))
+    lenient = await _review(_extender(answer, node_cache_capable=True, ignorable=True))
     assert lenient.error == ""
     is_dropped = not isinstance(answer, Exception | list)
     assert lenient.candidates == ({} if is_dropped else CANDIDATES)

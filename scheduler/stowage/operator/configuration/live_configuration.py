@@ -14,7 +14,7 @@ stays on show until a valid one comes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 import structlog
@@ -23,6 +23,7 @@ from stowage.api.config.loading import ConfigError, InvalidConfiguration
 from stowage.api.events import ConfigurationChanged, Event
 from stowage.api.instructions import ConfigurationApplied
 from stowage.operator.configuration.config_map import ConfigMapReference, text_of
+from stowage.operator.configuration.config_map_events import ConfigMapEvents
 from stowage.operator.watch.reflector import as_number
 
 log = structlog.get_logger("stowage.operator.configuration.live_configuration")
@@ -51,14 +52,6 @@ class ConfigMapOptions(msgspec.Struct, frozen=True):
 
     reference: ConfigMapReference
     load: Load
-
-
-class Author(Protocol):
-    """Whoever is to hear what became of an edit."""
-
-    def tell(self, uid: str, *, is_warning: bool, reason: str, note: str) -> None:
-        """Write an Event about the ConfigMap with this UID."""
-        ...
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -96,14 +89,14 @@ class LiveConfiguration:
         self._post = post
         self._select = select
         self._options: ConfigMapOptions | None = None
-        self._author: Author | None = None
+        self._author: ConfigMapEvents | None = None
         self._underway: dict[str, LoadedConfiguration] = {}
         self._uid = ""
         self._latest = start.hash
         self._last_version: str | None = None
         self._newest = 0
 
-    def follow(self, options: ConfigMapOptions, author: Author) -> None:
+    def follow(self, options: ConfigMapOptions, author: ConfigMapEvents) -> None:
         """Take versions of this ConfigMap and tell its author about them."""
         self._options = options
         self._author = author

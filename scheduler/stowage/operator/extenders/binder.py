@@ -18,8 +18,8 @@ import structlog
 
 from stowage.api.events import BindFailed, BindSucceeded
 from stowage.api.instructions import BindByExtender
-from stowage.operator.extenders.client import ExtenderError
-from stowage.operator.extenders.consultation import Transport, misunderstood
+from stowage.operator.extenders.client import ExtenderClient, ExtenderError
+from stowage.operator.extenders.consultation import misunderstood
 from stowage.operator.extenders.protocol import InvalidAnswer, binding_request, decode_binding_error
 from stowage.operator.writers.binder import Binder, Fate
 
@@ -37,7 +37,7 @@ class ExtenderBinder:
     """
 
     def __init__(
-        self, extenders: Sequence[Transport], binder: Binder, may_write: Callable[[], bool]
+        self, extenders: Sequence[ExtenderClient], binder: Binder, may_write: Callable[[], bool]
     ) -> None:
         self._extenders = extenders
         self._binder = binder

@@ -12,16 +12,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Sequence
 
 import msgspec
 import structlog
 
-from stowage.api.config.loading import Extender
 from stowage.api.events import ExtendersAnswered
 from stowage.api.instructions import ConsultExtenders, PodReference
-from stowage.operator.extenders.client import ExtenderError
+from stowage.operator.extenders.client import ExtenderClient, ExtenderError
+from stowage.operator.extenders.objects import ExtenderObjects
 from stowage.operator.extenders.protocol import (
     FilterAnswer,
     InvalidAnswer,
@@ -32,47 +31,6 @@ from stowage.operator.extenders.protocol import (
 )
 
 log = structlog.get_logger("stowage.operator.extenders")
-
-
-class Transport(Protocol):
-    """An extender that can be spoken to; `ExtenderClient` is one."""
-
-    config: Extender
-
-    @property
-    def name(self) -> str:
-        """What it is called in messages."""
-        ...
-
-    async def send(
-        self, verb: str, body: bytes, may_send: Callable[[], bool] | None = None
-    ) -> bytes:
-        """POST to a verb, if it may be when the bytes are about to go out.
-
-        Raises:
-            ExtenderError: There is no answer.
-        """
-        ...
-
-    def failure(self, text: str) -> ExtenderError:
-        """The error to raise for an answer that is none; counted."""
-        ...
-
-
-class Objects(Protocol):
-    """Where pods and nodes come from; `ExtenderObjects` is one."""
-
-    async def pod(self, reference: PodReference) -> bytes:
-        """A pod as JSON.
-
-        Raises:
-            ExtenderError: It is gone, or cannot be read.
-        """
-        ...
-
-    def existing_nodes(self, names: Iterable[str]) -> dict[str, bytes]:
-        """Nodes by name, each as JSON, without those that are gone."""
-        ...
 
 
 class _Opinion(msgspec.Struct):
@@ -100,7 +58,7 @@ class Consultant:
         objects: Where pods and nodes come from.
     """
 
-    def __init__(self, extenders: Sequence[Transport], objects: Objects) -> None:
+    def __init__(self, extenders: Sequence[ExtenderClient], objects: ExtenderObjects) -> None:
         self._extenders = extenders
         self._objects = objects
 
@@ -127,7 +85,7 @@ class Consultant:
         )
 
     async def _filter_or_ignore(
-        self, extender: Transport, opinion: _Opinion, pod: PodReference
+        self, extender: ExtenderClient, opinion: _Opinion, pod: PodReference
     ) -> None:
         try:
             await self._filter(extender, opinion)
@@ -136,7 +94,7 @@ class Consultant:
                 raise
             log.warning("extender ignored", pod=pod.key, extender=extender.name, error=str(error))
 
-    async def _filter(self, extender: Transport, opinion: _Opinion) -> None:
+    async def _filter(self, extender: ExtenderClient, opinion: _Opinion) -> None:
         body = await extender.send(extender.config.filter_verb, self._question(extender, opinion))
         try:
             answer = decode_filter_answer(body)
@@ -150,7 +108,7 @@ class Consultant:
         opinion.take(_about(answer, known), passed)
 
     async def _scores(
-        self, extenders: Iterable[Transport], opinion: _Opinion, pod: PodReference
+        self, extenders: Iterable[ExtenderClient], opinion: _Opinion, pod: PodReference
     ) -> dict[str, int]:
         """Node -> weighted scores added up; a single node is not scored."""
         raters = [extender for extender in extenders if extender.config.prioritize_verb]
@@ -164,7 +122,7 @@ class Consultant:
         return dict(total)
 
     async def _rate(
-        self, extender: Transport, opinion: _Opinion, pod: PodReference
+        self, extender: ExtenderClient, opinion: _Opinion, pod: PodReference
     ) -> list[tuple[str, int]]:
         verb = extender.config.prioritize_verb
         try:
@@ -183,14 +141,14 @@ class Consultant:
         _warn_of_unknown(extender, [name for name, _ in rating], known)
         return [(name, score) for name, score in rating if name in known]
 
-    def _question(self, extender: Transport, opinion: _Opinion) -> bytes:
+    def _question(self, extender: ExtenderClient, opinion: _Opinion) -> bytes:
         if extender.config.node_cache_capable:
             return names_question(opinion.pod, opinion.names)
         nodes = self._objects.existing_nodes(opinion.names)
         return nodes_question(opinion.pod, list(nodes.values()))
 
 
-def _passed(extender: Transport, answer: FilterAnswer, known: set[str]) -> list[str]:
+def _passed(extender: ExtenderClient, answer: FilterAnswer, known: set[str]) -> list[str]:
     """The nodes an answer lets pass; without any list that is none, as upstream has it.
 
     Raises:
@@ -219,7 +177,7 @@ def _about(answer: FilterAnswer, known: set[str]) -> FilterAnswer:
     )
 
 
-def _warn_of_unknown(extender: Transport, names: Iterable[str], known: set[str]) -> None:
+def _warn_of_unknown(extender: ExtenderClient, names: Iterable[str], known: set[str]) -> None:
     unknown = sorted(set(names) - known)
     if unknown:
         log.warning(
@@ -230,6 +188,6 @@ def _warn_of_unknown(extender: Transport, names: Iterable[str], known: set[str])
         )
 
 
-def misunderstood(extender: Transport, verb: str, invalid: InvalidAnswer) -> ExtenderError:
+def misunderstood(extender: ExtenderClient, verb: str, invalid: InvalidAnswer) -> ExtenderError:
     """The error to raise for an answer that makes no sense."""
     return extender.failure(f'extender "{extender.name}" answered {verb} with {invalid}')

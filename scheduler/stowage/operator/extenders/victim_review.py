@@ -15,8 +15,9 @@ import structlog
 
 from stowage.api.events import VictimsReviewed
 from stowage.api.instructions import ConsultOnVictims, PodReference, VictimsOnNode
-from stowage.operator.extenders.client import ExtenderError
-from stowage.operator.extenders.consultation import Objects, Transport, misunderstood
+from stowage.operator.extenders.client import ExtenderClient, ExtenderError
+from stowage.operator.extenders.consultation import misunderstood
+from stowage.operator.extenders.objects import ExtenderObjects
 from stowage.operator.extenders.protocol import (
     InvalidAnswer,
     decode_victims,
@@ -37,7 +38,7 @@ class VictimReviewer:
         objects: Where pods come from.
     """
 
-    def __init__(self, extenders: Sequence[Transport], objects: Objects) -> None:
+    def __init__(self, extenders: Sequence[ExtenderClient], objects: ExtenderObjects) -> None:
         self._extenders = extenders
         self._objects = objects
 
@@ -67,7 +68,7 @@ class VictimReviewer:
 
     async def _ask(
         self,
-        extender: Transport,
+        extender: ExtenderClient,
         pod: bytes,
         candidates: Candidates,
         known: Mapping[str, PodReference],

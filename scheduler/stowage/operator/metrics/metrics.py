@@ -18,7 +18,7 @@ from stowage.api.instructions import (
     PreemptionAttempted,
     PreemptionFinished,
 )
-from stowage.operator.engine_protocol import Engine
+from stowage.engine import Engine
 from stowage.operator.metrics import definitions
 from stowage.operator.metrics.families import CounterVec, HistogramVec, Labels, family_of
 

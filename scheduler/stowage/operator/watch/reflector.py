@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 import structlog
@@ -37,6 +37,7 @@ from stowage.operator import clock
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.backoff import Backoff, Jitter, Sleep
+from stowage.operator.extenders.objects import RawObjects
 from stowage.operator.inbox import Inbox
 from stowage.operator.watch.event_order import EventOrder
 from stowage.operator.watch.kinds import Identity, Reflected, ReflectedObject
@@ -73,18 +74,6 @@ class StaleListError(Exception):
     """A list shows the cluster as it was before something that has been seen already."""
 
 
-class RawReader(Protocol):
-    """Somebody who reads along what a reflector reads, before it is decoded."""
-
-    def take_page(self, body: bytes, *, is_first: bool) -> None:
-        """Take one page of a list."""
-        ...
-
-    def take_line(self, line: bytes) -> None:
-        """Take one line of a watch."""
-        ...
-
-
 class Reflector(Generic[T]):
     """Reflects one kind into the inbox, through outages, gaps and bad objects.
 
@@ -94,7 +83,7 @@ class Reflector(Generic[T]):
         inbox: Where events go.
         jitter: Random numbers in 0..1.
         sleep: Waits that many seconds.
-        raw_reader: Reads along; None if nobody does.
+        raw_objects: Reads along; None if nobody does.
         monotonic: The process's clock, seconds.
 
     Attributes:
@@ -110,7 +99,7 @@ class Reflector(Generic[T]):
         inbox: Inbox,
         jitter: Jitter,
         sleep: Sleep,
-        raw_reader: RawReader | None = None,
+        raw_objects: RawObjects | None = None,
         monotonic: Callable[[], float] = clock.monotonic,
     ) -> None:
         self.has_synced = False
@@ -121,7 +110,7 @@ class Reflector(Generic[T]):
         self._inbox = inbox
         self._jitter = jitter
         self._sleep = sleep
-        self._raw_reader = raw_reader
+        self._raw_objects = raw_objects
         self._monotonic = monotonic
         self._heard_at = monotonic()
         self._backoff = Backoff(jitter, initial_s=0.2, max_s=client.patience.pause_s)
@@ -249,8 +238,8 @@ class Reflector(Generic[T]):
             self.hear()
             if "continue" not in params:
                 self._check_age(page.metadata.resource_version)
-            if self._raw_reader is not None:
-                self._raw_reader.take_page(body, is_first="continue" not in params)
+            if self._raw_objects is not None:
+                self._raw_objects.take_page(body, is_first="continue" not in params)
             events: list[Event] = []
             for found in page.items:
                 listed.add((found.metadata.namespace, found.metadata.name))
@@ -340,8 +329,8 @@ class Reflector(Generic[T]):
         self._advance(metadata.resource_version)
         if event.type == "BOOKMARK" or not self._is_news(metadata):
             return
-        if self._raw_reader is not None:
-            self._raw_reader.take_line(line)
+        if self._raw_objects is not None:
+            self._raw_objects.take_line(line)
         if event.type == "DELETED":
             self._add_gone(Identity(metadata.namespace, metadata.name, metadata.uid), events)
         else:
