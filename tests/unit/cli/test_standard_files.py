@@ -7,8 +7,8 @@ import sys
 
 SCRIPT = """
 import os, socket, sys
-from stowage.cli.standard_files import open_standard_files
-open_standard_files()
+from stowage.cli.standard_streams import open_standard_streams
+open_standard_streams()
 connection = socket.socket()
 print("logged", file=sys.stderr, flush=True)
 sys.exit(0 if connection.fileno() > 2 else 1)

@@ -30,15 +30,15 @@ from stowage.operator.inbox import Inbox
 from stowage.operator.leader_election import LeaderElector
 from stowage.operator.loop import LoopOptions
 from stowage.operator.metrics.configuration_metrics import ConfigurationMetrics
-from stowage.operator.metrics.metrics import Metrics
 from stowage.operator.metrics.replica_metrics import (
     CertificateMetrics,
     ExtenderMetrics,
     ReflectorMetrics,
     ReplicaMetrics,
 )
+from stowage.operator.metrics.scheduler_metrics import Metrics
 from stowage.operator.serving.serving_certificate import ServingCertificate
-from stowage.operator.watch.kinds import ALL_REFLECTED
+from stowage.operator.watch.kinds import REFLECTED_KINDS
 from stowage.operator.watch.pending_pods import PendingPods
 from stowage.operator.watch.reflector import Reflector
 from stowage.plugins import in_tree_registry
@@ -93,7 +93,7 @@ class Replica:
         self.engine.handle([NodeSeen(make_node("n", cpu="1000000", pods=10**6))], self.now)
         self.metrics = Metrics(lambda: self.now)
         self.num_dropped = 0
-        self.metrics.observe_engine(self.engine, lambda: self.num_dropped)
+        self.metrics.attach_engine(self.engine, lambda: self.num_dropped)
         self.leads, self.num_unfinished = True, 0
         elector = SimpleNamespace(may_write=lambda: self.leads, lease_name="stowage")
         self.metrics.registry.register(
@@ -101,11 +101,11 @@ class Replica:
         )
         time, nothing = (
             FakeTime(),
-            cast("Any", SimpleNamespace(patience=SimpleNamespace(pause_s=5))),
+            cast("Any", SimpleNamespace(timeouts=SimpleNamespace(max_backoff_s=5))),
         )
         self.reflectors: list[Reflector[Any]] = [
             Reflector(kind, nothing, nothing, lambda: 0.0, time.sleep, monotonic=lambda: self.now)
-            for kind in ALL_REFLECTED
+            for kind in REFLECTED_KINDS
         ]
         self.pending_pods = PendingPods(Inbox(), ["stowage"], monotonic=lambda: self.now)
         self.is_deaf = False
@@ -127,14 +127,14 @@ class Replica:
         """A minute later Prometheus comes by."""
         self.now += MINUTE_S
         if not self.is_deaf:
-            self.hear()
+            self.note_activity()
         self.scrapes.append(Scrape.of(self.now, self.metrics.exposition().decode()))
 
-    def hear(self) -> None:
+    def note_activity(self) -> None:
         """The API server says something on every watch."""
         watches: list[Reflector[Any] | PendingPods] = [*self.reflectors, self.pending_pods]
         for watch in watches:
-            watch.hear()
+            watch.note_activity()
 
     def pod(self, cpu: str = "1", **labels: str) -> None:
         """A pod arrives and waits for its turn."""
@@ -375,7 +375,7 @@ def test_an_alert_speaks_of_labels_that_its_series_have(alert: str) -> None:
 def _standby(now: float, replica: Replica) -> Scrape:
     """A replica that has all pods in its queue and may try none of them."""
     replica.now, replica.leads = now, False
-    replica.hear()
+    replica.note_activity()
     text = replica.metrics.exposition().decode()
     return Scrape.of(now, text, instance="two")
 

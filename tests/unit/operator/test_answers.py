@@ -15,7 +15,7 @@ from aiohttp.test_utils import TestServer
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.api_error import MAX_RETRY_AFTER_S, ApiError
 from stowage.operator.client.connection import Connection
-from stowage.operator.client.timeouts import Patience
+from stowage.operator.client.timeouts import Timeouts
 from stowage.operator.kopf.runner import KopfRunner, Watched
 from stowage.operator.kopf.settings import pod_watching_settings
 
@@ -38,7 +38,7 @@ class _Connection:
     """A connection to whatever listens there."""
 
     def __init__(self, url: str, session: aiohttp.ClientSession) -> None:
-        self.server, self.session, self.patience = url, session, Patience()
+        self.server, self.session, self.timeouts = url, session, Timeouts()
         self.generation = self.num_reloads = 0
 
     def drop_idle(self) -> None:
@@ -81,7 +81,7 @@ async def test_neither_a_page_nor_a_redirect_is_a_yes(
         with pytest.raises(ApiError) as refusal:
             await _ask(ApiClient(cast("Connection", connection)), method)
     assert refusal.value.is_transient
-    assert refusal.value.leaves_open
+    assert refusal.value.may_have_been_done
 
 
 def _runner(connection: _Connection, time: FakeTime) -> KopfRunner:
@@ -105,7 +105,7 @@ async def test_kopf_hears_of_broken_connections_instead(
         with pytest.raises(aiohttp.ClientConnectionError):
             await session.get(f"{connection.server}/api/v1/pods")
         await session.close()
-    assert runner.is_in_trouble
+    assert runner.has_failing_requests
 
 
 async def test_kopf_is_not_sent_away_for_a_day() -> None:
@@ -141,7 +141,7 @@ async def test_kopf_that_does_not_begin_to_watch_is_started_again(
 
     monkeypatch.setattr("stowage.operator.kopf.runner.kopf.spawn_tasks", spawn_tasks)
     time = FakeTime()
-    connection = SimpleNamespace(patience=Patience(request_s=30.0))
+    connection = SimpleNamespace(timeouts=Timeouts(request_s=30.0))
     running = asyncio.create_task(_runner(cast("_Connection", connection), time).run())
     await asyncio.wait_for(enough.wait(), timeout=10.0)
     running.cancel()

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.connection import Connection
-from stowage.operator.client.timeouts import Patience
+from stowage.operator.client.timeouts import Timeouts
 
 
 class _NeverOpens:
@@ -24,9 +24,9 @@ class _NeverOpens:
 
 async def test_a_watch_whose_answer_does_not_begin_is_lost_as_soon_as_any_other() -> None:
     session = SimpleNamespace(get=lambda *_arguments, **_options: _NeverOpens())
-    patience = Patience(request_s=0.0, silence_s=3600.0)
-    connection = SimpleNamespace(session=session, patience=patience, server="http://model")
+    timeouts = Timeouts(request_s=0.0, watch_idle_s=3600.0)
+    connection = SimpleNamespace(session=session, timeouts=timeouts, server="http://model")
     client = ApiClient(cast("Connection", connection))
     with pytest.raises(TimeoutError):
-        async for _ in client.stream("/api/v1/nodes", {}, patience.silence_s):
+        async for _ in client.stream("/api/v1/nodes", {}, timeouts.watch_idle_s):
             pass

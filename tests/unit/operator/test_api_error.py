@@ -40,5 +40,5 @@ def test_nobody_is_made_to_wait_for_ever(seconds: str) -> None:
 
 
 def test_only_a_404_with_its_reason_says_that_the_object_is_gone() -> None:
-    assert ApiError(404, "NotFound").is_about_the_object
-    assert not error_from_answer(404, b"404 page not found\n", None).is_about_the_object
+    assert ApiError(404, "NotFound").is_object_not_found
+    assert not error_from_answer(404, b"404 page not found\n", None).is_object_not_found

@@ -9,7 +9,7 @@ from stowage.api.config.loading import Extender
 from stowage.api.events import ExtendersAnswered
 from stowage.api.instructions import ConsultExtenders, PodReference
 from stowage.operator.extenders.client import ExtenderError
-from stowage.operator.extenders.consultation import Consultant
+from stowage.operator.extenders.evaluator import ExtenderEvaluator
 
 from tests.support.fake_extender import FakeExtender, FakeObjects
 
@@ -40,7 +40,7 @@ async def _consult(
     *extenders: FakeExtender, nodes: str = "l m n", gone: tuple[str, ...] = ()
 ) -> ExtendersAnswered:
     question = ConsultExtenders(POD, 7, tuple(nodes.split()), tuple(range(len(extenders))))
-    return await Consultant(extenders, FakeObjects(*gone)).consult(question)
+    return await ExtenderEvaluator(extenders, FakeObjects(*gone)).evaluate(question)
 
 
 def _passing(*names: str, **failed: str) -> dict[str, Any]:

@@ -43,25 +43,25 @@ def _line(kind: str, name: str, **fields: Any) -> bytes:
 
 def test_nodes_are_kept_with_all_their_fields() -> None:
     nodes = RawObjects(name_of)
-    nodes.take_page(_page("m"), is_first=True)
+    nodes.handle_page(_page("m"), is_first=True)
     assert nodes.get("m") == b'{"metadata":{"name":"m"},"status":{"unknown":true}}'
 
 
 def test_nodes_follow_the_watch() -> None:
     nodes = RawObjects(name_of)
-    nodes.take_page(_page("m", "n"), is_first=True)
+    nodes.handle_page(_page("m", "n"), is_first=True)
     for line in (_line("MODIFIED", "m", x=1), _line("DELETED", "n"), _line("ADDED", "o")):
-        nodes.take_line(line)
-    nodes.take_line(_line("BOOKMARK", ""))
+        nodes.handle_line(line)
+    nodes.handle_line(_line("BOOKMARK", ""))
     assert (nodes.get("m"), nodes.get("n")) == (b'{"metadata":{"name":"m"},"x":1}', None)
     assert len(nodes) == 2
 
 
 def test_a_node_that_no_page_of_a_new_list_names_is_gone() -> None:
     nodes = RawObjects(name_of)
-    nodes.take_page(_page("m", "n", "o"), is_first=True)
-    nodes.take_page(_page("m", more="token"), is_first=True)
-    nodes.take_page(_page("n"), is_first=False)
+    nodes.handle_page(_page("m", "n", "o"), is_first=True)
+    nodes.handle_page(_page("m", more="token"), is_first=True)
+    nodes.handle_page(_page("n"), is_first=False)
     assert (len(nodes), nodes.get("o")) == (2, None)
 
 
@@ -101,8 +101,8 @@ async def test_an_api_server_that_does_not_answer_is_an_error_after_some_attempt
 def test_nodes_that_are_gone_are_left_out() -> None:
     objects = _objects(FakeApiClient())
     assert objects.nodes is not None
-    objects.nodes.take_page(_page("m", "n"), is_first=True)
-    objects.nodes.take_line(_line("DELETED", "n"))
+    objects.nodes.handle_page(_page("m", "n"), is_first=True)
+    objects.nodes.handle_line(_line("DELETED", "n"))
     assert list(objects.existing_nodes(["m", "n", "o"])) == ["m"]
 
 

@@ -14,8 +14,8 @@ from stowage.operator.extenders.protocol import (
     decode_binding_error,
     decode_filter_answer,
     decode_scores,
-    names_question,
-    nodes_question,
+    node_names_request,
+    nodes_request,
 )
 
 POD = b'{"metadata":{"name":"p"},"spec":{"anything":[1,2]}}'
@@ -27,7 +27,7 @@ def _sent(question: bytes) -> Any:
 
 def test_an_extender_that_knows_the_nodes_is_sent_their_names() -> None:
     pod = {"metadata": {"name": "p"}, "spec": {"anything": [1, 2]}}
-    assert _sent(names_question(POD, ["m", "n"])) == {
+    assert _sent(node_names_request(POD, ["m", "n"])) == {
         "Pod": pod,
         "Nodes": None,
         "NodeNames": ["m", "n"],
@@ -35,7 +35,7 @@ def test_an_extender_that_knows_the_nodes_is_sent_their_names() -> None:
 
 
 def test_an_extender_that_does_not_is_sent_the_nodes_as_they_are() -> None:
-    question = _sent(nodes_question(POD, [b'{"metadata":{"name":"m"},"new":true}']))
+    question = _sent(nodes_request(POD, [b'{"metadata":{"name":"m"},"new":true}']))
     assert question["Nodes"]["items"] == [{"metadata": {"name": "m"}, "new": True}]
     assert question["NodeNames"] is None
 

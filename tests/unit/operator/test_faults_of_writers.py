@@ -19,7 +19,7 @@ from stowage.api.instructions import (
 )
 from stowage.api.objects.meta import ObjectReference
 from stowage.operator.extenders.client import ExtenderClient
-from stowage.operator.extenders.desk import ExtenderDesk
+from stowage.operator.extenders.dispatcher import ExtenderDispatcher
 from stowage.operator.extenders.objects import ExtenderObjects
 from stowage.operator.inbox import Inbox
 from stowage.operator.writers.binder import Binder
@@ -81,7 +81,7 @@ async def test_an_extender_s_binding_is_looked_after(node_name: str, answer: obj
     extenders = Extenders((Extender(url_prefix="http://binder", bind_verb="bind"),))
     binder = Binder(client, lambda: True, no_jitter, time.sleep)
     objects = ExtenderObjects(client, no_jitter, time.sleep, extenders)
-    desk = ExtenderDesk(extenders, inbox, objects, binder, lambda: True, _FailingClient)
+    desk = ExtenderDispatcher(extenders, inbox, objects, binder, lambda: True, _FailingClient)
     desk.bind(BindByExtender(POD, "n", 0))
     await inbox.wait(5.0)
     assert list(inbox.drain(10)) == [answer]

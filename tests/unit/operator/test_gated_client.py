@@ -11,7 +11,7 @@ from aiohttp.test_utils import TestServer
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.gated_client import GatedClient, LeaseNotHeldError
 from stowage.operator.client.rate_limit import TokenBucket
-from stowage.operator.client.timeouts import Patience
+from stowage.operator.client.timeouts import Timeouts
 
 from tests.support.fake_api import FakeTime
 
@@ -20,7 +20,7 @@ class _Connection:
     """To nowhere unless told: most tests record what is sent before it gets here."""
 
     generation = 0
-    patience = Patience()
+    timeouts = Timeouts()
 
     def __init__(
         self, server: str = "http://example", session: aiohttp.ClientSession | None = None

@@ -10,8 +10,8 @@ import aiohttp
 import pytest
 from stowage.api.events import ObjectInvalid
 from stowage.operator.inbox import Inbox
-from stowage.operator.kopf.pending_pod_watch import DepartureFilter
-from stowage.operator.kopf.settings import NoMemories, pod_watching_settings
+from stowage.operator.kopf.pending_pod_watch import DeletedEventFilter
+from stowage.operator.kopf.settings import NoMemory, pod_watching_settings
 from stowage.operator.watch.pending_pods import PendingPods
 
 from tests.support.fake_api import no_jitter
@@ -36,7 +36,7 @@ class _Body:
 
 
 async def _read(body: _Body, departed: list[str]) -> bytes:
-    content = DepartureFilter(cast("aiohttp.StreamReader", body), departed.append)
+    content = DeletedEventFilter(cast("aiohttp.StreamReader", body), departed.append)
     return b"".join([chunk async for chunk in content.iter_chunked(1024)])
 
 
@@ -65,7 +65,9 @@ async def test_what_would_end_the_watch_becomes_a_bookmark_and_a_finding(which: 
     inbox = Inbox()
     pods = PendingPods(inbox, ["stowage"])
     body = cast("aiohttp.StreamReader", _Body(UNREADABLE[which] + b"\n", ADDED))
-    content = DepartureFilter(body, pods.take_departure, pods.hear, pods.take_unreadable)
+    content = DeletedEventFilter(
+        body, pods.handle_removal, pods.note_activity, pods.handle_invalid_line
+    )
     first, second = [
         json.loads(line)
         async for chunk in content.iter_chunked(1024)
@@ -88,12 +90,12 @@ async def test_a_line_may_come_in_pieces() -> None:
 
 def test_what_else_is_asked_of_the_body_reaches_it() -> None:
     body = _Body(ADDED)
-    content = DepartureFilter(cast("aiohttp.StreamReader", body), lambda uid: None)
+    content = DeletedEventFilter(cast("aiohttp.StreamReader", body), lambda uid: None)
     assert content.total_bytes == body.total_bytes
 
 
 async def test_kopf_remembers_nothing_of_a_pod() -> None:
-    memories = NoMemories()
+    memories = NoMemory()
     raw = {"metadata": {"uid": "u"}}
     first = await memories.recall(raw, noticed_by_listing=True)
     assert await memories.recall(raw) is not first

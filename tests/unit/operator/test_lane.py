@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from stowage.operator.writers.worker_pool import Lane
+from stowage.operator.writers.worker_pool import WorkerPool
 
 
 class _Gate:
@@ -26,7 +26,7 @@ async def _settle() -> None:
 
 async def test_no_more_than_the_width_is_done_at_once_and_order_is_kept() -> None:
     gate = _Gate()
-    lane = Lane("test", 2, gate.work)
+    lane = WorkerPool("test", 2, gate.work)
     for job in range(5):
         lane.add(job)
     await _settle()
@@ -46,7 +46,7 @@ async def test_a_job_added_the_moment_the_last_worker_ends_is_done() -> None:
         if job < 3:
             asyncio.get_running_loop().call_soon(lane.add, job + 1)
 
-    lane = Lane("test", 1, work)
+    lane = WorkerPool("test", 1, work)
     lane.add(0)
     await _settle()
     assert done == [0, 1, 2, 3]
@@ -60,7 +60,7 @@ async def test_a_job_that_fails_does_not_stop_the_lane() -> None:
             raise RuntimeError("unforeseen")
         done.append(job)
 
-    lane = Lane("test", 1, work)
+    lane = WorkerPool("test", 1, work)
     lane.add(0)
     lane.add(1)
     await _settle()
@@ -69,7 +69,7 @@ async def test_a_job_that_fails_does_not_stop_the_lane() -> None:
 
 async def test_closing_drops_what_has_not_begun_and_cancels_what_does_not_end() -> None:
     gate = _Gate()
-    lane = Lane("test", 1, gate.work)
+    lane = WorkerPool("test", 1, gate.work)
     lane.add(0)
     lane.add(1)
     await _settle()

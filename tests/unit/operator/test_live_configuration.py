@@ -9,7 +9,7 @@ from stowage.api.config.loading import ConfigError, InvalidConfiguration
 from stowage.api.events import ConfigurationChanged, Event
 from stowage.api.instructions import ConfigurationApplied
 from stowage.operator.configuration.config_map import ConfigMapReference, parse_reference, text_of
-from stowage.operator.configuration.config_map_events import ConfigMapEvents
+from stowage.operator.configuration.config_map_events import ConfigMapEventRecorder
 from stowage.operator.configuration.live_configuration import (
     ConfigMapOptions,
     LiveConfiguration,
@@ -27,7 +27,7 @@ def load(text: str) -> LoadedConfiguration:
     return LoadedConfiguration(text, {"text": text}, {"text": text})
 
 
-class Following(ConfigMapEvents):
+class Following(ConfigMapEventRecorder):
     """A live configuration, with everything that it says noted down."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Following(ConfigMapEvents):
         self.live.follow(ConfigMapOptions(REFERENCE, load), self)
         self._version = 0
 
-    def tell(self, uid: str, *, is_warning: bool, reason: str, note: str) -> None:
+    def record(self, uid: str, *, is_warning: bool, reason: str, note: str) -> None:
         self.told.append(("Warning" if is_warning else "Normal", reason, note))
 
     def edit(self, text: str, event_type: str | None = "MODIFIED") -> None:
@@ -162,7 +162,7 @@ def test_two_quick_edits_come_into_force_in_their_order(following: Following) ->
 
 def test_a_config_map_that_is_gone_is_missed_once(following: Following) -> None:
     following.edit("old", "DELETED")
-    following.live.take_absence()
+    following.live.handle_missing()
     (told,) = following.told
     assert told[:2] == ("Warning", "InvalidConfiguration")
     assert "an existing ConfigMap" in told[2]

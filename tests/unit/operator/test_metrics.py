@@ -6,7 +6,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from stowage.api.instructions import AttemptResult, PodBound, PodReference
 from stowage.operator.metrics.histogram import Histogram, exponential_buckets
-from stowage.operator.metrics.metrics import Metrics
+from stowage.operator.metrics.scheduler_metrics import Metrics
 
 from tests.support.fake_api import FakeTime
 from tests.support.round_robin_engine import RoundRobinEngine
@@ -71,7 +71,7 @@ def test_events_and_hints_are_timed_by_name() -> None:
 
 def test_the_engines_counts_are_read_when_scraped() -> None:
     metrics, engine = Metrics(FakeTime().monotonic), RoundRobinEngine()
-    metrics.observe_engine(engine, lambda: 7)
+    metrics.attach_engine(engine, lambda: 7)
     engine.nodes["n"] = None
     engine.ready.append(POD)
     samples = _samples(metrics)

@@ -11,7 +11,7 @@ from stowage.api.instructions import (
     PreemptionAttempted,
     PreemptionFinished,
 )
-from stowage.operator.metrics.metrics import Metrics
+from stowage.operator.metrics.scheduler_metrics import Metrics
 
 from tests.support.fake_api import FakeTime
 from tests.support.round_robin_engine import RoundRobinEngine
@@ -58,7 +58,7 @@ HELP = {
 
 def _exposition() -> str:
     metrics, engine = Metrics(FakeTime().monotonic), RoundRobinEngine()
-    metrics.observe_engine(engine, lambda: 0)
+    metrics.attach_engine(engine, lambda: 0)
     metrics.observe_attempt(AttemptResult(POD, "scheduled", "stowage", 1, duration_s=0.002))
     metrics.observe_extension_point("Filter", "Success", "stowage", 0.0001)
     metrics.observe_bind("u1", "Success", 0.01)

@@ -24,10 +24,10 @@ class _Watch:
     def page(self, uids: list[str], *, version: int, first: bool = True, more: str = "") -> None:
         items = [_pod(uid, version, schedulerName="stowage") for uid in uids]
         page = {"metadata": {"resourceVersion": str(version), "continue": more}, "items": items}
-        self.pods.take_page(msgspec.json.encode(page), is_first=first)
+        self.pods.handle_page(msgspec.json.encode(page), is_first=first)
 
     def event(self, kind: str, uid: str, version: int, **spec: Any) -> None:
-        self.pods.take_event(kind, _pod(uid, version, **{"schedulerName": "stowage", **spec}))
+        self.pods.handle_event(kind, _pod(uid, version, **{"schedulerName": "stowage", **spec}))
 
     def arrived(self) -> list[str]:
         return [_brief(event) for event in self.inbox.drain(limit=100)]
@@ -147,14 +147,14 @@ def test_the_selector_is_as_narrow_as_it_can_be(names: tuple[str, ...], want: st
 def test_an_event_that_a_departure_overtook_is_stale(watch: _Watch) -> None:
     watch.listed()
     watch.event("ADDED", "a", 11)
-    watch.pods.take_departure("a")
+    watch.pods.handle_removal("a")
     watch.event("MODIFIED", "a", 12)
     assert watch.arrived() == ["+a", "-a"]
 
 
 def test_a_pod_whose_departure_comes_first_is_never_seen(watch: _Watch) -> None:
     watch.listed()
-    watch.pods.take_departure("a")
+    watch.pods.handle_removal("a")
     watch.event("ADDED", "a", 11)
     assert watch.arrived() == []
 
@@ -169,8 +169,8 @@ def test_a_pod_that_cannot_be_understood_is_reported_to_the_profile_it_is_for() 
         for name, spec in (("a", bad), ("b", foreign))
     ]
     body = msgspec.json.encode({"metadata": {"resourceVersion": "9"}, "items": items})
-    pods.take_page(body, is_first=True)
-    pods.take_event(
+    pods.handle_page(body, is_first=True)
+    pods.handle_event(
         "MODIFIED", items[0] | {"metadata": items[0]["metadata"] | {"resourceVersion": "10"}}
     )
     found = [event for event in inbox.drain(9) if isinstance(event, ObjectInvalid)]

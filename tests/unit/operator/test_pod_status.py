@@ -202,14 +202,14 @@ async def test_a_binding_waits_for_a_patch_under_way_and_drops_the_next() -> Non
     writer.patch(REFUSED)
     await client.has_sent(1)
     writer.patch(NOMINATED)
-    await writer.give_way("u1")
+    await writer.cancel_and_wait("u1")
     await _settle()
     assert len(client.requests) == 1
 
 
 async def test_a_binding_of_a_pod_without_a_patch_need_not_wait() -> None:
     client = FakeApiClient()
-    await asyncio.wait_for(_writer(client).give_way("u1"), PATIENCE_S)
+    await asyncio.wait_for(_writer(client).cancel_and_wait("u1"), PATIENCE_S)
     assert client.requests == []
 
 

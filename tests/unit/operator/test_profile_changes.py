@@ -24,21 +24,21 @@ def seen(inbox: Inbox) -> list[str]:
 def test_pods_of_a_new_profile_are_taken_from_then_on() -> None:
     inbox = Inbox()
     pods = PendingPods(inbox, ("stowage",))
-    pods.take_event(None, pod("job", "batch"))
+    pods.handle_event(None, pod("job", "batch"))
     assert seen(inbox) == []
     pods.select(("stowage", "batch"))
-    pods.take_event(None, pod("job", "batch"))
+    pods.handle_event(None, pod("job", "batch"))
     assert seen(inbox) == ["job"]
 
 
 def test_pods_of_a_profile_that_went_are_forgotten_without_being_called_gone() -> None:
     inbox, raw = Inbox(), dict[str, dict[str, Any]]()
     pods = PendingPods(inbox, ("stowage", "batch"), raw)
-    pods.take_event(None, pod("ours", "stowage"))
-    pods.take_event(None, pod("job", "batch"))
+    pods.handle_event(None, pod("ours", "stowage"))
+    pods.handle_event(None, pod("job", "batch"))
     pods.select(("stowage",))
     assert seen(inbox) == ["ours", "job"]
     assert list(raw) == ["uid-ours"]
     # A list that lacks both tells only of the one that is still ours.
-    pods.take_page(b'{"metadata":{"resourceVersion":"9"},"items":[]}', is_first=True)
+    pods.handle_page(b'{"metadata":{"resourceVersion":"9"},"items":[]}', is_first=True)
     assert inbox.drain(100) == [PendingPodGone("default", "ours", "uid-ours")]

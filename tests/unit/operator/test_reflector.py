@@ -445,18 +445,18 @@ async def test_a_deaf_watch_is_given_up_when_the_server_is_back() -> None:
     story = _Story([], [])
     running = await _watching(story)
     story.time.now += 7.0
-    story.reflector.reconnect(silent_since=story.time.now - 6.0)
+    story.reflector.reconnect(unresponsive_since=story.time.now - 6.0)
     with pytest.raises(_EndOfStory):
         await running
     assert story.watched_from() == ["10", "10"]
     assert len(story.requests("GET")) == 1
 
 
-@pytest.mark.parametrize("silent_since", [None, 900.0], ids=["never silent", "heard since"])
-async def test_a_watch_that_may_be_well_is_left_alone(silent_since: float | None) -> None:
+@pytest.mark.parametrize("unresponsive_since", [None, 900.0], ids=["never silent", "heard since"])
+async def test_a_watch_that_may_be_well_is_left_alone(unresponsive_since: float | None) -> None:
     story = _Story([], [])
     running = await _watching(story)
-    story.reflector.reconnect(silent_since)
+    story.reflector.reconnect(unresponsive_since)
     await _some_turns()
     assert len(story.requests("WATCH")) == 1
     running.cancel()

@@ -8,7 +8,7 @@ from typing import Any
 
 import aiohttp
 import pytest
-from stowage.operator.metrics.metrics import Metrics
+from stowage.operator.metrics.scheduler_metrics import Metrics
 from stowage.operator.serving.delegated_access import AccessOptions, DelegatedAccess
 from stowage.operator.serving.health import Checks
 from stowage.operator.serving.server import Content, Server, ServingOptions

@@ -10,7 +10,7 @@ from typing import Any
 from stowage.api.events import PendingPodGone
 from stowage.operator.inbox import Inbox
 from stowage.operator.loop import MAX_EVENTS_AT_ONCE
-from stowage.operator.watch.cache_sync import View
+from stowage.operator.watch.cache_sync import CacheSync
 from stowage.operator.watch.kinds import NODES
 from stowage.operator.watch.reflector import Reflector
 
@@ -32,7 +32,7 @@ class _Parts:
         self.client = FakeApiClient(get=list(lists), watch=[[SILENCE]])
         self.reflector = Reflector(NODES, self.client, self.inbox, no_jitter, FakeTime().sleep)
         to_refresh = [self.reflector] if needs_refresh else []
-        self.view = View(self.inbox, lambda: self.reflector.has_synced, to_refresh)
+        self.view = CacheSync(self.inbox, lambda: self.reflector.has_synced, to_refresh)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

@@ -16,13 +16,13 @@ import structlog
 from stowage.api.events import VictimsReviewed
 from stowage.api.instructions import ConsultOnVictims, PodReference, VictimsOnNode
 from stowage.operator.extenders.client import ExtenderClient, ExtenderError
-from stowage.operator.extenders.consultation import misunderstood
+from stowage.operator.extenders.evaluator import invalid_answer_error
 from stowage.operator.extenders.objects import ExtenderObjects
 from stowage.operator.extenders.protocol import (
     InvalidAnswer,
     decode_victims,
-    meta_victims_question,
-    victims_question,
+    meta_victims_request,
+    victims_request,
 )
 
 log = structlog.get_logger("stowage.operator.extenders")
@@ -79,15 +79,15 @@ class VictimReviewer:
             ExtenderError: It gives no answer, or none that can be used.
         """
         if extender.config.node_cache_capable:
-            body = meta_victims_question(pod, candidates)
+            body = meta_victims_request(pod, candidates)
         else:
-            body = victims_question(pod, candidates, await self._victims(candidates))
+            body = victims_request(pod, candidates, await self._victims(candidates))
         verb = extender.config.preempt_verb
         answer = await extender.send(verb, body)
         try:
             by_node = decode_victims(answer)
         except InvalidAnswer as invalid:
-            raise misunderstood(extender, verb, invalid) from invalid
+            raise invalid_answer_error(extender, verb, invalid) from invalid
         left = {}
         for name, (uids, num_violations) in by_node.items():
             if uids:

@@ -26,8 +26,8 @@ from stowage.operator.extenders.protocol import (
     InvalidAnswer,
     decode_filter_answer,
     decode_scores,
-    names_question,
-    nodes_question,
+    node_names_request,
+    nodes_request,
 )
 
 log = structlog.get_logger("stowage.operator.extenders")
@@ -50,7 +50,7 @@ class _Opinion(msgspec.Struct):
         self.names = passed
 
 
-class Consultant:
+class ExtenderEvaluator:
     """Holds consultations; many may run at once.
 
     Args:
@@ -62,7 +62,7 @@ class Consultant:
         self._extenders = extenders
         self._objects = objects
 
-    async def consult(self, question: ConsultExtenders) -> ExtendersAnswered:
+    async def evaluate(self, question: ConsultExtenders) -> ExtendersAnswered:
         """Ask everybody; whatever goes wrong is in the answer."""
         uid, number = question.pod.uid, question.number
         extenders = [self._extenders[index] for index in question.extenders]
@@ -99,7 +99,7 @@ class Consultant:
         try:
             answer = decode_filter_answer(body)
         except InvalidAnswer as invalid:
-            raise misunderstood(extender, extender.config.filter_verb, invalid) from invalid
+            raise invalid_answer_error(extender, extender.config.filter_verb, invalid) from invalid
         if answer.error:
             raise extender.failure(answer.error)
         known = set(opinion.names)
@@ -130,7 +130,7 @@ class Consultant:
             try:
                 rating = decode_scores(body, extender.config.weight)
             except InvalidAnswer as invalid:
-                raise misunderstood(extender, verb, invalid) from invalid
+                raise invalid_answer_error(extender, verb, invalid) from invalid
         except ExtenderError as error:
             # As upstream: the others decide.
             log.warning(
@@ -143,9 +143,9 @@ class Consultant:
 
     def _question(self, extender: ExtenderClient, opinion: _Opinion) -> bytes:
         if extender.config.node_cache_capable:
-            return names_question(opinion.pod, opinion.names)
+            return node_names_request(opinion.pod, opinion.names)
         nodes = self._objects.existing_nodes(opinion.names)
-        return nodes_question(opinion.pod, list(nodes.values()))
+        return nodes_request(opinion.pod, list(nodes.values()))
 
 
 def _passed(extender: ExtenderClient, answer: FilterAnswer, known: set[str]) -> list[str]:
@@ -188,6 +188,8 @@ def _warn_of_unknown(extender: ExtenderClient, names: Iterable[str], known: set[
         )
 
 
-def misunderstood(extender: ExtenderClient, verb: str, invalid: InvalidAnswer) -> ExtenderError:
+def invalid_answer_error(
+    extender: ExtenderClient, verb: str, invalid: InvalidAnswer
+) -> ExtenderError:
     """The error to raise for an answer that makes no sense."""
     return extender.failure(f'extender "{extender.name}" answered {verb} with {invalid}')

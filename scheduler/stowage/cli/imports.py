@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def lasting_imports() -> Iterator[None]:
+def garbage_collection_paused() -> Iterator[None]:
     """Import without looking for garbage: what a module makes stays as long as the process."""
     gc.disable()
     try:

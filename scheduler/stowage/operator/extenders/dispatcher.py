@@ -13,19 +13,19 @@ from stowage.api.events import BindFailed, ExtendersAnswered, VictimsReviewed
 from stowage.api.instructions import BindByExtender, ConsultExtenders, ConsultOnVictims
 from stowage.operator.extenders.binder import ExtenderBinder
 from stowage.operator.extenders.client import ExtenderClient
-from stowage.operator.extenders.consultation import Consultant
+from stowage.operator.extenders.evaluator import ExtenderEvaluator
 from stowage.operator.extenders.objects import ExtenderObjects
 from stowage.operator.extenders.victim_review import VictimReviewer
 from stowage.operator.inbox import Inbox
 from stowage.operator.writers.binder import Binder
-from stowage.operator.writers.worker_pool import Lane
+from stowage.operator.writers.worker_pool import WorkerPool
 
 MAX_BINDINGS_IN_FLIGHT = 64
 
 log = structlog.get_logger("stowage.operator.extenders")
 
 
-class ExtenderDesk:
+class ExtenderDispatcher:
     """Carries out the instructions that are about extenders.
 
     Args:
@@ -51,17 +51,17 @@ class ExtenderDesk:
     ) -> None:
         self._inbox = inbox
         self._clients = [make_client(config) for config in extenders.configured]
-        self._consultant = Consultant(self._clients, objects)
+        self._evaluator = ExtenderEvaluator(self._clients, objects)
         self._reader = binder
         self._binder = ExtenderBinder(self._clients, binder, may_write)
-        self._consultations: Lane[ConsultExtenders] = Lane(
+        self._consultations: WorkerPool[ConsultExtenders] = WorkerPool(
             "consultations", extenders.max_consultations, self._consult
         )
-        self._bindings: Lane[BindByExtender] = Lane(
+        self._bindings: WorkerPool[BindByExtender] = WorkerPool(
             "extender bindings", MAX_BINDINGS_IN_FLIGHT, self._bind, self._answer_unbound
         )
         self._reviewer = VictimReviewer(self._clients, objects)
-        self._reviews: Lane[ConsultOnVictims] = Lane(
+        self._reviews: WorkerPool[ConsultOnVictims] = WorkerPool(
             "victim reviews", extenders.max_consultations, self._review
         )
 
@@ -74,7 +74,7 @@ class ExtenderDesk:
         """How often each extender failed, by its URL."""
         return {client.name: client.num_failures for client in self._clients}
 
-    def consult(self, instruction: ConsultExtenders) -> None:
+    def evaluate(self, instruction: ConsultExtenders) -> None:
         """Have extenders asked about a pod."""
         self._consultations.add(instruction)
 
@@ -95,7 +95,7 @@ class ExtenderDesk:
 
     async def _consult(self, instruction: ConsultExtenders) -> None:
         try:
-            answer = await self._consultant.consult(instruction)
+            answer = await self._evaluator.evaluate(instruction)
         except Exception as fault:
             # Without an answer the pod would wait for ever.
             log.exception("consultation failed", pod=instruction.pod.key)
@@ -127,4 +127,4 @@ class ExtenderDesk:
 
     async def _answer_unbound(self, instruction: BindByExtender, fault: Exception) -> None:
         pod, node_name = instruction.pod, instruction.node_name
-        self._inbox.put(await self._reader.after_fault(pod, node_name, fault))
+        self._inbox.put(await self._reader.outcome_after_fault(pod, node_name, fault))

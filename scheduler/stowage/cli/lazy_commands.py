@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from stowage.cli.lasting_imports import lasting_imports
+from stowage.cli.imports import garbage_collection_paused
 
 
 class CommandSource(NamedTuple):
@@ -36,7 +36,7 @@ def installed_commands(panel: str) -> dict[str, CommandSource]:
     return {point.name: CommandSource(point.module, panel) for point in points}
 
 
-class OnDemandGroup(TyperGroup):
+class LazyGroup(TyperGroup):
     """A group that imports the module of a command with its first use: ``run`` needs no other's.
 
     Attributes:
@@ -57,7 +57,7 @@ class OnDemandGroup(TyperGroup):
         return self.commands.get(cmd_name)
 
 
-def only_command(
+def single_command_app(
     function: Callable[..., None], cls: type[TyperCommand] = TyperCommand
 ) -> typer.Typer:
     """The ``app`` of a module that has one command."""
@@ -67,7 +67,7 @@ def only_command(
 
 
 def _loaded(name: str, source: CommandSource) -> Any:
-    with lasting_imports():
+    with garbage_collection_paused():
         app = import_module(source.module).app
     command: Any = get_command(app)
     command.name = name

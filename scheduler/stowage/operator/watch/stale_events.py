@@ -13,7 +13,7 @@ REMEMBERED = 4096
 Key = tuple[str, str]
 
 
-class EventOrder:
+class StaleEventFilter:
     """Compares each event with what was last heard of its object.
 
     Memory and work per event are bounded: an event that is older than everything remembered counts
@@ -33,7 +33,7 @@ class EventOrder:
         self._latest.clear()
         self._heard_up_to = version
 
-    def is_news(self, key: Key, version: int) -> bool:
+    def is_new(self, key: Key, version: int) -> bool:
         """Whether an event says something new of its object, which counts as heard from now on.
 
         A version of 0 is unknown, and always news.

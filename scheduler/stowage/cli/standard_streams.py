@@ -6,7 +6,7 @@ import os
 import sys
 
 
-def open_standard_files() -> None:
+def open_standard_streams() -> None:
     """Give a process that was started without stdin, stdout or stderr empty ones.
 
     Otherwise the next connection gets one of their numbers, and is written into by whoever means

@@ -64,7 +64,7 @@ class Metrics(Collector):
         ProcessCollector(registry=self.registry)
         GCCollector(registry=self.registry)
 
-    def observe_engine(self, engine: Engine, dropped_events: Callable[[], int]) -> None:
+    def attach_engine(self, engine: Engine, dropped_events: Callable[[], int]) -> None:
         """Whose gauges to read when scraped."""
         self._engine = engine
         self._dropped_events = dropped_events
