@@ -147,7 +147,9 @@ class LiveConfiguration:
             dropped=instruction.dropped,
         )
         self._select(instruction.scheduler_names)
-        self._record_event(is_warning=False, reason="ConfigurationApplied", note=_applied_note(instruction))
+        self._record_event(
+            is_warning=False, reason="ConfigurationApplied", note=_applied_note(instruction)
+        )
 
     def configz(self) -> dict[str, object]:
         """What /configz shows: the effective configuration, and what it is called."""

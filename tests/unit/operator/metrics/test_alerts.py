@@ -119,7 +119,7 @@ class Replica:
             ExtenderMetrics(lambda: {self.extender.name: self.extender.num_failures})
         )
         self.live = LiveConfiguration(_load("old"), lambda _event: None, lambda _names: None)
-        author = cast("Any", SimpleNamespace(tell=lambda *_args, **_more: None))
+        author = cast("Any", SimpleNamespace(record=lambda *_args, **_more: None))
         self.live.follow(ConfigMapOptions(ConfigMapReference("ns", "name"), _load), author)
         self.metrics.registry.register(ConfigurationMetrics(self.live))
 
