@@ -164,7 +164,7 @@ async def test_every_pod_is_bound_once_although_answers_are_lost(
     await shell.all_bound(*names)
 
     async def settled() -> bool:
-        return not shell.engine.in_flight and len(shell.engine.assigned) == len(names)
+        return not shell.engine.being_bound and len(shell.engine.assigned) == len(names)
 
     await _eventually(settled)
     for name in names:
@@ -269,7 +269,7 @@ async def test_a_binding_in_flight_is_finished_before_the_end(
 
         async def is_in_flight() -> bool:
             # Or was, while nobody looked.
-            return bool(shell.engine.in_flight or shell.engine.assigned)
+            return bool(shell.engine.being_bound or shell.engine.assigned)
 
         await _eventually(is_in_flight)
     assert await shell.node_of("a") == "n1"

@@ -13,7 +13,7 @@ import structlog
 import typer
 from rich.console import Console
 from rich.markup import escape
-from stowage.cli.on_demand import only_command
+from stowage.cli.lazy_commands import single_command_app
 
 from simcluster.cli.kubectl import kubectl_command
 from simcluster.kubelet.nodes import bench_node
@@ -326,4 +326,4 @@ def _announcement(console: Console, kubeconfig: Path | None) -> Callable[[Simula
     return announce
 
 
-app = only_command(cluster)
+app = single_command_app(cluster)

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
+from stowage import operator
 from stowage.operator.app import STOPPED_TOO_LONG
 from stowage.operator.metrics import definitions as metric_definitions
 from stowage.operator.metrics.definitions import Definition
 
 from tests.support.fault_table import README, faults
 
-SHELL = Path(metric_definitions.__file__).parents[1]
+SHELL = Path(operator.__file__).parent
 ROOMS = (SHELL, SHELL.parent / "cli")
 LOUD = {"warning", "error", "exception", "critical"}
 LEVELS = LOUD | {"debug", "info"}

@@ -15,12 +15,12 @@ from yarl import URL
 from stowage.operator import clock
 from stowage.operator.client.api_error import ApiError, error_from_answer
 from stowage.operator.client.connection import Connection
-from stowage.operator.client.timeouts import CONNECT_WITHIN_S, Patience
+from stowage.operator.client.timeouts import CONNECT_WITHIN_S, Timeouts
 
 JSON = "application/json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
-LIST_TIMEOUT = Patience().list_timeout
+LIST_TIMEOUT = Timeouts().list_timeout
 """For lists outside the scheduling process."""
 
 LOST_ANSWER_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
@@ -49,7 +49,7 @@ class ApiClient:
     """
 
     def __init__(self, connection: Connection, observe: ObserveRequest | None = None) -> None:
-        self.patience = connection.patience
+        self.timeouts = connection.timeouts
         self._connection = connection
         self._observe = observe or _observe_nothing
 
@@ -104,10 +104,10 @@ class ApiClient:
         )
         url = self._url(path).with_query(params)
         async with AsyncExitStack() as cleanup:
-            async with asyncio.timeout(self.patience.request_s):
+            async with asyncio.timeout(self.timeouts.request_s):
                 opening = self._connection.session.get(url, timeout=timeout, allow_redirects=False)
                 response = await cleanup.enter_async_context(opening)
-            if response.status >= 400 or not is_meant_for_clients(response):
+            if response.status >= 400 or not is_api_answer(response):
                 raise await self._refusal(response)
             async for chunk in response.content.iter_any():
                 yield chunk
@@ -141,7 +141,7 @@ class ApiClient:
         content_type: str,
     ) -> bytes:
         session = self._connection.session
-        timeout = timeout or self.patience.request_timeout
+        timeout = timeout or self.timeouts.request_timeout
         headers = _CONTENT_TYPE[content_type] if body is not None else None
         code, started = NO_ANSWER, clock.timer()
         try:
@@ -149,7 +149,7 @@ class ApiClient:
                 method, url, data=body, headers=headers, timeout=timeout, allow_redirects=False
             ) as response:
                 code = str(response.status)
-                if response.status >= 400 or not is_meant_for_clients(response):
+                if response.status >= 400 or not is_api_answer(response):
                     raise await self._refusal(response)
                 return await response.read()
         except TimeoutError:
@@ -163,7 +163,7 @@ class ApiClient:
         return error_from_answer(response.status, body, response.headers.get("Retry-After"))
 
 
-def is_meant_for_clients(response: aiohttp.ClientResponse) -> bool:
+def is_api_answer(response: aiohttp.ClientResponse) -> bool:
     """Whether it is no page, nor a redirect to one: a refusal, or JSON."""
     return response.status >= 400 or (
         200 <= response.status < 300 and response.content_type == JSON

@@ -59,12 +59,12 @@ class ApiError(Exception):
         return self.status in (408, 425, 429) or self.status >= 500 or 200 <= self.status < 400
 
     @property
-    def is_about_the_object(self) -> bool:
+    def is_object_not_found(self) -> bool:
         """Whether it says that the object is not there; else perhaps the path is not served."""
         return self.status == 404 and self.reason == NOT_FOUND
 
     @property
-    def leaves_open(self) -> bool:
+    def may_have_been_done(self) -> bool:
         """Whether what was asked for may have been done nevertheless.
 
         What stands in between (a load balancer, a proxy) gives up on answers, and says so in its

@@ -16,8 +16,8 @@ from kubernetes.aio import config as kubernetes_config_module
 from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.client.rest import RESTClientObject
 
-from stowage.operator.client.timeouts import Patience
-from stowage.operator.serving.tls_options import trusting_like_go
+from stowage.operator.client.timeouts import Timeouts
+from stowage.operator.serving.tls_options import without_strict_x509
 
 # Typed as a whole, but not inside: strict checking would refuse every call.
 kubernetes_config: Any = kubernetes_config_module
@@ -28,7 +28,7 @@ CREDENTIALS_CHECK_S = 60.0
 
 READ_BUFFER_BYTES = 2**18
 
-DEFAULT_PATIENCE = Patience()
+DEFAULT_TIMEOUTS = Timeouts()
 
 log = structlog.get_logger("stowage.operator.client.connection")
 
@@ -36,7 +36,7 @@ log = structlog.get_logger("stowage.operator.client.connection")
 class Connector(aiohttp.TCPConnector):
     """Connections to one API server, of which those that nobody uses can be dropped."""
 
-    def connect_by(self, tls: SSLContext | bool) -> None:
+    def use_tls(self, tls: SSLContext | bool) -> None:
         """Make new connections that way; those there are stay."""
         self._ssl = tls
 
@@ -63,9 +63,9 @@ class Connection:
         kubeconfig: str | None,
         context: str | None,
         master: str | None = None,
-        patience: Patience = DEFAULT_PATIENCE,
+        timeouts: Timeouts = DEFAULT_TIMEOUTS,
     ) -> None:
-        self.patience = patience
+        self.timeouts = timeouts
         self._kubeconfig = kubeconfig
         self._context = context
         self._master = master
@@ -204,7 +204,7 @@ class Connection:
         if not self.server.startswith("https"):
             return True
         # Made the way the library makes it: CA, client certificate, verification.
-        return trusting_like_go(RESTClientObject(self._configuration).ssl_context)
+        return without_strict_x509(RESTClientObject(self._configuration).ssl_context)
 
     def _renew_certificates(self) -> None:
         """Trust another CA, and show another certificate, once the files say so.
@@ -214,7 +214,7 @@ class Connection:
         """
         found = self._read_certificates()
         if self._connector is not None and found != self._certificates:
-            self._connector.connect_by(self._make_tls())
+            self._connector.use_tls(self._make_tls())
             self._certificates = found
             log.info("certificates reloaded")
 
@@ -261,7 +261,7 @@ async def connect(
     kubeconfig: str | None = None,
     context: str | None = None,
     master: str | None = None,
-    patience: Patience = DEFAULT_PATIENCE,
+    timeouts: Timeouts = DEFAULT_TIMEOUTS,
 ) -> Connection:
     """Open a connection by kubeconfig (given, ``$KUBECONFIG`` or ``~/.kube/config``) or in-cluster.
 
@@ -270,6 +270,6 @@ async def connect(
     Raises:
         ConfigException: no usable kubeconfig, and not running in a cluster.
     """
-    connection = Connection(kubeconfig, context, master, patience)
+    connection = Connection(kubeconfig, context, master, timeouts)
     await connection.open()
     return connection

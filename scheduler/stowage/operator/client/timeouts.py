@@ -10,19 +10,19 @@ LIST_FACTOR = 4.0
 """A page of 500 pods takes longer than a write."""
 
 
-class Patience(msgspec.Struct, frozen=True, kw_only=True):
+class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     """Limits, in seconds.
 
     Attributes:
         request_s: A write or the read of one object counts as not answered after this.
-        silence_s: A watch that says nothing for this long counts as dead. The server sends
+        watch_idle_s: A watch that says nothing for this long counts as dead. The server sends
             bookmarks about every minute.
-        pause_s: The longest pause between two tries; the server may ask for a longer one.
+        max_backoff_s: The longest pause between two tries; the server may ask for a longer one.
     """
 
     request_s: float = 30.0
-    silence_s: float = 90.0
-    pause_s: float = 30.0
+    watch_idle_s: float = 90.0
+    max_backoff_s: float = 30.0
 
     @property
     def request_timeout(self) -> aiohttp.ClientTimeout:

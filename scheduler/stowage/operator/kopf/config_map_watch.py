@@ -49,7 +49,7 @@ class ConfigMapWatch:
         self._configuration = configuration
         watched = Watched(
             "configmaps",
-            config_map_watching_settings(config_map.name, jitter, connection.patience),
+            config_map_watching_settings(config_map.name, jitter, connection.timeouts),
             configuration.take,
             self._read_lists_along,
             namespace=config_map.namespace,
@@ -67,5 +67,5 @@ class ConfigMapWatch:
         is_list = request.url.path.endswith("/configmaps") and "watch" not in request.url.query
         # The body stays in the response, where Kopf finds it.
         if is_list and response.ok and not _LIST_DECODER.decode(await response.read()).items:
-            self._configuration.take_absence()
+            self._configuration.handle_missing()
         return response

@@ -51,9 +51,9 @@ class PendingPodWatch:
         self._pods = pods
         self._scheduler_names = frozenset(scheduler_names)
         self._settings = pod_watching_settings(
-            pending_pods_selector(scheduler_names), jitter, connection.patience
+            pending_pods_selector(scheduler_names), jitter, connection.timeouts
         )
-        watched = Watched("pods", self._settings, pods.take_event, self._read_lists_along)
+        watched = Watched("pods", self._settings, pods.handle_event, self._read_lists_along)
         self._runner = KopfRunner(connection, watched, after_start, jitter, sleep)
 
     async def run(self) -> None:
@@ -72,10 +72,12 @@ class PendingPodWatch:
         select_pods(self._settings, pending_pods_selector(scheduler_names))
         self._runner.restart()
 
-    def reconnect(self, silent_since: float | None) -> None:
+    def reconnect(self, unresponsive_since: float | None) -> None:
         """List anew if Kopf is in trouble, or has heard nothing since then."""
-        was_deaf = silent_since is not None and self._pods.heard_at < silent_since
-        if self._runner.is_in_trouble or was_deaf:
+        was_deaf = (
+            unresponsive_since is not None and self._pods.last_activity_at < unresponsive_since
+        )
+        if self._runner.has_failing_requests or was_deaf:
             self._runner.restart()
 
     async def _read_lists_along(
@@ -87,14 +89,14 @@ class PendingPodWatch:
         query = request.url.query
         if "watch" in query:
             pods = self._pods
-            content = DepartureFilter(
-                response.content, pods.take_departure, pods.hear, pods.take_unreadable
+            content = DeletedEventFilter(
+                response.content, pods.handle_removal, pods.note_activity, pods.handle_invalid_line
             )
             response.content = cast("aiohttp.StreamReader", content)
         else:
             body = await response.content.read()
-            metadata = self._pods.take_page(body, is_first="continue" not in query)
-            emptied = EmptiedList(response.content, metadata)
+            metadata = self._pods.handle_page(body, is_first="continue" not in query)
+            emptied = EmptyListBody(response.content, metadata)
             response.content = cast("aiohttp.StreamReader", emptied)
         return response
 
@@ -139,7 +141,7 @@ _NEEDED = ("name", "uid", "resourceVersion")
 _DEPARTURE_START = b'{"type":"DELETED"'
 
 
-class EmptiedList:
+class EmptyListBody:
     """The body of a list that was taken already: its metadata, and no items."""
 
     def __init__(self, content: aiohttp.StreamReader, metadata: ListMeta) -> None:
@@ -154,7 +156,7 @@ class EmptiedList:
         return self._body
 
 
-class DepartureFilter:
+class DeletedEventFilter:
     """The body of a watch in which departures are bookmarks; else as the reader it wraps.
 
     A bookmark still moves Kopf's resource version, so it resumes where the stream broke off.
@@ -164,13 +166,13 @@ class DepartureFilter:
         self,
         content: aiohttp.StreamReader,
         take: Callable[[str], None],
-        hear: Callable[[], None] = lambda: None,
-        take_unreadable: Callable[[bytes], str] = lambda _line: "",
+        note_activity: Callable[[], None] = lambda: None,
+        handle_invalid_line: Callable[[bytes], str] = lambda _line: "",
     ) -> None:
-        self._take_unreadable = take_unreadable
+        self._take_unreadable = handle_invalid_line
         self._content = content
         self._take = take
-        self._hear = hear
+        self._hear = note_activity
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._content, name)

@@ -16,11 +16,11 @@ import kopf
 import msgspec
 import structlog
 
-from stowage.operator.client.api_client import is_meant_for_clients
+from stowage.operator.client.api_client import is_api_answer
 from stowage.operator.client.api_error import error_from_answer
 from stowage.operator.client.backoff import Backoff, Jitter, Sleep
 from stowage.operator.client.connection import Connection
-from stowage.operator.kopf.settings import NoMemories
+from stowage.operator.kopf.settings import NoMemory
 
 STOP_TIMEOUT_S = 5.0
 WELL_AFTER_S = 60.0
@@ -37,14 +37,14 @@ class Watched(msgspec.Struct, frozen=True):
     Attributes:
         resource: Plural, of the core group, e.g. ``pods``.
         settings: With the field selector.
-        take_event: Takes each watch event as it comes, and (type None) each object of a list.
+        handle_event: Takes each watch event as it comes, and (type None) each object of a list.
         middleware: Of the session that Kopf gets.
         namespace: The only one; None watches all, and needs the right to.
     """
 
     resource: str
     settings: kopf.OperatorSettings
-    take_event: Callable[[str | None, dict[str, Any]], None]
+    handle_event: Callable[[str | None, dict[str, Any]], None]
     middleware: aiohttp.ClientMiddlewareType
     namespace: str | None = None
 
@@ -81,7 +81,7 @@ class KopfRunner:
         self._is_in_trouble = False
         self._has_asked = False
         self._restart = asyncio.Event()
-        self._logins = Backoff(jitter, FIRST_LOGIN_PAUSE_S, connection.patience.pause_s)
+        self._logins = Backoff(jitter, FIRST_LOGIN_PAUSE_S, connection.timeouts.max_backoff_s)
         self._logged_in_at = -WELL_AFTER_S
         self._registry = kopf.OperatorRegistry()
         kopf.on.login(registry=self._registry)(self._login)
@@ -89,7 +89,7 @@ class KopfRunner:
 
     async def run(self) -> None:
         """Watch until cancelled."""
-        backoff = Backoff(self._jitter, 0.5, self._connection.patience.pause_s)
+        backoff = Backoff(self._jitter, 0.5, self._connection.timeouts.max_backoff_s)
         while True:
             self._restart.clear()
             tasks = await self._spawn()
@@ -118,7 +118,7 @@ class KopfRunner:
         It looks once which resources there are, and believes whatever answer it gets.
         """
         self._has_asked = False
-        await self._sleep(self._connection.patience.request_s)
+        await self._sleep(self._connection.timeouts.request_s)
         if self._has_asked:
             await asyncio.Event().wait()
         log.warning("kopf does not watch", resource=self._watched.resource)
@@ -129,7 +129,7 @@ class KopfRunner:
         self._restart.set()
 
     @property
-    def is_in_trouble(self) -> bool:
+    def has_failing_requests(self) -> bool:
         """Whether the last request was not answered, or refused."""
         return self._is_in_trouble
 
@@ -154,7 +154,7 @@ class KopfRunner:
             clusterwide=namespace is None,
             namespaces=() if namespace is None else (namespace,),
             standalone=True,
-            memories=NoMemories(),
+            memories=NoMemory(),
         )
         return list(tasks)
 
@@ -181,7 +181,7 @@ class KopfRunner:
         self._is_in_trouble = True
         self._has_asked |= request.url.path.endswith(f"/{self._watched.resource}")
         response = await self._opened_in_time(request, handler)
-        if response.status == 429 or not is_meant_for_clients(response):
+        if response.status == 429 or not is_api_answer(response):
             error = error_from_answer(response.status, b"", response.headers.get("Retry-After"))
             response.close()
             await self._sleep(error.retry_after or 0.0)
@@ -194,12 +194,12 @@ class KopfRunner:
     ) -> aiohttp.ClientResponse:
         """Wait for the start of a watch as for any answer; Kopf would as long as for an event."""
         is_watch = "watch" in request.url.query
-        limit_s = self._connection.patience.request_s if is_watch else None
+        limit_s = self._connection.timeouts.request_s if is_watch else None
         async with asyncio.timeout(limit_s):
             return await handler(request)
 
     async def _take_event(self, event: Any, **_kwargs: Any) -> None:
-        self._watched.take_event(event["type"], event["object"])
+        self._watched.handle_event(event["type"], event["object"])
 
 
 async def _stop(tasks: Iterable[asyncio.Task[Any]]) -> list[str]:

@@ -9,8 +9,8 @@ import kopf
 from kopf._core.reactor.inventory import ResourceMemories, ResourceMemory
 
 from stowage.operator.client.backoff import Backoff, Jitter
-from stowage.operator.client.connection import DEFAULT_PATIENCE
-from stowage.operator.client.timeouts import CONNECT_WITHIN_S, Patience
+from stowage.operator.client.connection import DEFAULT_TIMEOUTS
+from stowage.operator.client.timeouts import CONNECT_WITHIN_S, Timeouts
 
 PAGE_SIZE = 500
 WORKER_IDLE_S = 0.1
@@ -18,10 +18,10 @@ WORKER_IDLE_S = 0.1
 
 
 def pod_watching_settings(
-    field_selector: str, jitter: Jitter, patience: Patience = DEFAULT_PATIENCE
+    field_selector: str, jitter: Jitter, timeouts: Timeouts = DEFAULT_TIMEOUTS
 ) -> kopf.OperatorSettings:
     """Settings for watching the selected pods and nothing else."""
-    settings = _quiet_settings(jitter, patience)
+    settings = _quiet_settings(jitter, timeouts)
     select_pods(settings, field_selector)
     return settings
 
@@ -32,15 +32,15 @@ def select_pods(settings: kopf.OperatorSettings, field_selector: str) -> None:
 
 
 def config_map_watching_settings(
-    name: str, jitter: Jitter, patience: Patience = DEFAULT_PATIENCE
+    name: str, jitter: Jitter, timeouts: Timeouts = DEFAULT_TIMEOUTS
 ) -> kopf.OperatorSettings:
     """Settings for watching the ConfigMap of that name and nothing else."""
-    settings = _quiet_settings(jitter, patience)
+    settings = _quiet_settings(jitter, timeouts)
     settings.watching.field_selectors["", "v1", "configmaps"] = f"metadata.name={name}"
     return settings
 
 
-def _quiet_settings(jitter: Jitter, patience: Patience) -> kopf.OperatorSettings:
+def _quiet_settings(jitter: Jitter, timeouts: Timeouts) -> kopf.OperatorSettings:
     """Kopf writes nothing, asks for nothing but what it watches, and never gives up."""
     settings = kopf.OperatorSettings()
     settings.posting.enabled = False
@@ -49,15 +49,15 @@ def _quiet_settings(jitter: Jitter, patience: Patience) -> kopf.OperatorSettings
     settings.persistence.progress_storage = _NoProgress()
     settings.queueing.idle_timeout = WORKER_IDLE_S
     settings.watching.chunk_size = PAGE_SIZE
-    settings.watching.inactivity_timeout = patience.silence_s
-    settings.networking.request_timeout = patience.list_timeout.total
+    settings.watching.inactivity_timeout = timeouts.watch_idle_s
+    settings.networking.request_timeout = timeouts.list_timeout.total
     settings.networking.connect_timeout = CONNECT_WITHIN_S
-    settings.networking.error_backoffs = _EndlessBackoffs(jitter, patience.pause_s)
+    settings.networking.error_backoffs = _EndlessBackoffs(jitter, timeouts.max_backoff_s)
     settings.process.ultimate_exiting_timeout = None
     return settings
 
 
-class NoMemories(ResourceMemories):
+class NoMemory(ResourceMemories):
     """Kopf remembers nothing of an object between two events.
 
     It would keep its memory of every pod whose deletion it is not told of. The base class has no

@@ -73,10 +73,10 @@ class TlsOptions:
             context.load_verify_locations(cafile=self.client_ca_file)
             # Who shows none is asked for a token; who shows a wrong one gets no connection.
             context.verify_mode = ssl.CERT_OPTIONAL
-        return trusting_like_go(context)
+        return without_strict_x509(context)
 
 
-def trusting_like_go(context: ssl.SSLContext) -> ssl.SSLContext:
+def without_strict_x509(context: ssl.SSLContext) -> ssl.SSLContext:
     """The same context without ``VERIFY_X509_STRICT``, which Python sets from 3.13 on.
 
     It refuses certificates that many clusters have and Go accepts, such as those of an authority

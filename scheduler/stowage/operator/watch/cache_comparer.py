@@ -6,15 +6,14 @@ upstream: ``pkg/scheduler/backend/cache/debugger``.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
-from typing import Any, Protocol
+from collections.abc import AsyncIterator
 
 import msgspec
 import structlog
 
+from stowage.engine import Engine
 from stowage.operator.client.api_client import LIST_TIMEOUT, LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
-from stowage.state.pods.pod_info import PodInfo
 
 NODES = "/api/v1/nodes"
 PODS = "/api/v1/pods"
@@ -46,22 +45,6 @@ class _Page(msgspec.Struct, frozen=True):
 _PAGE_DECODER = msgspec.json.Decoder(_Page)
 
 
-class Inspectable(Protocol):
-    """The part of the engine that is looked at."""
-
-    def dump(self) -> Mapping[str, Any]:
-        """Everything it knows, as plain data."""
-        ...
-
-    def node_names(self) -> list[str]:
-        """Of the nodes that exist."""
-        ...
-
-    def pods(self) -> Iterator[PodInfo]:
-        """Every pod, placed, assumed or waiting."""
-        ...
-
-
 class CacheComparer:
     """Writes the state to the log and says where it differs from the API server's.
 
@@ -70,7 +53,7 @@ class CacheComparer:
         engine: Whose state it is.
     """
 
-    def __init__(self, client: ApiClient, engine: Inspectable) -> None:
+    def __init__(self, client: ApiClient, engine: Engine) -> None:
         self._client = client
         self._engine = engine
         self._running: asyncio.Task[None] | None = None

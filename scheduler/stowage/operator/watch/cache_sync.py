@@ -13,7 +13,7 @@ from stowage.operator.watch.reflector import Reflector
 log = structlog.get_logger("stowage.operator.watch.cache_sync")
 
 
-class View:
+class CacheSync:
     """What the engine knows of the cluster.
 
     What is in the inbox is not known yet: the loop hands it over a thousand events at a time.

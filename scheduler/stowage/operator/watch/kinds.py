@@ -63,7 +63,7 @@ class Identity(NamedTuple):
     uid: str
 
 
-class Reflected(msgspec.Struct, Generic[T], frozen=True):
+class ReflectedKind(msgspec.Struct, Generic[T], frozen=True):
     """One kind to reflect.
 
     Attributes:
@@ -105,9 +105,9 @@ def _label_selector_seen(kind: str) -> Callable[[ReplicaSet | StatefulSet], Even
     return seen
 
 
-def _storage(kind: type[S], path: str) -> Reflected[S]:
+def _storage(kind: type[S], path: str) -> ReflectedKind[S]:
     name = kind.__name__
-    return Reflected(
+    return ReflectedKind(
         kind=name,
         path=path,
         type=kind,
@@ -116,7 +116,7 @@ def _storage(kind: type[S], path: str) -> Reflected[S]:
     )
 
 
-ASSIGNED_PODS = Reflected(
+ASSIGNED_PODS = ReflectedKind(
     kind="Pod",
     path="/api/v1/pods",
     type=Pod,
@@ -124,49 +124,49 @@ ASSIGNED_PODS = Reflected(
     gone=lambda identity: AssignedPodGone(*identity),
     field_selector="spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed",
 )
-NODES = Reflected(
+NODES = ReflectedKind(
     kind="Node",
     path="/api/v1/nodes",
     type=Node,
     seen=NodeSeen,
     gone=lambda identity: NodeGone(identity.name),
 )
-NAMESPACES = Reflected(
+NAMESPACES = ReflectedKind(
     kind="Namespace",
     path="/api/v1/namespaces",
     type=Namespace,
     seen=NamespaceSeen,
     gone=lambda identity: NamespaceGone(identity.name),
 )
-SERVICES = Reflected(
+SERVICES = ReflectedKind(
     kind="Service",
     path="/api/v1/services",
     type=Service,
     seen=_plain_selector_seen("Service"),
     gone=_workload("Service"),
 )
-REPLICATION_CONTROLLERS = Reflected(
+REPLICATION_CONTROLLERS = ReflectedKind(
     kind="ReplicationController",
     path="/api/v1/replicationcontrollers",
     type=ReplicationController,
     seen=_plain_selector_seen("ReplicationController"),
     gone=_workload("ReplicationController"),
 )
-REPLICA_SETS = Reflected(
+REPLICA_SETS = ReflectedKind(
     kind="ReplicaSet",
     path="/apis/apps/v1/replicasets",
     type=ReplicaSet,
     seen=_label_selector_seen("ReplicaSet"),
     gone=_workload("ReplicaSet"),
 )
-STATEFUL_SETS = Reflected(
+STATEFUL_SETS = ReflectedKind(
     kind="StatefulSet",
     path="/apis/apps/v1/statefulsets",
     type=StatefulSet,
     seen=_label_selector_seen("StatefulSet"),
     gone=_workload("StatefulSet"),
 )
-DISRUPTION_BUDGETS = Reflected(
+DISRUPTION_BUDGETS = ReflectedKind(
     kind="PodDisruptionBudget",
     path="/apis/policy/v1/poddisruptionbudgets",
     type=PodDisruptionBudget,
@@ -184,7 +184,7 @@ STORAGE = (
     _storage(VolumeAttachment, "/apis/storage.k8s.io/v1/volumeattachments"),
 )
 
-ALL_REFLECTED = (
+REFLECTED_KINDS = (
     NODES,
     ASSIGNED_PODS,
     NAMESPACES,

@@ -28,7 +28,7 @@ from stowage.api.objects.meta import ListMeta
 from stowage.api.objects.pod import Pod
 from stowage.operator import clock
 from stowage.operator.inbox import Inbox
-from stowage.operator.watch.reflector import as_number, object_invalid
+from stowage.operator.watch.reflector import invalid_object_event, parse_resource_version
 
 DEFAULT_SCHEDULER = "default-scheduler"
 MAX_REMEMBERED_DEPARTURES = 20_000
@@ -109,7 +109,7 @@ class PendingPods:
         self._listed_version = 0
 
     @property
-    def heard_at(self) -> float:
+    def last_activity_at(self) -> float:
         """When the server last said anything, a bookmark at least."""
         return self._heard_at
 
@@ -118,7 +118,7 @@ class PendingPods:
         """How long ago the server said anything, a bookmark at least."""
         return self._monotonic() - self._heard_at
 
-    def hear(self) -> None:
+    def note_activity(self) -> None:
         """Note that the server has just said something."""
         self._heard_at = self._monotonic()
 
@@ -137,23 +137,23 @@ class PendingPods:
             if self._raw is not None:
                 self._raw.pop(uid, None)
 
-    def take_event(self, event_type: str | None, raw: dict[str, Any]) -> None:
+    def handle_event(self, event_type: str | None, raw: dict[str, Any]) -> None:
         """Take one watch event; of nothing older than the last list."""
         metadata = raw["metadata"]
         uid: str = metadata["uid"]
         if event_type == "DELETED":
-            self.take_departure(uid)
+            self.handle_removal(uid)
         elif raw["spec"].get("schedulerName") in self._scheduler_names and not self._is_stale(
             uid, metadata
         ):
             self._take_raw(uid, metadata, raw)
 
-    def take_departure(self, uid: str) -> None:
+    def handle_removal(self, uid: str) -> None:
         """Take the news that a pod left the selection, for ever."""
         self._departed[uid] = None
         self._remove(uid)
 
-    def take_page(self, body: bytes, *, is_first: bool) -> ListMeta:
+    def handle_page(self, body: bytes, *, is_first: bool) -> ListMeta:
         """Take one page of a list; returns its metadata.
 
         Raises:
@@ -161,7 +161,7 @@ class PendingPods:
         """
         page = decode_list(Pod, body)
         check_is_versioned(page)
-        self.hear()
+        self.note_activity()
         if is_first:
             self._listing = set()
         for pod in page.items:
@@ -187,7 +187,7 @@ class PendingPods:
             self._listing.add(invalid.uid)
             name = names.get(invalid.uid, "")
             if not name or name in self._scheduler_names:
-                self._inbox.put(object_invalid(invalid, name))
+                self._inbox.put(invalid_object_event(invalid, name))
 
     def _keep_raw(self, kept: dict[str, dict[str, Any]], body: bytes) -> None:
         try:
@@ -196,7 +196,7 @@ class PendingPods:
             return  # extenders are sent pods as they came, and these did not come as such
         kept.update((pod["metadata"]["uid"], pod) for pod in pods if pod)
 
-    def take_unreadable(self, line: bytes) -> str:
+    def handle_invalid_line(self, line: bytes) -> str:
         """Take a line of the watch that is no event of a pod; the version it tells, if any."""
         try:
             decode_watch_event(Pod, line)
@@ -204,11 +204,11 @@ class PendingPods:
         except InvalidObject as found:
             invalid = found
         said = metadata_of(line)
-        self._inbox.put(object_invalid(invalid))
+        self._inbox.put(invalid_object_event(invalid))
         return said.get("resourceVersion", "")
 
     def _end_list(self, resource_version: str) -> None:
-        self._listed_version = as_number(resource_version)
+        self._listed_version = parse_resource_version(resource_version)
         for uid in [uid for uid in self._known if uid not in self._listing]:
             self._remove(uid)
         self._listing = set()
@@ -222,7 +222,7 @@ class PendingPods:
             return True
         known = self._known.get(uid)
         newest = self._listed_version if known is None else max(self._listed_version, known.version)
-        return as_number(metadata.get("resourceVersion", "")) <= newest
+        return parse_resource_version(metadata.get("resourceVersion", "")) <= newest
 
     def _take_raw(self, uid: str, metadata: dict[str, Any], raw: dict[str, Any]) -> None:
         if self._raw is not None:
@@ -235,9 +235,9 @@ class PendingPods:
                 metadata.get("namespace", ""),
                 metadata["name"],
                 scheduler_name,
-                as_number(metadata.get("resourceVersion", "")),
+                parse_resource_version(metadata.get("resourceVersion", "")),
             )
-            self._inbox.put(object_invalid(invalid, scheduler_name))
+            self._inbox.put(invalid_object_event(invalid, scheduler_name))
 
     def _add(self, pod: Pod) -> None:
         metadata = pod.metadata
@@ -245,7 +245,7 @@ class PendingPods:
             metadata.namespace,
             metadata.name,
             pod.spec.scheduler_name,
-            as_number(metadata.resource_version),
+            parse_resource_version(metadata.resource_version),
         )
         self._inbox.put(PendingPodSeen(pod))
 

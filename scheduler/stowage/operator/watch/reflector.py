@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 import structlog
@@ -37,9 +37,10 @@ from stowage.operator import clock
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.backoff import Backoff, Jitter, Sleep
+from stowage.operator.extenders.objects import RawObjects
 from stowage.operator.inbox import Inbox
-from stowage.operator.watch.event_order import EventOrder
-from stowage.operator.watch.kinds import Identity, Reflected, ReflectedObject
+from stowage.operator.watch.kinds import Identity, ReflectedKind, ReflectedObject
+from stowage.operator.watch.stale_events import StaleEventFilter
 
 T = TypeVar("T", bound=ReflectedObject)
 
@@ -73,18 +74,6 @@ class StaleListError(Exception):
     """A list shows the cluster as it was before something that has been seen already."""
 
 
-class RawReader(Protocol):
-    """Somebody who reads along what a reflector reads, before it is decoded."""
-
-    def take_page(self, body: bytes, *, is_first: bool) -> None:
-        """Take one page of a list."""
-        ...
-
-    def take_line(self, line: bytes) -> None:
-        """Take one line of a watch."""
-        ...
-
-
 class Reflector(Generic[T]):
     """Reflects one kind into the inbox, through outages, gaps and bad objects.
 
@@ -94,7 +83,7 @@ class Reflector(Generic[T]):
         inbox: Where events go.
         jitter: Random numbers in 0..1.
         sleep: Waits that many seconds.
-        raw_reader: Reads along; None if nobody does.
+        raw_objects: Reads along; None if nobody does.
         monotonic: The process's clock, seconds.
 
     Attributes:
@@ -105,29 +94,29 @@ class Reflector(Generic[T]):
 
     def __init__(
         self,
-        reflected: Reflected[T],
+        reflected: ReflectedKind[T],
         client: ApiClient,
         inbox: Inbox,
         jitter: Jitter,
         sleep: Sleep,
-        raw_reader: RawReader | None = None,
+        raw_objects: RawObjects | None = None,
         monotonic: Callable[[], float] = clock.monotonic,
     ) -> None:
         self.has_synced = False
         self.num_lists = 0
         self.num_failures = 0
-        self._reflected = reflected
+        self._kind = reflected
         self._client = client
         self._inbox = inbox
         self._jitter = jitter
         self._sleep = sleep
-        self._raw_reader = raw_reader
+        self._raw_objects = raw_objects
         self._monotonic = monotonic
         self._heard_at = monotonic()
-        self._backoff = Backoff(jitter, initial_s=0.2, max_s=client.patience.pause_s)
+        self._backoff = Backoff(jitter, initial_s=0.2, max_s=client.timeouts.max_backoff_s)
         self._resource_version = ""
         self._known: dict[tuple[str, str], str] = {}
-        self._order = EventOrder()
+        self._order = StaleEventFilter()
         self._round: asyncio.Timeout | None = None
         self._num_refreshes = 0
         self._num_refreshes_listed = 0
@@ -139,12 +128,12 @@ class Reflector(Generic[T]):
     @property
     def kind(self) -> str:
         """What is reflected."""
-        return self._reflected.kind
+        return self._kind.kind
 
     @property
     def path(self) -> str:
         """Where it is listed."""
-        return self._reflected.path
+        return self._kind.path
 
     @property
     def is_fresh(self) -> bool:
@@ -156,7 +145,7 @@ class Reflector(Generic[T]):
         """How long ago the server said anything, a bookmark at least."""
         return self._monotonic() - self._heard_at
 
-    def hear(self) -> None:
+    def note_activity(self) -> None:
         """Note that the server has just said something."""
         self._heard_at = self._monotonic()
 
@@ -170,14 +159,14 @@ class Reflector(Generic[T]):
         self._oldest_believed = max(self._oldest_believed, at_least)
         self._start_over()
 
-    def reconnect(self, silent_since: float | None) -> None:
+    def reconnect(self, unresponsive_since: float | None) -> None:
         """The server is back: end a pause at once, and what was under way in vain.
 
         Args:
-            silent_since: What has brought nothing since then goes over a connection that is perhaps
+            unresponsive_since: What has brought nothing since then goes over a connection that is perhaps
                 dead on one side; None ends nothing but a pause.
         """
-        was_deaf = silent_since is not None and self._heard_at < silent_since
+        was_deaf = unresponsive_since is not None and self._heard_at < unresponsive_since
         if self._is_pausing or was_deaf:
             self._start_over()
 
@@ -242,21 +231,21 @@ class Reflector(Generic[T]):
         params = {"limit": str(PAGE_SIZE), **self._selection()}
         while True:
             body = await self._client.get(
-                self._reflected.path, params, self._client.patience.list_timeout
+                self._kind.path, params, self._client.timeouts.list_timeout
             )
-            page = decode_list(self._reflected.type, body)
+            page = decode_list(self._kind.type, body)
             check_is_versioned(page)
-            self.hear()
+            self.note_activity()
             if "continue" not in params:
                 self._check_age(page.metadata.resource_version)
-            if self._raw_reader is not None:
-                self._raw_reader.take_page(body, is_first="continue" not in params)
+            if self._raw_objects is not None:
+                self._raw_objects.handle_page(body, is_first="continue" not in params)
             events: list[Event] = []
             for found in page.items:
                 listed.add((found.metadata.namespace, found.metadata.name))
                 self._add_seen(found, events)
             for invalid in page.invalid:
-                problem = object_invalid(invalid)
+                problem = invalid_object_event(invalid)
                 listed.add((problem.namespace, problem.name))
                 is_complete = is_complete and bool(problem.name)
                 events.append(problem)
@@ -267,7 +256,7 @@ class Reflector(Generic[T]):
         if is_complete:
             self._inbox.put_all(self._events_of_vanished(listed))
         self._resource_version = page.metadata.resource_version
-        self._order.listed(as_number(self._resource_version))
+        self._order.listed(parse_resource_version(self._resource_version))
         self._num_refreshes_listed = num_refreshes
         self.num_lists += 1
         self.has_synced = True
@@ -281,21 +270,24 @@ class Reflector(Generic[T]):
             StaleListError: it is.
         """
         oldest = self._seen_version()
-        if as_number(resource_version) < oldest and self._num_stale_lists < MAX_STALE_LISTS:
+        if (
+            parse_resource_version(resource_version) < oldest
+            and self._num_stale_lists < MAX_STALE_LISTS
+        ):
             self._num_stale_lists += 1
             raise StaleListError(f"resource version {resource_version} after {oldest}")
-        if as_number(resource_version) < oldest:
+        if parse_resource_version(resource_version) < oldest:
             log.warning("believes an old list", kind=self.kind, resource_version=resource_version)
         self._num_stale_lists = 0
         self._oldest_believed = 0
 
     def _seen_version(self) -> int:
         """The newest resource version that is known to have been reached."""
-        return max(self._oldest_believed, as_number(self._resource_version))
+        return max(self._oldest_believed, parse_resource_version(self._resource_version))
 
     def _events_of_vanished(self, listed: set[tuple[str, str]]) -> list[Event]:
         vanished = [key for key in self._known if key not in listed]
-        return [self._reflected.gone(Identity(*key, self._known.pop(key))) for key in vanished]
+        return [self._kind.gone(Identity(*key, self._known.pop(key))) for key in vanished]
 
     async def _watch(self) -> None:
         """Follow the changes until the server ends the watch."""
@@ -306,10 +298,10 @@ class Reflector(Generic[T]):
             "timeoutSeconds": str(int(MIN_WATCH_S * (1.0 + self._jitter()))),
             **self._selection(),
         }
-        chunks = self._client.stream(self._reflected.path, params, self._client.patience.silence_s)
+        chunks = self._client.stream(self._kind.path, params, self._client.timeouts.watch_idle_s)
         was_silent = True
         async for lines in complete_lines(chunks):
-            self.hear()
+            self.note_activity()
             events: list[Event] = []
             try:
                 for line in lines:
@@ -330,7 +322,7 @@ class Reflector(Generic[T]):
             ApiError: an ERROR event.
         """
         try:
-            event = decode_watch_event(self._reflected.type, line)
+            event = decode_watch_event(self._kind.type, line)
         except InvalidObject as invalid:
             self._take_invalid(line, invalid, events)
             return
@@ -338,10 +330,10 @@ class Reflector(Generic[T]):
             raise ApiError(event.code, event.reason, event.message)
         metadata = event.object.metadata
         self._advance(metadata.resource_version)
-        if event.type == "BOOKMARK" or not self._is_news(metadata):
+        if event.type == "BOOKMARK" or not self._is_new(metadata):
             return
-        if self._raw_reader is not None:
-            self._raw_reader.take_line(line)
+        if self._raw_objects is not None:
+            self._raw_objects.handle_line(line)
         if event.type == "DELETED":
             self._add_gone(Identity(metadata.namespace, metadata.name, metadata.uid), events)
         else:
@@ -359,28 +351,32 @@ class Reflector(Generic[T]):
         if invalid.field == "$" and not metadata.resource_version:
             raise BrokenWatchError(str(invalid))
         self._advance(metadata.resource_version)
-        if not self._is_news(metadata):
+        if not self._is_new(metadata):
             return
         if change == "DELETED" and metadata.name:
             self._add_gone(Identity(metadata.namespace, metadata.name, metadata.uid), events)
         else:
-            events.append(object_invalid(invalid))
+            events.append(invalid_object_event(invalid))
 
     def _advance(self, resource_version: str) -> None:
         """Watch from there next time, unless the watch was further already."""
-        if not 0 < as_number(resource_version) <= as_number(self._resource_version):
+        if (
+            not 0
+            < parse_resource_version(resource_version)
+            <= parse_resource_version(self._resource_version)
+        ):
             self._resource_version = resource_version or self._resource_version
 
-    def _is_news(self, metadata: ObjectMeta | _Metadata) -> bool:
+    def _is_new(self, metadata: ObjectMeta | _Metadata) -> bool:
         key = (metadata.namespace, metadata.name)
-        return self._order.is_news(key, as_number(metadata.resource_version))
+        return self._order.is_new(key, parse_resource_version(metadata.resource_version))
 
     def _add_gone(self, identity: Identity, events: list[Event]) -> None:
         known_uid = self._known.pop((identity.namespace, identity.name), identity.uid)
         if known_uid != identity.uid:
             # Its successor could not be read, so nobody has told yet that this one went.
-            events.append(self._reflected.gone(identity._replace(uid=known_uid)))
-        events.append(self._reflected.gone(identity))
+            events.append(self._kind.gone(identity._replace(uid=known_uid)))
+        events.append(self._kind.gone(identity))
 
     def _add_seen(self, found: T, events: list[Event]) -> None:
         metadata = found.metadata
@@ -389,12 +385,12 @@ class Reflector(Generic[T]):
         if known_uid != metadata.uid:
             if known_uid is not None:
                 # Deleted and created again behind our back: two objects, not one that changed.
-                events.append(self._reflected.gone(Identity(*key, known_uid)))
+                events.append(self._kind.gone(Identity(*key, known_uid)))
             self._known[key] = metadata.uid
-        events.append(self._reflected.seen(found))
+        events.append(self._kind.seen(found))
 
     def _selection(self) -> dict[str, str]:
-        selector = self._reflected.field_selector
+        selector = self._kind.field_selector
         return {"fieldSelector": selector} if selector else {}
 
 
@@ -411,7 +407,7 @@ async def complete_lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[byt
             parts.append(rest)
 
 
-def object_invalid(invalid: InvalidObject, scheduler_name: str = "") -> ObjectInvalid:
+def invalid_object_event(invalid: InvalidObject, scheduler_name: str = "") -> ObjectInvalid:
     """The finding as an event for the engine; `scheduler_name` is of a pod without a node."""
     namespace, _, name = invalid.name.rpartition("/")
     return ObjectInvalid(
@@ -431,6 +427,6 @@ def _is_from_the_future(error: ApiError) -> bool:
     return "Too large resource version" in error.message
 
 
-def as_number(resource_version: str) -> int:
+def parse_resource_version(resource_version: str) -> int:
     """A resource version, to be compared with others of the server; 0 if it is no number."""
     return int(resource_version) if resource_version.isdecimal() else 0

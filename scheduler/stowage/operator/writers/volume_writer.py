@@ -144,7 +144,7 @@ class VolumeWriter:
             try:
                 found = await self._client.get(write.path)
             except ApiError as error:
-                if error.is_about_the_object:
+                if error.is_object_not_found:
                     raise _GivenUpError(error.message or str(error)) from error
                 await self._sleep(backoff.next_delay(error))
             except LOST_ANSWER_ERRORS as error:
