@@ -1,4 +1,4 @@
-"""What a server does with too much: bodies, requests, connections, clients that stop reading."""
+"""What a server does with too much: bodies, requests, connections, clients that stop read_endpoints."""
 
 import asyncio
 import contextlib
@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 from simcluster import ClusterOptions, FaultRule, SimulatedCluster
-from simcluster.apiserver import connections, reading
+from simcluster.apiserver import connections, read_endpoints
 from tests.support.api_client import CONFIG_MAPS, PODS, ApiClient, config_map, pod
 from tests.support.patience import PATIENCE_S
 
