@@ -25,7 +25,7 @@ import structlog
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.backoff import Jitter, Sleep
-from stowage.operator.watch.reflector import parse_resource_version
+from stowage.operator.client.resource_version import parse_resource_version
 
 log = structlog.get_logger("stowage.operator.leader_election")
 

@@ -19,10 +19,10 @@ import msgspec
 from stowage.api.objects.meta import ListMeta
 from stowage.operator.client.backoff import Jitter, Sleep
 from stowage.operator.client.connection import Connection
+from stowage.operator.client.watch_lines import complete_lines
 from stowage.operator.kopf.runner import KopfRunner, Watched
 from stowage.operator.kopf.settings import pod_watching_settings, select_pods
 from stowage.operator.watch.pending_pods import PendingPods, pending_pods_selector
-from stowage.operator.watch.reflector import complete_lines
 
 PODS_PATH = "/api/v1/pods"
 

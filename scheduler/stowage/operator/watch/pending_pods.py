@@ -27,8 +27,9 @@ from stowage.api.events import PendingPodGone, PendingPodSeen
 from stowage.api.objects.meta import ListMeta
 from stowage.api.objects.pod import Pod
 from stowage.operator import clock
+from stowage.operator.client.resource_version import parse_resource_version
 from stowage.operator.inbox import Inbox
-from stowage.operator.watch.reflector import invalid_object_event, parse_resource_version
+from stowage.operator.watch.invalid_objects import invalid_object_event
 
 DEFAULT_SCHEDULER = "default-scheduler"
 MAX_REMEMBERED_DEPARTURES = 20_000

@@ -16,7 +16,7 @@ free.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Generic, TypeVar
 
@@ -31,14 +31,17 @@ from stowage.api.decoding.decode import (
     decode_watch_event,
 )
 from stowage.api.decoding.errors import InvalidObject
-from stowage.api.events import Event, ObjectInvalid
+from stowage.api.events import Event
 from stowage.api.objects.meta import ObjectMeta
 from stowage.operator import clock
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.backoff import Backoff, Jitter, Sleep
+from stowage.operator.client.resource_version import parse_resource_version
+from stowage.operator.client.watch_lines import complete_lines
 from stowage.operator.extenders.objects import RawObjects
 from stowage.operator.inbox import Inbox
+from stowage.operator.watch.invalid_objects import invalid_object_event
 from stowage.operator.watch.kinds import Identity, ReflectedKind, ReflectedObject
 from stowage.operator.watch.stale_events import StaleEventFilter
 
@@ -394,39 +397,6 @@ class Reflector(Generic[T]):
         return {"fieldSelector": selector} if selector else {}
 
 
-async def complete_lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
-    """Regroup chunks into whole lines; a line cut off by the end of the stream is dropped."""
-    parts: list[bytes] = []
-    async for chunk in chunks:
-        *lines, rest = chunk.split(b"\n")
-        if lines:
-            lines[0] = b"".join((*parts, lines[0]))
-            parts.clear()
-            yield [line for line in lines if line]
-        if rest:
-            parts.append(rest)
-
-
-def invalid_object_event(invalid: InvalidObject, scheduler_name: str = "") -> ObjectInvalid:
-    """The finding as an event for the engine; `scheduler_name` is of a pod without a node."""
-    namespace, _, name = invalid.name.rpartition("/")
-    return ObjectInvalid(
-        kind=invalid.kind,
-        namespace=namespace,
-        name=name,
-        uid=invalid.uid,
-        field=invalid.field,
-        value=invalid.value,
-        expectation=invalid.expectation,
-        scheduler_name=scheduler_name,
-    )
-
-
 def _is_from_the_future(error: ApiError) -> bool:
     """Whether the last resource version has been undone: etcd was restored from a backup."""
     return "Too large resource version" in error.message
-
-
-def parse_resource_version(resource_version: str) -> int:
-    """A resource version, to be compared with others of the server; 0 if it is no number."""
-    return int(resource_version) if resource_version.isdecimal() else 0

@@ -11,9 +11,10 @@ import pytest
 from stowage.api.events import AssignedPodGone, Event, NodeGone, NodeSeen, ObjectInvalid
 from stowage.api.objects.node import Node
 from stowage.operator.client.api_error import ApiError
+from stowage.operator.client.watch_lines import complete_lines
 from stowage.operator.inbox import Inbox
 from stowage.operator.watch.kinds import ASSIGNED_PODS, NODES
-from stowage.operator.watch.reflector import MAX_STALE_LISTS, Reflector, complete_lines
+from stowage.operator.watch.reflector import MAX_STALE_LISTS, Reflector
 
 from tests.support.fake_api import SILENCE, FakeApiClient, FakeTime, Request, no_jitter
 
