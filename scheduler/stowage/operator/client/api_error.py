@@ -7,7 +7,7 @@ import math
 import msgspec
 
 MAX_RETRY_AFTER_S = 30.0
-"""Upper limit of a server's Retry-After; an API server asks for seconds, a broken proxy for hours."""
+"""Upper limit of Retry-After: an API server asks for seconds, a broken proxy for hours."""
 
 NOT_FOUND = "NotFound"
 """Reason of a 404 about the object; a 404 about a path that is not served yet has none."""
