@@ -15,8 +15,8 @@ from stowage.api.objects.pod import Pod
 from stowage.api.values.quantity import INT64_MAX, parse_quantity
 from stowage.api.values.selector_syntax import parse_field_selector, parse_label_selector
 from stowage.engine import Engine
+from stowage.operator.watch.invalid_objects import invalid_object_event
 from stowage.operator.watch.kinds import REFLECTED_KINDS
-from stowage.operator.watch.reflector import invalid_object_event
 
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine, of_type

@@ -257,13 +257,13 @@ STORIES: dict[str, Story] = {
 }
 #: Rows that take a certificate's, an extender's or a test's own surroundings; see the tests there.
 ELSEWHERE = {
-    "no replica answers",  # unit/operator/metrics/test_alerts
-    "extender failing in preemption, or talking nonsense",  # unit/operator/extenders/test_victim_review
-    "Events missing",  # unit/operator/writers/test_event_recorder
-    "queue or memory grows",  # unit/operator/metrics/test_alerts
-    "a fault of our own",  # unit/operator/writers/test_worker_pool
-    "cache and API server differ",  # unit/operator/watch/test_cache_comparer
-    "certificate of the endpoints not followed",  # unit/operator/serving/test_serving_certificate
+    "no replica answers",  # metrics/test_alerts
+    "extender failing in preemption, or talking nonsense",  # extenders/test_victim_review
+    "Events missing",  # writers/test_event_recorder
+    "queue or memory grows",  # metrics/test_alerts
+    "a fault of our own",  # writers/test_worker_pool
+    "cache and API server differ",  # watch/test_cache_comparer
+    "certificate of the endpoints not followed",  # serving/test_serving_certificate
 }
 
 

@@ -24,6 +24,7 @@ from stowage.api.values.tolerations import tolerated
 from stowage.api.values.volume_claims import bound_to
 from stowage.state import ClusterCache, PodInfo, Snapshot, TermKind, make_pod_info
 from stowage.state.nodes.node_matching import requirement_mask, tolerated_taint_sets
+from stowage.state.what_if.snapshot import WhatIfSnapshot
 
 from tests.support import volume_strategies as some_storage
 from tests.support.builders import (
@@ -294,8 +295,11 @@ class CacheEqualsRebuild(RuleBasedStateMachine):
         asking = self.info(pod, "")
         if node_name not in self.nodes or asking.uid in self.placed:
             return
-        without = list(self.placed)[:2]
-        changed = snapshot.without_pods(without).with_pods([(asking, node_name)])
+        without = [uid for uid, pod in self.placed.items() if pod.node_name == node_name][:2]
+        removed = [self.placed[uid] for uid in without]
+        row = snapshot.row_of(node_name)
+        assert row is not None
+        changed = WhatIfSnapshot(snapshot, removed, [asking], row)
         pods_after = [pod for uid, pod in self.placed.items() if uid not in without]
         pods_after.append(asking.on_node(node_name))
         assert_shows(changed, self.nodes, pods_after, selector)

@@ -21,6 +21,7 @@ from stowage.plugins.volumes import (
     VolumeZone,
 )
 from stowage.state import Snapshot
+from stowage.state.what_if.snapshot import WhatIfSnapshot
 
 from tests.support import volume_strategies as some
 from tests.support.builders import ZONE, make_node
@@ -118,15 +119,17 @@ def test_what_a_node_would_use_is_what_it_uses_then(
 ) -> None:
     """Without some pods and with another: as if they had gone and it had come."""
     cluster = _cluster(objects, placed, pod)
-    here = list(cluster.plain.pods)
     snapshot = cluster.snapshot()
+    row = snapshot.row_of(node_name)
+    assert row is not None
+    here = list(snapshot.pods_on(node_name))
     before = snapshot.volume_use.counts()
-    what_if = snapshot.without_pods(here[:2]).with_pods([(cluster.info(pod), node_name)])
+    what_if = WhatIfSnapshot(snapshot, here[:2], [cluster.info(pod)], row)
     shown = _attached(what_if)
     conflicts = what_if.volume_use.conflicts(pod.spec.volumes)
     assert snapshot.volume_use.counts() == before
-    for uid in here[:2]:
-        cluster.pod_gone(uid)
+    for gone in here[:2]:
+        cluster.pod_gone(gone.uid)
     cluster.bind(pod, node_name)
     after = cluster.snapshot()
     assert _attached(after) == shown

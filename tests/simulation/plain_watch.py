@@ -12,10 +12,10 @@ from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.backoff import Backoff, Jitter, Sleep
 from stowage.operator.client.connection import Connection
+from stowage.operator.client.watch_lines import complete_lines
 from stowage.operator.configuration.config_map import ConfigMapReference
 from stowage.operator.configuration.live_configuration import LiveConfiguration
 from stowage.operator.watch.pending_pods import PendingPods, pending_pods_selector
-from stowage.operator.watch.reflector import complete_lines
 
 from tests.simulation.server import CONFIG_MAPS, PODS
 

@@ -15,6 +15,7 @@ from stowage.api.events import ActionType, BindFailed, EventResource
 from stowage.api.status import SUCCESS, WAIT
 from stowage.engine import schedule_one as attempts
 from stowage.framework import ACCEPT_ALL, PreBindProgress
+from stowage.operator.client.resource_version import parse_resource_version
 from stowage.operator.client.timeouts import Timeouts
 from stowage.operator.configuration.live_configuration import LiveConfiguration
 from stowage.operator.extenders.binder import ExtenderBinder
@@ -23,7 +24,7 @@ from stowage.operator.extenders.dispatcher import ExtenderDispatcher
 from stowage.operator.extenders.evaluator import ExtenderEvaluator
 from stowage.operator.extenders.victim_review import VictimReviewer
 from stowage.operator.leader_election import LeaderElector
-from stowage.operator.watch.reflector import Reflector, parse_resource_version
+from stowage.operator.watch.reflector import Reflector
 from stowage.operator.writers.binder import Binder, _failed
 from stowage.operator.writers.event_recorder import EventRecorder
 from stowage.plugins.scheduling_gates import SchedulingGates

@@ -14,6 +14,7 @@ from stowage.framework.verdict import FilterVerdict
 from stowage.state.cache import ClusterCache
 from stowage.state.pods.pod_info import PodInfo, make_pod_info
 from stowage.state.snapshot import NodeView, Snapshot
+from stowage.state.what_if.snapshot import WhatIfSnapshot
 
 from tests.support.scalar.cluster import PlainCluster
 
@@ -109,6 +110,21 @@ def on_node(pod: Pod, node_name: str) -> Pod:
 def existing_nodes(snapshot: Snapshot) -> NodeView:
     """The rows that hold a node."""
     return snapshot.view(snapshot.exists.nonzero()[0])
+
+
+def without_pod(snapshot: Snapshot, uid: str) -> Snapshot:
+    """The cluster as it would be without one pod."""
+    pod = snapshot.get_pod(uid)
+    assert pod is not None
+    return WhatIfSnapshot(snapshot, [pod], [], list(snapshot.node_names).index(pod.node_name))
+
+
+def without_pods_of_node(snapshot: Snapshot, node_name: str) -> Snapshot:
+    """The cluster as it would be without the pods of one node."""
+    if node_name not in snapshot.node_names:
+        return snapshot
+    row = list(snapshot.node_names).index(node_name)
+    return WhatIfSnapshot(snapshot, snapshot.pods_on(node_name), [], row)
 
 
 def verdicts_by_node(verdict: FilterVerdict, nodes: NodeView) -> dict[str, tuple[str, bool]]:

@@ -14,7 +14,8 @@ from stowage.framework.verdict import BoolArray, Int64Array
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
 from stowage.state.what_if.added_pods import NOBODY, AddedPods
-from stowage.state.what_if.rows import RowWhatIf, SortAnswers
+from stowage.state.what_if.removed_pods import SortAnswers
+from stowage.state.what_if.row_local import RowWhatIf
 
 
 class Candidate(msgspec.Struct, frozen=True):

@@ -25,7 +25,7 @@ import structlog
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.backoff import Jitter, Sleep
-from stowage.operator.watch.reflector import parse_resource_version
+from stowage.operator.client.resource_version import parse_resource_version
 
 log = structlog.get_logger("stowage.operator.leader_election")
 
@@ -91,8 +91,8 @@ class ElectionClock(msgspec.Struct, frozen=True):
     Attributes:
         monotonic: Seconds that never jump.
         timestamp: The present time with microseconds, for people who read the Lease.
-        sleep: Waits that many seconds.
-        jitter: Random numbers in 0..1.
+        sleep: Sleeps for a number of seconds.
+        jitter: Returns random numbers in 0..1.
     """
 
     monotonic: Callable[[], float]
@@ -110,7 +110,7 @@ class LeaderElector:
     """Takes part in an election.
 
     Args:
-        client: Of the API server.
+        client: Client of the API server.
         options: Which lease.
         clock: What time it is.
         on_return: Called when the lease could be read again: nothing else is asked for so often, so

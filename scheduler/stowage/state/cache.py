@@ -40,9 +40,10 @@ from stowage.state.changes import (
     node_update_actions,
     pod_update_actions,
 )
+from stowage.state.cluster_state import ClusterState
 from stowage.state.pods.pod_class import PodClass, PodClasses
 from stowage.state.pods.pod_info import PodInfo
-from stowage.state.snapshot import ClusterState, Snapshot
+from stowage.state.snapshot import LastAsked, Snapshot
 from stowage.state.storage.event_handlers import StorageKeeper
 from stowage.state.validation import InvariantViolation, validate_state
 
@@ -62,13 +63,14 @@ class ClusterCache:
         self.classes = PodClasses()
         self._state = ClusterState()
         self._assumed: set[str] = set()
-        self._snapshot = Snapshot(self._state)
+        self._last = LastAsked()
+        self._snapshot = Snapshot(self._state, self._last)
         self._storage = StorageKeeper(self._state)
 
     def snapshot(self) -> Snapshot:
         """The cluster as it is now; the same object until something changes."""
         if self._snapshot.generation != self._state.generation:
-            self._snapshot = Snapshot(self._state)
+            self._snapshot = Snapshot(self._state, self._last)
         return self._snapshot
 
     def node_seen(self, node: Node) -> NodeChange:

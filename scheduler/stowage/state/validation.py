@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from stowage.api.values.resources import node_allocatable
 from stowage.state.arrays import Int64Array, wrapped_int64
+from stowage.state.cluster_state import ClusterState
 from stowage.state.nodes.label_columns import LabelColumn
 from stowage.state.nodes.node_columns import NodeColumns
 from stowage.state.nodes.resource_index import ResourceIndex
@@ -18,9 +18,6 @@ from stowage.state.pods.pod_counts import PodCounts
 from stowage.state.pods.pod_info import PodInfo, TermKind
 from stowage.state.storage.validation import validate_storage
 from stowage.state.violation import InvariantViolation, expect
-
-if TYPE_CHECKING:
-    from stowage.state.snapshot import ClusterState
 
 __all__ = ["InvariantViolation", "validate_state"]
 

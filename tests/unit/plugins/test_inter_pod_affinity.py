@@ -30,7 +30,12 @@ from tests.support.builders import (
     make_pod,
     weighted,
 )
-from tests.support.mirrored_cluster import MirroredCluster, existing_nodes, verdicts_by_node
+from tests.support.mirrored_cluster import (
+    MirroredCluster,
+    existing_nodes,
+    verdicts_by_node,
+    without_pod,
+)
 
 AFFINITY = ("node(s) didn't match pod affinity rules", True)
 ANTI_AFFINITY = ("node(s) didn't match pod anti-affinity rules", False)
@@ -222,7 +227,7 @@ def test_a_what_if_snapshot_is_judged_by_what_it_holds() -> None:
     info = cluster.info(make_pod("p", affinity=far(NEAR_WEB)))
     snapshot = cluster.snapshot()
     plugin.pre_filter(state, info, snapshot)
-    freed = existing_nodes(snapshot.without_pods(["uid-web-0"]))
+    freed = existing_nodes(without_pod(snapshot, "uid-web-0"))
     assert verdicts_by_node(plugin.filter(state, info, freed), freed) == {}
 
 

@@ -18,7 +18,12 @@ from stowage.plugins.pod_topology_spread import (
 )
 
 from tests.support.builders import HOSTNAME, ZONE, label_selector, make_node, make_pod
-from tests.support.mirrored_cluster import MirroredCluster, existing_nodes, verdicts_by_node
+from tests.support.mirrored_cluster import (
+    MirroredCluster,
+    existing_nodes,
+    verdicts_by_node,
+    without_pod,
+)
 
 SKEWED = ("node(s) didn't match pod topology spread constraints", False)
 UNLABELLED = (
@@ -236,7 +241,7 @@ def test_a_what_if_snapshot_is_judged_by_what_it_holds() -> None:
     plugin, cluster = PodTopologySpread(), MirroredCluster(zones(), placed("a1"))
     state, info, snapshot = CycleState(), cluster.info(incoming(spread())), cluster.snapshot()
     plugin.pre_filter(state, info, snapshot)
-    freed = existing_nodes(snapshot.without_pods(["uid-web-0"]))
+    freed = existing_nodes(without_pod(snapshot, "uid-web-0"))
     assert verdicts_by_node(plugin.filter(state, info, freed), freed) == {"bare": UNLABELLED}
 
 

@@ -38,7 +38,7 @@ from stowage.plugins.volumes import (
 )
 
 from tests.support.builders import HOSTNAME, ZONE, make_node, make_pod
-from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
+from tests.support.mirrored_cluster import MirroredCluster, existing_nodes, without_pod
 from tests.support.volume_builders import (
     claim_volume,
     ephemeral_volume,
@@ -329,7 +329,7 @@ def test_a_claim_for_one_pod_is_free_again_when_that_pod_goes() -> None:
     cluster.bind(make_pod("first", volumes=(DATA,)), "n0")
     asking = make_pod("p", volumes=(DATA,))
     assert list(refused(RESTRICTIONS, cluster, asking)) == ["n0", "n1"]
-    without = cluster.snapshot().without_pods(["uid-first"])
+    without = without_pod(cluster.snapshot(), "uid-first")
     status = RESTRICTIONS.pre_filter(CycleState(), cluster.info(asking), without).status
     assert status.is_skip
     assert list(refused(RESTRICTIONS, cluster, asking)) == ["n0", "n1"]

@@ -8,8 +8,8 @@ import pytest
 from stowage.api.objects.pod import Affinity, PodAffinity
 from stowage.api.values.selectors import selector_from_labels
 from stowage.state import ClusterCache, PodCounts, PodIndex, PodInfo, TermKind, make_pod_info
+from stowage.state.cluster_state import ClusterState
 from stowage.state.pods.carrier_counts import CarrierCounts
-from stowage.state.snapshot import ClusterState
 
 from tests.support.builders import (
     HOSTNAME,

@@ -1,7 +1,4 @@
-"""Requests to the API server: bytes in, bytes out, refusals as `ApiError`.
-
-No generated models: a V1Pod costs 393 µs to decode, a msgspec struct 1.4 µs.
-"""
+"""Requests to the API server: bytes in, bytes out, refusals as `ApiError`."""
 
 from __future__ import annotations
 
@@ -21,16 +18,16 @@ JSON = "application/json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
 LIST_TIMEOUT = Timeouts().list_timeout
-"""For lists outside the scheduling process."""
+"""Timeout of lists outside the scheduler process."""
 
 LOST_ANSWER_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
-"""What a request raises when no answer came: the server may or may not have acted on it."""
+"""Errors of a request without an answer: the server may or may not have acted on it."""
 
 NO_ANSWER = "<error>"
-"""client-go's code for a request that was not answered."""
+"""Status code that client-go's metrics use for a request without an answer."""
 
 ObserveRequest = Callable[[str, str, float], None]
-"""Told of each request: method, status code or `NO_ANSWER`, seconds until it was read."""
+"""Called after each request with method, status code or `NO_ANSWER`, and duration in seconds."""
 
 _CONTENT_TYPE = {
     content_type: {"Content-Type": content_type} for content_type in (JSON, STRATEGIC_MERGE_PATCH)
@@ -38,14 +35,15 @@ _CONTENT_TYPE = {
 
 
 class ApiClient:
-    """The handful of requests a scheduler makes.
+    """Sends the requests that a scheduler needs.
 
-    Every method raises `ApiError` on a refusal and one of `LOST_ANSWER_ERRORS` when no answer
-    came. A 401 reloads the credentials and tries once more.
+    Every method raises `ApiError` if the server refuses the request and one of
+    `LOST_ANSWER_ERRORS` if no answer arrives. After a 401 it reloads the credentials and tries
+    once more.
 
     Args:
-        connection: To the API server.
-        observe: Told of every request but watches.
+        connection: Connection to the API server.
+        observe: Called after every request except watches.
     """
 
     def __init__(self, connection: Connection, observe: ObserveRequest | None = None) -> None:
@@ -59,7 +57,7 @@ class ApiClient:
         params: Mapping[str, str] | None = None,
         timeout: aiohttp.ClientTimeout | None = None,  # noqa: ASYNC109 - aiohttp's own limits
     ) -> bytes:
-        """GET one object or list."""
+        """GET an object or a page of a list."""
         url = self._url(path)
         return await self._request("GET", url.with_query(params) if params else url, None, timeout)
 
@@ -69,7 +67,7 @@ class ApiClient:
         body: bytes,
         timeout: aiohttp.ClientTimeout | None = None,  # noqa: ASYNC109 - aiohttp's own limits
     ) -> bytes:
-        """Create."""
+        """POST: create an object or a subresource."""
         return await self._request("POST", self._url(path), body, timeout)
 
     async def put(
@@ -78,26 +76,28 @@ class ApiClient:
         body: bytes,
         timeout: aiohttp.ClientTimeout | None = None,  # noqa: ASYNC109 - aiohttp's own limits
     ) -> bytes:
-        """Replace."""
+        """PUT: replace an object."""
         return await self._request("PUT", self._url(path), body, timeout)
 
     async def patch(self, path: str, body: bytes) -> bytes:
-        """Strategic merge patch."""
+        """PATCH with a strategic merge patch."""
         return await self._request(
             "PATCH", self._url(path), body, content_type=STRATEGIC_MERGE_PATCH
         )
 
     async def delete(self, path: str, body: bytes) -> bytes:
-        """Delete; `body` is a ``DeleteOptions``."""
+        """DELETE an object; `body` is a ``DeleteOptions``."""
         return await self._request("DELETE", self._url(path), body)
 
     async def stream(
         self, path: str, params: Mapping[str, str], read_timeout_s: float
     ) -> AsyncIterator[bytes]:
-        """GET a watch, in chunks as they come; lines may be split over chunks.
+        """GET a watch; yields chunks as they arrive, which may split lines.
 
-        `read_timeout_s` is the longest silence before the connection counts as dead
-        (`TimeoutError`). The answer begins at once, or it is lost like any other.
+        Args:
+            path: Path of the resource.
+            params: Query parameters.
+            read_timeout_s: Without data for this long, the watch ends with `TimeoutError`.
         """
         timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=CONNECT_WITHIN_S, sock_read=read_timeout_s
@@ -164,7 +164,7 @@ class ApiClient:
 
 
 def is_api_answer(response: aiohttp.ClientResponse) -> bool:
-    """Whether it is no page, nor a redirect to one: a refusal, or JSON."""
+    """Whether it is a refusal or JSON, not a redirect or the page of a proxy."""
     return response.status >= 400 or (
         200 <= response.status < 300 and response.content_type == JSON
     )

@@ -28,8 +28,8 @@ class ConfigMapEventRecorder:
         config_map: What they are about.
         clock: For names and times.
         may_write: Whether this replica leads.
-        jitter: Random numbers in 0..1.
-        sleep: Waits that many seconds.
+        jitter: Returns random numbers in 0..1.
+        sleep: Sleeps for a number of seconds.
     """
 
     def __init__(

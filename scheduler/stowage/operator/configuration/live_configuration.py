@@ -22,9 +22,9 @@ import structlog
 from stowage.api.config.loading import ConfigError, InvalidConfiguration
 from stowage.api.events import ConfigurationChanged, Event
 from stowage.api.instructions import ConfigurationApplied
+from stowage.operator.client.resource_version import parse_resource_version
 from stowage.operator.configuration.config_map import ConfigMapReference, text_of
 from stowage.operator.configuration.config_map_events import ConfigMapEventRecorder
-from stowage.operator.watch.reflector import parse_resource_version
 
 log = structlog.get_logger("stowage.operator.configuration.live_configuration")
 

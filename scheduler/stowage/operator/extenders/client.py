@@ -14,7 +14,7 @@ from stowage.api.config.errors import without_credentials
 from stowage.api.config.loading import Extender
 from stowage.api.config.types import ExtenderTLSConfig
 from stowage.operator.client.gated_client import GatedBody
-from stowage.operator.serving.tls_options import without_strict_x509
+from stowage.operator.client.tls import without_strict_x509
 
 DEFAULT_TIMEOUT_S = 5.0
 MAX_ANSWER_BYTES = 256 * 2**20

@@ -111,8 +111,8 @@ class ExtenderObjects:
 
     Args:
         client: Of the API server, for pods that are not in memory.
-        jitter: Random numbers in 0..1.
-        sleep: Waits that many seconds.
+        jitter: Returns random numbers in 0..1.
+        sleep: Sleeps for a number of seconds.
 
         extenders: Decide what is worth keeping in memory.
 

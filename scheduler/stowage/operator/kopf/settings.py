@@ -1,4 +1,4 @@
-"""Kopf made small: it keeps nothing, writes nothing and never gives up."""
+"""Kopf's settings: it stores nothing, writes nothing and retries forever."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stowage.operator.client.timeouts import CONNECT_WITHIN_S, Timeouts
 
 PAGE_SIZE = 500
 WORKER_IDLE_S = 0.1
-"""How long Kopf keeps a worker, and 23 KiB, for a pod nothing happens to."""
+"""How long Kopf keeps a worker (23 KiB) for a pod without events."""
 
 
 def pod_watching_settings(
@@ -27,7 +27,7 @@ def pod_watching_settings(
 
 
 def select_pods(settings: kopf.OperatorSettings, field_selector: str) -> None:
-    """Select other pods, from Kopf's next start on."""
+    """Select other pods from Kopf's next start on."""
     settings.watching.field_selectors["", "v1", "pods"] = field_selector
 
 
@@ -41,7 +41,7 @@ def config_map_watching_settings(
 
 
 def _quiet_settings(jitter: Jitter, timeouts: Timeouts) -> kopf.OperatorSettings:
-    """Kopf writes nothing, asks for nothing but what it watches, and never gives up."""
+    """Settings with which Kopf only watches: it writes nothing and retries forever."""
     settings = kopf.OperatorSettings()
     settings.posting.enabled = False
     settings.scanning.disabled = True
@@ -58,10 +58,10 @@ def _quiet_settings(jitter: Jitter, timeouts: Timeouts) -> kopf.OperatorSettings
 
 
 class NoMemory(ResourceMemories):
-    """Kopf remembers nothing of an object between two events.
+    """Kopf keeps no memory of an object between two events.
 
-    It would keep its memory of every pod whose deletion it is not told of. The base class has no
-    public name, but `kopf.spawn_tasks` takes an instance.
+    Otherwise it would keep a memory of each pod forever, because it gets no DELETED events. The
+    base class has no public name, but `kopf.spawn_tasks` takes an instance.
     """
 
     async def recall(self, raw_body: Any, **options: Any) -> ResourceMemory:
@@ -70,7 +70,7 @@ class NoMemory(ResourceMemories):
 
 
 class _NoDiffBase(kopf.DiffBaseStorage):
-    """Kopf keeps no last-seen state: nobody here asks what changed."""
+    """Kopf stores no last-seen state: no handler needs the difference."""
 
     def build(self, *, body: Any, extra_fields: Any = None) -> Any:  # noqa: ARG002
         return {}
@@ -83,7 +83,7 @@ class _NoDiffBase(kopf.DiffBaseStorage):
 
 
 class _NoProgress(kopf.ProgressStorage):
-    """Kopf keeps no handler progress: event handlers have none."""
+    """Kopf stores no handler progress: event handlers have none."""
 
     def fetch(self, *, key: Any, body: Any) -> Any:  # noqa: ARG002
         return None
@@ -102,7 +102,7 @@ class _NoProgress(kopf.ProgressStorage):
 
 
 class _EndlessBackoffs:
-    """Delays between Kopf's retries of one request; it gives up only when they end."""
+    """Delays between Kopf's retries of a request; Kopf gives up only when they end."""
 
     def __init__(self, jitter: Jitter, max_s: float) -> None:
         self._jitter = jitter

@@ -1,7 +1,7 @@
 """kube-scheduler's metrics: same names, labels and buckets.
 
 Counting happens in plain dicts and lists on the scheduling path; the Prometheus families are made
-when somebody scrapes.
+at each scrape.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Metrics(Collector):
     """What is counted, and its exposition.
 
     Args:
-        monotonic: The process's clock, seconds.
+        monotonic: Returns monotonic seconds.
         host: Of the API server, a label of the client's metrics.
     """
 
@@ -146,7 +146,7 @@ class Metrics(Collector):
         return generate_latest(self.registry)
 
     def collect(self) -> Iterator[Metric]:
-        """Make the families; called by the registry."""
+        """Make the metric families; the registry calls it."""
         # Every attempt is timed, so their number need not be counted besides.
         yield family_of(definitions.SCHEDULE_ATTEMPTS, self._attempt_seconds.counts())
         finished = self._preemption_seconds.counts()

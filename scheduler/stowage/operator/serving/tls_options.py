@@ -6,6 +6,8 @@ import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
+from stowage.operator.client.tls import without_strict_x509
+
 MIN_VERSIONS = {
     "VersionTLS12": ssl.TLSVersion.TLSv1_2,
     "VersionTLS13": ssl.TLSVersion.TLSv1_3,
@@ -74,13 +76,3 @@ class TlsOptions:
             # Who shows none is asked for a token; who shows a wrong one gets no connection.
             context.verify_mode = ssl.CERT_OPTIONAL
         return without_strict_x509(context)
-
-
-def without_strict_x509(context: ssl.SSLContext) -> ssl.SSLContext:
-    """The same context without ``VERIFY_X509_STRICT``, which Python sets from 3.13 on.
-
-    It refuses certificates that many clusters have and Go accepts, such as those of an authority
-    whose key they do not name.
-    """
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    return context

@@ -1,6 +1,6 @@
-"""What of a watch is news: its events may come twice, late, or in another order than they happened.
+"""Detects watch events that are older than another event or list of the same object.
 
-The API server sends them in order and once; what stands between may not.
+The API server sends each event once and in order; a proxy may repeat, delay or reorder them.
 """
 
 from __future__ import annotations
@@ -8,42 +8,42 @@ from __future__ import annotations
 from collections import OrderedDict
 
 REMEMBERED = 4096
-"""How many objects' latest events are remembered. What is older than these is no news."""
+"""Objects whose latest version is remembered; an event older than all of these counts as stale."""
 
 Key = tuple[str, str]
 
 
 class StaleEventFilter:
-    """Compares each event with what was last heard of its object.
+    """Compares the version of each event with the latest version of its object.
 
-    Memory and work per event are bounded: an event that is older than everything remembered counts
-    as heard before.
+    Memory and work per event are bounded: an event that is older than every remembered version
+    counts as stale.
 
     Args:
-        size: Of how many objects the latest version is remembered.
+        size: Number of objects whose latest version is remembered.
     """
 
     def __init__(self, size: int = REMEMBERED) -> None:
         self._size = size
         self._latest: OrderedDict[Key, int] = OrderedDict()
-        self._heard_up_to = 0
+        self._stale_up_to = 0
 
     def listed(self, version: int) -> None:
-        """Begin anew from a list: what happened up to its version is in it."""
+        """Start again from a list, which contains every change up to its version."""
         self._latest.clear()
-        self._heard_up_to = version
+        self._stale_up_to = version
 
     def is_new(self, key: Key, version: int) -> bool:
-        """Whether an event says something new of its object, which counts as heard from now on.
+        """Whether an event is newer than every earlier one of its object; remembers its version.
 
-        A version of 0 is unknown, and always news.
+        A version of 0 is unknown and always new.
         """
         if not version:
             return True
-        if version <= self._latest.get(key, self._heard_up_to):
+        if version <= self._latest.get(key, self._stale_up_to):
             return False
         self._latest[key] = version
         self._latest.move_to_end(key)
         if len(self._latest) > self._size:
-            self._heard_up_to = max(self._heard_up_to, self._latest.popitem(last=False)[1])
+            self._stale_up_to = max(self._stale_up_to, self._latest.popitem(last=False)[1])
         return True

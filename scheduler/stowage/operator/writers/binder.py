@@ -72,10 +72,10 @@ class Binder:
     """Binds pods one request at a time; many may run at once.
 
     Args:
-        client: Of the API server.
+        client: Client of the API server.
         may_write: Whether this replica still holds the lease; asked before each POST.
-        jitter: Random numbers in 0..1.
-        sleep: Waits that many seconds.
+        jitter: Returns random numbers in 0..1.
+        sleep: Sleeps for a number of seconds.
     """
 
     def __init__(

@@ -38,8 +38,8 @@ class Evictor:
     Args:
         client: Of the API server; writes nothing without the lease.
         timestamp: The time as RFC 3339.
-        jitter: Random numbers in 0..1.
-        sleep: Waits that many seconds.
+        jitter: Returns random numbers in 0..1.
+        sleep: Sleeps for a number of seconds.
     """
 
     def __init__(

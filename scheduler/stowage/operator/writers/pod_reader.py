@@ -15,7 +15,7 @@ from stowage.api.objects.pod import Pod
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.backoff import Backoff, Jitter, Sleep, retry
-from stowage.operator.watch.reflector import invalid_object_event
+from stowage.operator.watch.invalid_objects import invalid_object_event
 
 FINISHED_PHASES = frozenset({"Succeeded", "Failed"})
 

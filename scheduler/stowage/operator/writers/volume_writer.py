@@ -69,10 +69,10 @@ class VolumeWriter:
     """Writes volumes, then claims, one after the other for a pod; many pods may be at it at once.
 
     Args:
-        client: Of the API server.
+        client: Client of the API server.
         may_write: Whether this replica still holds the lease; asked before each write.
-        jitter: Random numbers in 0..1.
-        sleep: Waits that many seconds.
+        jitter: Returns random numbers in 0..1.
+        sleep: Sleeps for a number of seconds.
     """
 
     def __init__(

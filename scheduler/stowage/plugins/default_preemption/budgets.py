@@ -6,7 +6,7 @@ import numpy as np
 
 from stowage.framework.verdict import BoolArray, Int64Array
 from stowage.state.pods.disruption_budgets import Budget
-from stowage.state.what_if.rows import RowWhatIf
+from stowage.state.what_if.row_local import RowWhatIf
 
 
 def violating_pods(what_if: RowWhatIf, potential: BoolArray) -> BoolArray | None:

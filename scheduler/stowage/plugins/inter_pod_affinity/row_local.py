@@ -21,7 +21,7 @@ from stowage.state.pods.pod_class import PodClass
 from stowage.state.pods.pod_counts import PodCounts
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView
-from stowage.state.what_if.rows import RowChanges
+from stowage.state.what_if.row_changes import RowChanges
 
 _KEEP_AWAY = TermKind.REQUIRED_ANTI_AFFINITY
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stowage.api.objects.volume import (
     CSINode,
@@ -15,10 +15,8 @@ from stowage.api.objects.volume import (
 )
 from stowage.api.values.csi_migration import AttachedVolume
 from stowage.state.changes import StorageChange
+from stowage.state.cluster_state import ClusterState
 from stowage.state.storage.volume_use import attached_volume
-
-if TYPE_CHECKING:
-    from stowage.state.snapshot import ClusterState
 
 
 class StorageKeeper:

@@ -152,13 +152,13 @@ class VolumeUse:
             self._attached[driver] = extended(counts, num_rows)
 
     def with_changes(
-        self, removed: Iterable[tuple[PodInfo, int]], added: Iterable[tuple[PodInfo, int]]
+        self, removed: Iterable[PodInfo], added: Iterable[PodInfo], row: int
     ) -> VolumeUse:
-        """What it would be without some pods and with some more; costs those pods only."""
+        """What it would be with other pods on one row; costs those pods only."""
         changed = self._copy()
-        for pod, row in added:
+        for pod in added:
             changed.add_pod(pod, row)
-        for pod, row in removed:
+        for pod in removed:
             changed.remove_pod(pod, row)
         return changed
 

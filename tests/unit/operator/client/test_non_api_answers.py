@@ -16,7 +16,7 @@ from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.api_error import MAX_RETRY_AFTER_S, ApiError
 from stowage.operator.client.connection import Connection
 from stowage.operator.client.timeouts import Timeouts
-from stowage.operator.kopf.runner import KopfRunner, Watched
+from stowage.operator.kopf.runner import KopfRunner, WatchSpec
 from stowage.operator.kopf.settings import pod_watching_settings
 
 from tests.support.fake_api import FakeTime, no_jitter
@@ -91,7 +91,7 @@ def _runner(connection: _Connection, time: FakeTime) -> KopfRunner:
         return await handler(request)
 
     settings = pod_watching_settings("spec.nodeName=", no_jitter)
-    watched = Watched("pods", settings, lambda _type, _object: None, read_along)
+    watched = WatchSpec("pods", settings, lambda _type, _object: None, read_along)
     return KopfRunner(cast("Connection", connection), watched, lambda: None, no_jitter, time.sleep)
 
 

@@ -11,9 +11,10 @@ import pytest
 from stowage.api.events import AssignedPodGone, Event, NodeGone, NodeSeen, ObjectInvalid
 from stowage.api.objects.node import Node
 from stowage.operator.client.api_error import ApiError
+from stowage.operator.client.watch_lines import complete_lines
 from stowage.operator.inbox import Inbox
 from stowage.operator.watch.kinds import ASSIGNED_PODS, NODES
-from stowage.operator.watch.reflector import MAX_STALE_LISTS, Reflector, complete_lines
+from stowage.operator.watch.reflector import MAX_STALE_LISTS, Reflector
 
 from tests.support.fake_api import SILENCE, FakeApiClient, FakeTime, Request, no_jitter
 
@@ -382,7 +383,7 @@ async def test_an_object_that_is_no_json_is_told_and_neither_listed_nor_watched_
         _line("ADDED", _node("d", version=12)),
     ]
     story = _Story([page.replace(b'"status":{}', b'"status":Infinity', 1)], [changed])
-    assert await story.arrived() == ["+b", "!a $", "!c $", "+d"]
+    assert await story.arrived() == ["+b", "!a status", "!c status", "+d"]
     assert story.watched_from() == ["10", "12"]
     assert story.reflector.num_lists == 1
 

@@ -1,8 +1,4 @@
-"""The cluster as it would be without some pods or with some more.
-
-Used for nominated pods, preemption and simulation. What the changed pods touch is copied, the
-rest is shared with the live state; there is nothing to undo.
-"""
+"""A pod index with some pods counted off and others counted in."""
 
 from __future__ import annotations
 
@@ -10,7 +6,6 @@ from collections.abc import Collection, Sequence
 
 from stowage.api.values.selectors import Selector
 from stowage.state.namespaces import Namespaces
-from stowage.state.nodes.node_columns import NodeColumns
 from stowage.state.pods.affinity_terms import AffinityTerm, TermKind
 from stowage.state.pods.carried_terms import CarriedTerm
 from stowage.state.pods.carrier_counts import CarrierCounts
@@ -18,38 +13,24 @@ from stowage.state.pods.pod_counts import PodCounts
 from stowage.state.pods.pod_index import PodIndex
 from stowage.state.pods.pod_info import PodInfo
 
-Placement = tuple[PodInfo, int]
-"""A pod and the row it is on."""
-
-
-def placements(
-    columns: NodeColumns, removed: Sequence[Placement], added: Sequence[Placement]
-) -> NodeColumns:
-    """The columns with what some pods use taken off, and what others use added."""
-    changed = columns.with_own_usage()
-    for pod, row in added:
-        changed.add_pod(row, pod.pod_class)
-    for pod, row in removed:
-        changed.remove_pod(row, pod.pod_class)
-    return changed
-
 
 class WhatIfPodIndex:
-    """A pod index (or another what-if) with some pods counted off and others counted in."""
+    """The pod index with some pods removed from a row and others added to it."""
 
-    __slots__ = ("_base", "_changes", "_namespaces")
+    __slots__ = ("_base", "_changes", "_namespaces", "_row")
 
     def __init__(
         self,
         base: PodIndex | WhatIfPodIndex,
         namespaces: Namespaces,
-        removed: Sequence[Placement],
-        added: Sequence[Placement],
+        removed: Sequence[PodInfo],
+        added: Sequence[PodInfo],
+        row: int,
     ) -> None:
         self._base = base
         self._namespaces = namespaces
-        self._changes = [(pod, row, -1) for pod, row in removed]
-        self._changes += [(pod, row, 1) for pod, row in added]
+        self._row = row
+        self._changes = [*((pod, -1) for pod in removed), *((pod, 1) for pod in added)]
 
     def count_matching(
         self, selector: Selector, namespaces: frozenset[str] | None, *, skip_terminating: bool
@@ -57,8 +38,8 @@ class WhatIfPodIndex:
         """Count the pods of `namespaces` (None: all) that `selector` matches."""
         counts = self._base.count_matching(selector, namespaces, skip_terminating=skip_terminating)
         touched = [
-            (row, delta)
-            for pod, row, delta in self._changes
+            (self._row, delta)
+            for pod, delta in self._changes
             if (namespaces is None or pod.namespace in namespaces)
             and not (skip_terminating and pod.terminating)
             and selector.matches(pod.labels)
@@ -85,9 +66,9 @@ class WhatIfPodIndex:
 
     def _touched(self, which: TermKind) -> dict[AffinityTerm, list[tuple[int, int]]]:
         touched: dict[AffinityTerm, list[tuple[int, int]]] = {}
-        for pod, row, delta in self._changes:
+        for pod, delta in self._changes:
             for term in pod.pod_class.terms[which]:
-                touched.setdefault(term, []).append((row, delta))
+                touched.setdefault(term, []).append((self._row, delta))
         return touched
 
     def _adjusted(
