@@ -142,11 +142,6 @@ class SchedulingQueue:
         """The uids of popped pods that are not done, in the order of their pops."""
         return [flight.queued.uid for flight in self._in_flight]
 
-    @property
-    def num_in_flight_events(self) -> int:
-        """How many events are kept for pods in flight."""
-        return self._in_flight.num_events
-
     def in_flight_event_counts(self) -> Counter[str]:
         """Those events by label, and ``PodPop`` for the pods; ``scheduler_inflight_events``."""
         counts = Counter(event_label(event) for event in self._in_flight.events())

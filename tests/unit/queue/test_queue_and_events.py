@@ -114,7 +114,7 @@ def test_an_event_while_in_flight_is_replayed_once_the_rejection_is_known() -> N
     queue.move_on_event(NODE_ADD, None, None, 0.1)
     assert queue.add_unschedulable(queued, 0.2, ["NodeResourcesFit"]) is Place.BACKOFF
     queue.validate()
-    assert queue.num_in_flight_events == 0
+    assert not queue.in_flight_event_counts()
 
 
 def test_an_event_before_the_pop_or_of_no_interest_is_not_replayed() -> None:
@@ -169,7 +169,7 @@ def test_an_error_needs_no_event_to_be_tried_again() -> None:
     queued = pop(queue)
     queue.move_on_event(NODE_ADD, None, None, 0.1)
     assert queue.add_unschedulable(queued, 0.2, is_error=True) is Place.BACKOFF
-    assert queue.num_in_flight_events == 0
+    assert not queue.in_flight_event_counts()
 
 
 def test_a_pod_activated_in_flight_does_not_wait_when_it_comes_back() -> None:
@@ -206,9 +206,9 @@ def test_a_done_pod_releases_the_events_kept_for_it() -> None:
     queue.add(pending("p"), 0.0)
     queued = pop(queue)
     queue.move_on_event(NODE_ADD, None, None, 0.1)
-    assert queue.num_in_flight_events == 1
+    assert queue.in_flight_event_counts() == {"PodPop": 1, "NodeAdd": 1}
     queue.done(queued.uid)
-    assert queue.num_in_flight_events == 0
+    assert not queue.in_flight_event_counts()
     queue.validate()
 
 

@@ -64,7 +64,7 @@ def test_a_rejected_pod_waits_and_is_not_popped() -> None:
     queued = reject(queue, pending("p"), now=3.0)
     assert queue.pending_counts() == {"active": 0, "backoff": 0, "unschedulable": 1, "gated": 0}
     assert queue.unschedulable_counts() == {(PROFILE, "NodeResourcesFit"): 1}
-    assert (queued.unschedulable_count, queued.last_failure_at, queued.queued_at) == (1, 3.0, 3.0)
+    assert (queued.unschedulable_count, queued.queued_at) == (1, 3.0)
     assert pop_names(queue) == []
 
 
