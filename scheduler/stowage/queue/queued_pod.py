@@ -12,7 +12,7 @@ from stowage.api.events import ClusterEvent
 from stowage.state.pods.pod_info import PodInfo
 
 
-class Place(Enum):
+class QueueState(Enum):
     """Where a pod is; at any time it is in exactly one place."""
 
     ACTIVE = "active"
@@ -21,7 +21,7 @@ class Place(Enum):
     IN_FLIGHT = "in flight"
 
 
-class Rejectors(NamedTuple):
+class RejectorPlugins(NamedTuple):
     """Who keeps a pod from being scheduled, by name and in order.
 
     Attributes:
@@ -76,9 +76,9 @@ class QueuedPod(msgspec.Struct, eq=False):
         return self.info.pod_class.scheduler_name
 
     @property
-    def rejectors(self) -> Rejectors:
+    def rejector_plugins(self) -> RejectorPlugins:
         """Who rejected the pod in the last attempt, and who gates it."""
-        return Rejectors(
+        return RejectorPlugins(
             self.scheduler_name,
             tuple(sorted(self.unschedulable_plugins)),
             tuple(sorted(self.pending_plugins)),
