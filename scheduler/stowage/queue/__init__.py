@@ -36,7 +36,7 @@ from stowage.queue.event_registrations import Hint, PluginKey, Registration, Reg
 from stowage.queue.heap import KeyedHeap, SortKey
 from stowage.queue.nominator import Nominator
 from stowage.queue.queue_events import event_label, pod_update_events
-from stowage.queue.queued_pod import Place, QueuedPod
+from stowage.queue.queued_pod import QueuedPod, QueueState
 from stowage.queue.rules import QueueRules
 from stowage.queue.scheduling_queue import QueueInconsistentError, SchedulingQueue
 
@@ -44,10 +44,10 @@ __all__ = [
     "Hint",
     "KeyedHeap",
     "Nominator",
-    "Place",
     "PluginKey",
     "QueueInconsistentError",
     "QueueRules",
+    "QueueState",
     "QueuedPod",
     "Registration",
     "Registrations",

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from stowage.api.events import ClusterEvent
-from stowage.queue.event_registrations import Happened
+from stowage.queue.event_registrations import ObjectEvent
 from stowage.queue.heap import KeyedHeap, SortKey
 from stowage.queue.queued_pod import QueuedPod
 from stowage.state.pods.pod_info import PodInfo
@@ -55,9 +55,9 @@ class ActiveQueue:
         """All pods in the order of their turns; for debugging."""
         return self._heap.in_order()
 
-    def problems(self) -> Iterator[str]:
+    def inconsistencies(self) -> Iterator[str]:
         """What is inconsistent; nothing when all is well."""
-        return self._heap.problems()
+        return self._heap.inconsistencies()
 
 
 class InFlightPod(msgspec.Struct, eq=False):
@@ -92,7 +92,7 @@ class InFlightPods:
     def __init__(self) -> None:
         # In order of their pops, so the first one needs the oldest events.
         self._pods: OrderedDict[str, InFlightPod] = OrderedDict()
-        self._events: list[Happened] = []
+        self._events: list[ObjectEvent] = []
         self._first_kept = 0
 
     def __len__(self) -> int:
@@ -138,17 +138,17 @@ class InFlightPods:
             self._trim()
         return ended
 
-    def record(self, happened: Happened) -> None:
+    def record(self, happened: ObjectEvent) -> None:
         """Keep an event for the pods in flight, if there are any."""
         if self._pods:
             self._events.append(happened)
 
-    def events_since_pop(self, flight: InFlightPod) -> Iterator[Happened]:
+    def events_since_pop(self, flight: InFlightPod) -> Iterator[ObjectEvent]:
         """What happened since the pod was popped, oldest first."""
         for number in range(flight.first_event, self._next_event):
             yield self._events[number - self._first_kept]
 
-    def problems(self) -> Iterator[str]:
+    def inconsistencies(self) -> Iterator[str]:
         """What is inconsistent; nothing when all is well."""
         last = self._first_kept
         for uid, flight in self._pods.items():

@@ -105,10 +105,10 @@ class BackoffQueue:
         tops = (self._rejected.peek(), self._failed.peek())
         return min((top[0][0] + WINDOW_S for top in tops if top is not None), default=None)
 
-    def problems(self) -> Iterator[str]:
+    def inconsistencies(self) -> Iterator[str]:
         """What is inconsistent; nothing when all is well."""
-        yield from self._rejected.problems()
-        yield from self._failed.problems()
+        yield from self._rejected.inconsistencies()
+        yield from self._failed.inconsistencies()
         for queued in self._rejected:
             if not queued.was_rejected:
                 yield f"pod {queued.info.key} failed with an error but may be popped early"

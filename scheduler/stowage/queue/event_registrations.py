@@ -11,7 +11,7 @@ import msgspec
 from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.queue.hint_durations import HintDurations
 from stowage.queue.queue_events import event_label
-from stowage.queue.queued_pod import QueuedPod, Rejectors
+from stowage.queue.queued_pod import QueuedPod, RejectorPlugins
 from stowage.state.pods.pod_info import PodInfo
 
 #: (pod, old object or None, new object or None) -> opinion.
@@ -54,7 +54,7 @@ class Requeue(Enum):
     IMMEDIATELY = "immediately"
 
 
-class Happened(msgspec.Struct, frozen=True):
+class ObjectEvent(msgspec.Struct, frozen=True):
     """An event together with the object it is about, before and after."""
 
     event: ClusterEvent
@@ -67,7 +67,7 @@ class Happened(msgspec.Struct, frozen=True):
         return self.new.uid if isinstance(self.new, PodInfo) else ""
 
 
-class Question(NamedTuple):
+class HintFunction(NamedTuple):
     """Something to ask about a pod, and what becomes of the pod if the answer is Queue.
 
     Attributes:
@@ -81,7 +81,7 @@ class Question(NamedTuple):
     strategy: Requeue
 
 
-class Questions(msgspec.Struct, frozen=True):
+class HintFunctions(msgspec.Struct, frozen=True):
     """What to ask about pods that certain plugins rejected when a kind of event happens.
 
     Attributes:
@@ -89,11 +89,11 @@ class Questions(msgspec.Struct, frozen=True):
         per_class: Whether the answers are the same for all pods of a class.
     """
 
-    all: tuple[Question, ...]
+    all: tuple[HintFunction, ...]
     per_class: bool
 
 
-NO_QUESTIONS = Questions((), per_class=True)
+NO_HINT_FUNCTIONS = HintFunctions((), per_class=True)
 
 
 class EventRegistrations:
@@ -121,7 +121,7 @@ class EventRegistrations:
         self._problems = problems
         self._durations = durations or HintDurations()
         self._concerned: dict[_Kind, dict[PluginKey, tuple[Registration, ...]]] = {}
-        self._questions: dict[_Kind, dict[Rejectors, Questions]] = {}
+        self._questions: dict[_Kind, dict[RejectorPlugins, HintFunctions]] = {}
 
     def events_of(self, key: PluginKey) -> tuple[ClusterEvent, ...]:
         """The events a plugin registered; an unknown plugin is noted as waiting for all."""
@@ -158,7 +158,7 @@ class EventRegistrations:
         }
         return {key: met for key, met in found.items() if met}
 
-    def questions(self, rejectors: Rejectors, event: ClusterEvent) -> Questions:
+    def questions(self, rejector_plugins: RejectorPlugins, event: ClusterEvent) -> HintFunctions:
         """What to ask about pods that these plugins rejected when this, no wildcard, happens.
 
         Only plugins that rejected the pod are asked, those that answered Pending first: they let
@@ -170,44 +170,46 @@ class EventRegistrations:
             if len(self._questions) >= _MAX_REMEMBERED:
                 self._questions.clear()
             remembered = self._questions[kind] = {}
-        known = remembered.get(rejectors)
+        known = remembered.get(rejector_plugins)
         if known is None:
             if len(remembered) >= _MAX_REMEMBERED:
                 remembered.clear()
-            known = remembered[rejectors] = self._find_questions(rejectors, event)
+            known = remembered[rejector_plugins] = self._find_questions(rejector_plugins, event)
         return known
 
-    def _find_questions(self, rejectors: Rejectors, event: ClusterEvent) -> Questions:
+    def _find_questions(
+        self, rejector_plugins: RejectorPlugins, event: ClusterEvent
+    ) -> HintFunctions:
         concerned = self.concerned_by(event)
-        found: list[Question] = []
+        found: list[HintFunction] = []
         per_class = True
         for plugins, strategy in (
-            (rejectors.pending, Requeue.IMMEDIATELY),
-            (rejectors.unschedulable, Requeue.AFTER_BACKOFF),
+            (rejector_plugins.pending, Requeue.IMMEDIATELY),
+            (rejector_plugins.unschedulable, Requeue.AFTER_BACKOFF),
         ):
             for plugin in plugins:
-                for met in concerned.get((rejectors.scheduler_name, plugin), ()):
-                    found.append(Question(plugin, met.hint, strategy))
+                for met in concerned.get((rejector_plugins.scheduler_name, plugin), ()):
+                    found.append(HintFunction(plugin, met.hint, strategy))
                     per_class = per_class and (met.hint is None or met.per_class)
-        return Questions(tuple(found), per_class)
+        return HintFunctions(tuple(found), per_class)
 
-    def judge(self, queued: QueuedPod, happened: Happened) -> Requeue:
+    def judge(self, queued: QueuedPod, happened: ObjectEvent) -> Requeue:
         """Whether the event may help the pod; ``isPodWorthRequeuing`` of v1.36."""
         if not queued.was_rejected:
             return Requeue.AFTER_BACKOFF
         if happened.event.is_wildcard:
             return _judge_wildcard(queued, happened)
-        questions = self.questions(queued.rejectors, happened.event)
+        questions = self.questions(queued.rejector_plugins, happened.event)
         return self.answer(questions, queued.info, happened)
 
-    def answer(self, questions: Questions, info: PodInfo, happened: Happened) -> Requeue:
+    def answer(self, questions: HintFunctions, info: PodInfo, happened: ObjectEvent) -> Requeue:
         """Ask about a pod until one says Queue."""
         for plugin, hint, strategy in questions.all:
             if hint is None or self._ask(hint, plugin, info, happened):
                 return strategy
         return Requeue.SKIP
 
-    def _ask(self, hint: Hint, plugin: str, info: PodInfo, happened: Happened) -> bool:
+    def _ask(self, hint: Hint, plugin: str, info: PodInfo, happened: ObjectEvent) -> bool:
         durations = self._durations
         started = durations.now() if durations.is_followed else 0.0
         try:
@@ -225,7 +227,7 @@ class EventRegistrations:
         return said is QueueingHint.QUEUE
 
 
-def _judge_wildcard(queued: QueuedPod, happened: Happened) -> Requeue:
+def _judge_wildcard(queued: QueuedPod, happened: ObjectEvent) -> Requeue:
     # A wildcard event about a pod, such as a forced activation, is meant for that pod alone.
     if isinstance(happened.new, PodInfo) and happened.new.uid != queued.uid:
         return Requeue.SKIP

@@ -117,7 +117,7 @@ class KeyedHeap(Generic[T]):
         self._drop_garbage()
         return found[3]
 
-    def problems(self) -> Iterator[str]:
+    def inconsistencies(self) -> Iterator[str]:
         """What is inconsistent about the heap itself; nothing when it is sound."""
         entries = self._entries
         for child in range(1, len(entries)):

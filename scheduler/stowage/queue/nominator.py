@@ -98,7 +98,7 @@ class Nominator:
         """The nodes that pods are nominated to."""
         return self._by_node.keys()
 
-    def problems(self) -> Iterator[str]:
+    def inconsistencies(self) -> Iterator[str]:
         """What is inconsistent; nothing when all is well."""
         listed = {uid: node for node, pods in self._by_node.items() for uid in pods}
         if listed != self._node_of or not all(self._by_node.values()):

@@ -10,7 +10,7 @@ from stowage.queue.event_registrations import EventRegistrations, PluginKey
 from stowage.queue.queued_pod import QueuedPod
 from stowage.queue.rejections import RejectionCounts
 from stowage.queue.rules import QueueRules
-from stowage.queue.unschedulable_pods import WaitingGroup
+from stowage.queue.unschedulable_pods import UnschedulableGroup
 from stowage.state.pods.pod_info import PodInfo
 
 # Who gates a pod when PreEnqueue broke or named nobody, so that no plugin is known to blame.
@@ -33,7 +33,7 @@ class GatesAtEvent:
         self._is_awaited: dict[PluginKey, bool] = {}
         self._released: dict[PluginKey, Collection[str] | None] = {}
 
-    def concern(self, group: WaitingGroup) -> bool:
+    def concern(self, group: UnschedulableGroup) -> bool:
         """Whether the group's gating plugin waits for such an event."""
         key = group.listed_under[0]
         awaited = self._is_awaited.get(key)
@@ -41,7 +41,7 @@ class GatesAtEvent:
             awaited = self._is_awaited[key] = group.one.may_be_moved_by(self._event)
         return awaited
 
-    def hold(self, group: WaitingGroup) -> bool:
+    def hold(self, group: UnschedulableGroup) -> bool:
         """Whether the gate is known to be closed still to every pod of the group."""
         key = group.listed_under[0]
         if key not in self._released:
@@ -78,7 +78,7 @@ class Gate:
             return True
         return self._note(queued, self._ask(self._pre_enqueue_again, queued))
 
-    def not_held(self, group: WaitingGroup) -> list[QueuedPod]:
+    def not_held(self, group: UnschedulableGroup) -> list[QueuedPod]:
         """The pods of a group but for those whose gate is known to be closed still."""
         pods = group.pods
         released = self._released(group.listed_under[0]) if group.is_gated else None

@@ -12,7 +12,7 @@ from stowage.api.events import ClusterEvent
 from stowage.state.pods.pod_info import PodInfo
 
 
-class Place(Enum):
+class QueueState(Enum):
     """Where a pod is; at any time it is in exactly one place."""
 
     ACTIVE = "active"
@@ -21,7 +21,7 @@ class Place(Enum):
     IN_FLIGHT = "in flight"
 
 
-class Rejectors(NamedTuple):
+class RejectorPlugins(NamedTuple):
     """Who keeps a pod from being scheduled, by name and in order.
 
     Attributes:
@@ -49,7 +49,6 @@ class QueuedPod(msgspec.Struct, eq=False):
         pending_plugins: Who answered Pending in the last attempt.
         gating_plugin: Whose PreEnqueue keeps it out; empty when nobody's does.
         gating_events: What that plugin wants to hear of; other events leave the pod alone.
-        last_failure_at: When the last attempt failed, in seconds.
         backoff_expires_at: Start of the one-second window in which the backoff ends; None until
             asked for, and again after the next attempt.
     """
@@ -64,7 +63,6 @@ class QueuedPod(msgspec.Struct, eq=False):
     pending_plugins: set[str] = msgspec.field(default_factory=set)
     gating_plugin: str = ""
     gating_events: tuple[ClusterEvent, ...] = ()
-    last_failure_at: float | None = None
     backoff_expires_at: float | None = None
 
     @property
@@ -78,9 +76,9 @@ class QueuedPod(msgspec.Struct, eq=False):
         return self.info.pod_class.scheduler_name
 
     @property
-    def rejectors(self) -> Rejectors:
+    def rejector_plugins(self) -> RejectorPlugins:
         """Who rejected the pod in the last attempt, and who gates it."""
-        return Rejectors(
+        return RejectorPlugins(
             self.scheduler_name,
             tuple(sorted(self.unschedulable_plugins)),
             tuple(sorted(self.pending_plugins)),
@@ -119,7 +117,6 @@ class QueuedPod(msgspec.Struct, eq=False):
         else:
             self.consecutive_errors += 1
         self.queued_at = now
-        self.last_failure_at = now
         self.backoff_expires_at = None
 
     def close_gate(self, plugin: str, events: tuple[ClusterEvent, ...]) -> None:

@@ -41,7 +41,7 @@ class RejectionCounts:
             for plugin in queued.unschedulable_plugins | queued.pending_plugins:
                 self._counts[name, plugin] -= 1
 
-    def problems(self, waiting: Iterable[QueuedPod]) -> Iterator[str]:
+    def inconsistencies(self, waiting: Iterable[QueuedPod]) -> Iterator[str]:
         """What is inconsistent; nothing when all is well."""
         recount = RejectionCounts()
         for queued in waiting:

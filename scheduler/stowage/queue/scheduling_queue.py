@@ -31,9 +31,9 @@ from stowage.api.events import ClusterEvent
 from stowage.api.status import Status
 from stowage.queue.active_queue import InFlightPod, InFlightPods
 from stowage.queue.event_registrations import (
-    NO_QUESTIONS,
+    NO_HINT_FUNCTIONS,
     EventRegistrations,
-    Happened,
+    ObjectEvent,
     Registrations,
     Requeue,
 )
@@ -51,10 +51,10 @@ from stowage.queue.queue_events import (
     event_label,
     pod_update_events,
 )
-from stowage.queue.queued_pod import Place, QueuedPod
+from stowage.queue.queued_pod import QueuedPod, QueueState
 from stowage.queue.rules import QueueRules
 from stowage.queue.sub_queues import SubQueues
-from stowage.queue.unschedulable_pods import WaitingGroup
+from stowage.queue.unschedulable_pods import UnschedulableGroup
 from stowage.state.pods.pod_info import PodInfo
 
 
@@ -134,18 +134,13 @@ class SchedulingQueue:
         """Whether `pop` would return a pod."""
         return self._waiting.can_pop()
 
-    def place_of(self, uid: str) -> Place | None:
+    def state_of(self, uid: str) -> QueueState | None:
         """Where the pod is; None if the queue does not know it."""
-        return Place.IN_FLIGHT if uid in self._in_flight else self._waiting.place_of(uid)
+        return QueueState.IN_FLIGHT if uid in self._in_flight else self._waiting.state_of(uid)
 
     def in_flight(self) -> list[str]:
         """The uids of popped pods that are not done, in the order of their pops."""
         return [flight.queued.uid for flight in self._in_flight]
-
-    @property
-    def num_in_flight_events(self) -> int:
-        """How many events are kept for pods in flight."""
-        return self._in_flight.num_events
 
     def in_flight_event_counts(self) -> Counter[str]:
         """Those events by label, and ``PodPop`` for the pods; ``scheduler_inflight_events``."""
@@ -173,13 +168,13 @@ class SchedulingQueue:
         """How many waiting pods each (scheduler name, plugin) rejected last, or gates."""
         return self._waiting.rejections.totals()
 
-    def contents(self) -> dict[Place, list[QueuedPod]]:
+    def contents(self) -> dict[QueueState, list[QueuedPod]]:
         """All pods by place, the active ones in order; for debugging."""
         return {
-            Place.ACTIVE: self._waiting.active.in_order(),
-            Place.BACKOFF: list(self._waiting.backoff),
-            Place.UNSCHEDULABLE: list(self._waiting.unschedulable),
-            Place.IN_FLIGHT: [flight.queued for flight in self._in_flight],
+            QueueState.ACTIVE: self._waiting.active.in_order(),
+            QueueState.BACKOFF: list(self._waiting.backoff),
+            QueueState.UNSCHEDULABLE: list(self._waiting.unschedulable),
+            QueueState.IN_FLIGHT: [flight.queued for flight in self._in_flight],
         }
 
     def drain_problems(self) -> list[str]:
@@ -196,13 +191,13 @@ class SchedulingQueue:
 
     # Pods come and go
 
-    def add(self, info: PodInfo, now: float) -> Place | None:
+    def add(self, info: PodInfo, now: float) -> QueueState | None:
         """A pending pod was seen for the first time; one that is known is updated."""
-        if self.place_of(info.uid) is not None:
+        if self.state_of(info.uid) is not None:
             return self.update(info, now)
         return self._admit(info, event_label(UNSCHEDULED_POD_ADD), now)
 
-    def update(self, info: PodInfo, now: float) -> Place | None:
+    def update(self, info: PodInfo, now: float) -> QueueState | None:
         """A pending pod changed; one that is not known is added.
 
         An unschedulable pod moves if a plugin that rejected it says that the change may help. A
@@ -211,7 +206,7 @@ class SchedulingQueue:
         flight = self._in_flight.get(info.uid)
         if flight is not None:
             self._update_in_flight(flight, info)
-            return Place.IN_FLIGHT
+            return QueueState.IN_FLIGHT
         queued = self._waiting.get(info.uid)
         if queued is None:
             return self._admit(info, event_label(UNSCHEDULED_POD_UPDATE), now)
@@ -225,7 +220,7 @@ class SchedulingQueue:
                 self._judge_update(queued, old, now)
             else:
                 self._waiting.resort(queued)
-        return self._waiting.place_of(info.uid)
+        return self._waiting.state_of(info.uid)
 
     def delete(self, uid: str) -> PodInfo | None:
         """A pod is no longer pending; if it is in flight, it will not come back.
@@ -267,7 +262,7 @@ class SchedulingQueue:
         rejected_by: Collection[str] = (),
         is_error: bool = False,
         pending: Collection[str] = (),
-    ) -> Place | None:
+    ) -> QueueState | None:
         """A popped pod could not be scheduled; ``AddUnschedulableIfNotPresent`` of v1.36.
 
         It backs off after an error, or if an event since its pop may help according to a plugin
@@ -275,7 +270,7 @@ class SchedulingQueue:
         deleted meanwhile. A pod that was done already may come back too, and backs off.
         """
         flight = self._in_flight.get(queued.uid)
-        place = self._waiting.place_of(queued.uid)
+        place = self._waiting.state_of(queued.uid)
         if place is not None:
             self.problems.append(f"pod {queued.info.key}: came back but waits already; ignored")
             return place
@@ -308,7 +303,7 @@ class SchedulingQueue:
         after, None for one that was added or deleted. A pod that `pre_check` says no to stays,
         and its hints are not asked.
         """
-        happened = Happened(event, old, new)
+        happened = ObjectEvent(event, old, new)
         # Kept even if no plugin seems to wait for it: pods in flight are still to be rejected.
         self._in_flight.record(happened)
         waiting = self._waiting.unschedulable
@@ -328,7 +323,7 @@ class SchedulingQueue:
         for uid in uids:
             flight = self._in_flight.get(uid)
             if flight is not None:
-                self._in_flight.record(Happened(FORCE_ACTIVATE, None, flight.queued.info))
+                self._in_flight.record(ObjectEvent(FORCE_ACTIVATE, None, flight.queued.info))
             queued = self._waiting.unschedulable.get(uid)
             if queued is not None:
                 self._waiting.requeue(queued, Requeue.AFTER_BACKOFF, event_label(event), now)
@@ -341,7 +336,7 @@ class SchedulingQueue:
         for uid in uids:
             flight = self._in_flight.get(uid)
             if flight is not None:
-                self._in_flight.record(Happened(FORCE_ACTIVATE, None, flight.queued.info))
+                self._in_flight.record(ObjectEvent(FORCE_ACTIVATE, None, flight.queued.info))
                 continue
             queued = self._waiting.unschedulable.get(uid)
             if queued is not None:
@@ -356,7 +351,7 @@ class SchedulingQueue:
         completed = self._waiting.backoff.pop_completed(now)
         for queued in completed:
             self._waiting.enter_active_admitted(queued, BACKOFF_COMPLETE, now)
-        timeout = Happened(UNSCHEDULABLE_TIMEOUT)
+        timeout = ObjectEvent(UNSCHEDULABLE_TIMEOUT)
         overdue = self._waiting.unschedulable.overdue(now)
         return len(completed) + sum(self._consider(queued, timeout, now) for queued in overdue)
 
@@ -381,7 +376,7 @@ class SchedulingQueue:
         self._registrations, self._waiting = registrations, waiting
         for queued in dropped:
             self.nominator.remove(queued.uid)
-        self._in_flight.record(Happened(CONFIGURATION_CHANGED))
+        self._in_flight.record(ObjectEvent(CONFIGURATION_CHANGED))
         return dropped
 
     def _follow(self, rules: QueueRules) -> tuple[EventRegistrations, SubQueues]:
@@ -391,9 +386,9 @@ class SchedulingQueue:
 
     # How it is decided
 
-    def _admit(self, info: PodInfo, label: str, now: float) -> Place:
+    def _admit(self, info: PodInfo, label: str, now: float) -> QueueState:
         place = self._waiting.enter_active(QueuedPod(info, queued_at=now), label, now)
-        if place is not Place.UNSCHEDULABLE:
+        if place is not QueueState.UNSCHEDULABLE:
             self.nominator.nominate(info)
         return place
 
@@ -405,14 +400,14 @@ class SchedulingQueue:
         flight.latest = info
         self.nominator.refresh(info)
         for event in pod_update_events(old, info):
-            self._in_flight.record(Happened(event, old, info))
+            self._in_flight.record(ObjectEvent(event, old, info))
 
     def _judge_update(self, queued: QueuedPod, old: PodInfo, now: float) -> None:
         for event in pod_update_events(old, queued.info):
-            strategy = self._registrations.judge(queued, Happened(event, old, queued.info))
+            strategy = self._registrations.judge(queued, ObjectEvent(event, old, queued.info))
             if strategy is not Requeue.SKIP:
                 place = self._waiting.requeue(queued, strategy, event_label(event), now)
-                if place is not Place.UNSCHEDULABLE:
+                if place is not QueueState.UNSCHEDULABLE:
                     return
 
     def _judge_flight(self, queued: QueuedPod, flight: InFlightPod | None) -> Requeue:
@@ -432,7 +427,7 @@ class SchedulingQueue:
         return strongest
 
     def _consider_groups(
-        self, groups: Sequence[WaitingGroup], happened: Happened, now: float
+        self, groups: Sequence[UnschedulableGroup], happened: ObjectEvent, now: float
     ) -> int:
         """Move the pods that an event, no wildcard, may help; how many moved.
 
@@ -442,14 +437,14 @@ class SchedulingQueue:
             return 0
         event, registrations = happened.event, self._registrations
         label, about = event_label(event), happened.pod_uid
-        rejectors, questions, moved = None, NO_QUESTIONS, 0
+        rejector_plugins, questions, moved = None, NO_HINT_FUNCTIONS, 0
         gates = self._waiting.gates_at(event)
         for group in groups:
             if group.is_gated and not gates.concern(group):
                 continue
-            if group.rejectors is not rejectors:
-                rejectors = group.rejectors
-                questions = registrations.questions(rejectors, event)
+            if group.rejector_plugins is not rejector_plugins:
+                rejector_plugins = group.rejector_plugins
+                questions = registrations.questions(rejector_plugins, event)
             if not questions.per_class or about in group.pods:
                 pods = list(group.pods.values())
                 moved += sum(self._consider(queued, happened, now) for queued in pods)
@@ -461,7 +456,7 @@ class SchedulingQueue:
                 moved += self._waiting.requeue_group(group, strategy, label, now)
         return moved
 
-    def _consider(self, queued: QueuedPod, happened: Happened, now: float) -> bool:
+    def _consider(self, queued: QueuedPod, happened: ObjectEvent, now: float) -> bool:
         """Move an unschedulable pod if the event may help it; whether it moved."""
         if not queued.may_be_moved_by(happened.event):
             return False
@@ -469,14 +464,14 @@ class SchedulingQueue:
         if strategy is Requeue.SKIP:
             return False
         place = self._waiting.requeue(queued, strategy, event_label(happened.event), now)
-        return place is not Place.UNSCHEDULABLE
+        return place is not QueueState.UNSCHEDULABLE
 
     def _inconsistencies(self) -> Iterator[str]:
-        yield from self._waiting.problems()
-        yield from self._in_flight.problems()
-        yield from self.nominator.problems()
+        yield from self._waiting.inconsistencies()
+        yield from self._in_flight.inconsistencies()
+        yield from self.nominator.inconsistencies()
         for flight in self._in_flight:
-            place = self._waiting.place_of(flight.queued.uid)
+            place = self._waiting.state_of(flight.queued.uid)
             if place is not None:
                 yield f"in-flight pod {flight.queued.info.key} also waits as {place.value}"
 

@@ -12,10 +12,10 @@ from stowage.queue.event_registrations import EventRegistrations, Requeue
 from stowage.queue.heap import SortKey
 from stowage.queue.pre_enqueue import Gate, GatesAtEvent
 from stowage.queue.queue_events import POP_FROM_BACKOFF_QUEUE
-from stowage.queue.queued_pod import Place, QueuedPod
+from stowage.queue.queued_pod import QueuedPod, QueueState
 from stowage.queue.rejections import RejectionCounts
 from stowage.queue.rules import QueueRules
-from stowage.queue.unschedulable_pods import UnschedulablePods, WaitingGroup
+from stowage.queue.unschedulable_pods import UnschedulableGroup, UnschedulablePods
 from stowage.state.pods.pod_info import PodInfo
 
 
@@ -68,13 +68,13 @@ class SubQueues:
         """The pod, wherever it waits."""
         return self.active.get(uid) or self.backoff.get(uid) or self.unschedulable.get(uid)
 
-    def place_of(self, uid: str) -> Place | None:
+    def state_of(self, uid: str) -> QueueState | None:
         """Where the pod waits; None if it does not."""
         if uid in self.active:
-            return Place.ACTIVE
+            return QueueState.ACTIVE
         if uid in self.backoff:
-            return Place.BACKOFF
-        return Place.UNSCHEDULABLE if uid in self.unschedulable else None
+            return QueueState.BACKOFF
+        return QueueState.UNSCHEDULABLE if uid in self.unschedulable else None
 
     def remove(self, uid: str) -> QueuedPod | None:
         """Take out a pod, wherever it waits."""
@@ -107,7 +107,7 @@ class SubQueues:
         elif queued.uid in self.backoff:
             self._line_up(queued, self.backoff)
 
-    def requeue(self, queued: QueuedPod, strategy: Requeue, label: str, now: float) -> Place:
+    def requeue(self, queued: QueuedPod, strategy: Requeue, label: str, now: float) -> QueueState:
         """Put a pod that is unschedulable or nowhere where the strategy says; returns where.
 
         ``requeuePodWithQueueingStrategy`` of v1.36: a pod whose backoff is over needs none.
@@ -122,14 +122,16 @@ class SubQueues:
         """What the gates are to pods that an event may help."""
         return self._gate.at_event(event)
 
-    def requeue_group(self, group: WaitingGroup, strategy: Requeue, label: str, now: float) -> int:
+    def requeue_group(
+        self, group: UnschedulableGroup, strategy: Requeue, label: str, now: float
+    ) -> int:
         """`requeue` all pods of a group, by a strategy that does not skip; how many moved."""
         pods = self._gate.not_held(group)
         if not pods:
             return 0
         if len(pods) == 1 or not self._gate.admits(pods[0]):
             places = [self.requeue(each, strategy, label, now) for each in pods]
-            return sum(place is not Place.UNSCHEDULABLE for place in places)
+            return sum(place is not QueueState.UNSCHEDULABLE for place in places)
         admitted = pods
         if group.is_gated or not self._gate.admits_all_alike(pods[0]):
             admitted = [each for each in pods if self._gate.admits_too(each)]
@@ -159,20 +161,20 @@ class SubQueues:
         if pods:
             self.incoming_counts["active", label] += len(pods)
 
-    def enter_active(self, queued: QueuedPod, label: str, now: float) -> Place:
+    def enter_active(self, queued: QueuedPod, label: str, now: float) -> QueueState:
         """Make a pod active that is unschedulable or nowhere, if the gate lets it."""
         if not self._gate.admits(queued):
             return self._park(queued, label)
         self.unschedulable.remove(queued.uid)
         return self.enter_active_admitted(queued, label, now)
 
-    def enter_active_admitted(self, queued: QueuedPod, label: str, now: float) -> Place:
+    def enter_active_admitted(self, queued: QueuedPod, label: str, now: float) -> QueueState:
         """Make a pod active that has passed the gate and is nowhere any more."""
         if queued.initial_attempt_at is None:
             queued.initial_attempt_at = now
         self._line_up(queued, self.active)
         self.incoming_counts["active", label] += 1
-        return Place.ACTIVE
+        return QueueState.ACTIVE
 
     def take_over(
         self, others: SubQueues, keeps: Callable[[PodInfo], bool], label: str, now: float
@@ -205,31 +207,31 @@ class SubQueues:
         yield from self.backoff
         yield from self.unschedulable
 
-    def _enter_backoff(self, queued: QueuedPod, label: str) -> Place:
+    def _enter_backoff(self, queued: QueuedPod, label: str) -> QueueState:
         if not self._gate.admits(queued):
             return self._park(queued, label)
         self.unschedulable.remove(queued.uid)
         return self._enter_backoff_admitted(queued, label)
 
-    def _enter_backoff_admitted(self, queued: QueuedPod, label: str) -> Place:
+    def _enter_backoff_admitted(self, queued: QueuedPod, label: str) -> QueueState:
         self._line_up(queued, self.backoff)
         self.incoming_counts["backoff", label] += 1
-        return Place.BACKOFF
+        return QueueState.BACKOFF
 
     def _line_up(self, queued: QueuedPod, line: ActiveQueue | BackoffQueue) -> None:
         line.put(queued, self._sort_key(queued.info, queued.queued_at))
 
-    def _park(self, queued: QueuedPod, label: str) -> Place:
+    def _park(self, queued: QueuedPod, label: str) -> QueueState:
         if queued.uid not in self.unschedulable:
             self.incoming_counts["unschedulable", label] += 1
         self.unschedulable.put(queued)
-        return Place.UNSCHEDULABLE
+        return QueueState.UNSCHEDULABLE
 
-    def problems(self) -> Iterator[str]:
+    def inconsistencies(self) -> Iterator[str]:
         """What is inconsistent; nothing when all is well."""
         for queue in (self.active, self.backoff, self.unschedulable):
-            yield from queue.problems()
-        yield from self.rejections.problems(self.in_order())
+            yield from queue.inconsistencies()
+        yield from self.rejections.inconsistencies(self.in_order())
         seen = Counter(queued.uid for queued in self.in_order())
         yield from (
             f"pod {uid} waits in {times} places" for uid, times in seen.items() if times > 1

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import msgspec
 
 from stowage.queue.event_registrations import PluginKey
-from stowage.queue.queued_pod import QueuedPod, Rejectors
+from stowage.queue.queued_pod import QueuedPod, RejectorPlugins
 
 #: How often pods that waited too long are looked for; kube-scheduler's 30 s.
 FLUSH_INTERVAL_S = 30.0
@@ -19,15 +19,15 @@ FLUSH_INTERVAL_S = 30.0
 _MANY_REJECTORS = 256
 
 #: (id of the class, who gates the pods or nobody, who rejected them).
-GroupKey: TypeAlias = tuple[int, str, Rejectors]
+GroupKey: TypeAlias = tuple[int, str, RejectorPlugins]
 
 
-class WaitingGroup(msgspec.Struct, eq=False):
+class UnschedulableGroup(msgspec.Struct, eq=False):
     """Pods of one class which the same plugins hold back: what helps one of them helps all.
 
     Attributes:
         key: What they have in common.
-        rejectors: Those plugins; the same object for all groups of the same plugins.
+        rejector_plugins: Those plugins; the same object for all groups of the same plugins.
         is_gated: Whether a PreEnqueue plugin keeps the pods out.
         listed_under: The plugins that may release the pods: the gating one, or else all.
         one: One of the pods, who stands for all.
@@ -36,7 +36,7 @@ class WaitingGroup(msgspec.Struct, eq=False):
     """
 
     key: GroupKey
-    rejectors: Rejectors
+    rejector_plugins: RejectorPlugins
     is_gated: bool
     listed_under: tuple[PluginKey, ...]
     one: QueuedPod
@@ -59,15 +59,15 @@ class UnschedulablePods:
     def __init__(self, max_in_unschedulable_s: float) -> None:
         self._max_in_unschedulable_s = max_in_unschedulable_s
         # What a pod is listed under stands in its group, for its own fields change while it waits.
-        self._listed: dict[str, WaitingGroup] = {}
+        self._listed: dict[str, UnschedulableGroup] = {}
         # Dicts instead of sets: pods are asked in the order they came, in every run the same.
-        self._groups: dict[GroupKey, WaitingGroup] = {}
-        self._by_plugin: dict[PluginKey, dict[GroupKey, WaitingGroup]] = {}
-        self._rejectors: dict[Rejectors, Rejectors] = {}
+        self._groups: dict[GroupKey, UnschedulableGroup] = {}
+        self._by_plugin: dict[PluginKey, dict[GroupKey, UnschedulableGroup]] = {}
+        self._rejectors: dict[RejectorPlugins, RejectorPlugins] = {}
         self._gated: set[str] = set()
         # Deadlines are half minutes, so there are never many. A group is here once a deadline, and
         # not its pods, so that taking out a group costs little more than forgetting its pods.
-        self._due: dict[float, dict[GroupKey, WaitingGroup]] = {}
+        self._due: dict[float, dict[GroupKey, UnschedulableGroup]] = {}
 
     def __len__(self) -> int:
         return len(self._listed)
@@ -136,13 +136,13 @@ class UnschedulablePods:
             self._gated.difference_update(group.pods)
         self._drop(group)
 
-    def groups(self) -> list[WaitingGroup]:
+    def groups(self) -> list[UnschedulableGroup]:
         """All pods, as groups."""
         return list(self._groups.values())
 
-    def groups_rejected_by(self, keys: Iterable[PluginKey]) -> list[WaitingGroup]:
+    def groups_rejected_by(self, keys: Iterable[PluginKey]) -> list[UnschedulableGroup]:
         """The groups that any of these plugins may release, each once."""
-        found: dict[GroupKey, WaitingGroup] = {}
+        found: dict[GroupKey, UnschedulableGroup] = {}
         for key in keys:
             found.update(self._by_plugin.get(key, ()))
         return list(found.values())
@@ -176,7 +176,7 @@ class UnschedulablePods:
         """When the next pod has waited too long, in seconds; None when nobody waits."""
         return min(self._due, default=None)
 
-    def problems(self) -> Iterator[str]:
+    def inconsistencies(self) -> Iterator[str]:
         """What is inconsistent; nothing when all is well."""
         recount: Counter[PluginKey] = Counter()
         for uid, group in self._listed.items():
@@ -223,26 +223,28 @@ class UnschedulablePods:
             self._set_due(group, deadline, queued)
         self._listed[uid] = group
 
-    def _new_group(self, key: GroupKey, queued: QueuedPod) -> WaitingGroup:
+    def _new_group(self, key: GroupKey, queued: QueuedPod) -> UnschedulableGroup:
         if len(self._rejectors) > len(self._groups) + _MANY_REJECTORS:
-            self._rejectors = {each.rejectors: each.rejectors for each in self._groups.values()}
-        rejectors = self._rejectors.setdefault(key[2], key[2])
-        return WaitingGroup(key, rejectors, bool(key[1]), _plugin_keys(queued), queued)
+            self._rejectors = {
+                each.rejector_plugins: each.rejector_plugins for each in self._groups.values()
+            }
+        rejector_plugins = self._rejectors.setdefault(key[2], key[2])
+        return UnschedulableGroup(key, rejector_plugins, bool(key[1]), _plugin_keys(queued), queued)
 
-    def _set_due(self, group: WaitingGroup, deadline: float, queued: QueuedPod) -> None:
+    def _set_due(self, group: UnschedulableGroup, deadline: float, queued: QueuedPod) -> None:
         due = group.due.get(deadline)
         if due is None:
             due = group.due[deadline] = {}
             self._due.setdefault(deadline, {})[group.key] = group
         due[queued.uid] = queued
 
-    def _forget_deadline(self, group: WaitingGroup, deadline: float) -> None:
+    def _forget_deadline(self, group: UnschedulableGroup, deadline: float) -> None:
         groups = self._due[deadline]
         del groups[group.key]
         if not groups:
             del self._due[deadline]
 
-    def _drop(self, group: WaitingGroup) -> None:
+    def _drop(self, group: UnschedulableGroup) -> None:
         del self._groups[group.key]
         for plugin in group.listed_under:
             groups = self._by_plugin[plugin]
@@ -256,7 +258,7 @@ class UnschedulablePods:
 
 
 def _group_key(queued: QueuedPod) -> GroupKey:
-    return queued.info.pod_class.id, queued.gating_plugin, queued.rejectors
+    return queued.info.pod_class.id, queued.gating_plugin, queued.rejector_plugins
 
 
 def _plugin_keys(queued: QueuedPod) -> tuple[PluginKey, ...]:

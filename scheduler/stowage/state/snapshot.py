@@ -25,12 +25,12 @@ from stowage.state.pods.disruption_budgets import DisruptionBudgets
 from stowage.state.pods.pod_class import HostPort, PodClass
 from stowage.state.pods.pod_index import PodIndex
 from stowage.state.pods.pod_info import PodInfo
-from stowage.state.pods.pod_sorts import PodSort
+from stowage.state.pods.pod_variants import PodVariant
 from stowage.state.storage.csi_nodes import CSINodeColumns
 from stowage.state.storage.objects import Storage
 from stowage.state.storage.volume_use import VolumeUse
 from stowage.state.what_if.pod_index import WhatIfPodIndex
-from stowage.state.what_if.removed_pods import RemovedPods, SortAnswers
+from stowage.state.what_if.removed_pods import RemovedPods, VariantValues
 from stowage.state.what_if.row_changes import RowChanges
 from stowage.state.workloads import Workloads
 
@@ -267,9 +267,9 @@ class Snapshot:
         return self._columns.host_ports.colliding(ports)
 
     @property
-    def pod_sorts(self) -> Sequence[PodSort | None]:
-        """``code -> sort of pod``, as far as `removed_pods` has met them."""
-        return self._state.ranked.sorts.values
+    def pod_variants(self) -> Sequence[PodVariant | None]:
+        """``code -> variant of pod``, as far as `removed_pods` has met them."""
+        return self._state.ranked.variants.values
 
     def get_pod(self, uid: str) -> PodInfo | None:
         """The pod with this UID, if it is on a node."""
@@ -280,7 +280,7 @@ class Snapshot:
         row = self._columns.row_of(node_name)
         return () if row is None else self._state.placed.on_row(row)
 
-    def removed_pods(self, rows: Int64Array, answers: SortAnswers) -> RemovedPods:
+    def removed_pods(self, rows: Int64Array, answers: VariantValues) -> RemovedPods:
         """The pods on some rows, none of them removed yet; not for a what-if."""
         return RemovedPods(self._state, rows, answers)
 

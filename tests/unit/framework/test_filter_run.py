@@ -112,7 +112,7 @@ def test_a_second_pod_of_the_class_asks_only_about_changed_nodes(pod: PodInfo) -
     rows = cluster.snapshot().num_rows
     assert reads_nodes.asked == [rows]
     assert reads_usage.asked == [rows, 1]
-    cluster.node_seen(make_node("n8", labels={"new": "label"}))
+    cluster.update_node(make_node("n8", labels={"new": "label"}))
     result = framework.run_filter(CycleState(), first, cluster.snapshot())
     assert reads_nodes.asked == [rows, 1]
     assert reads_usage.asked == [rows, 1, 1]

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 from stowage.queue import QueuedPod
 from stowage.queue.active_queue import ActiveQueue, InFlightPods
-from stowage.queue.event_registrations import Happened
+from stowage.queue.event_registrations import ObjectEvent
 
 from tests.unit.queue.scenario import NODE_ADD, pending
 
 
-def _event(number: int) -> Happened:
-    return Happened(NODE_ADD, None, number)
+def _event(number: int) -> ObjectEvent:
+    return ObjectEvent(NODE_ADD, None, number)
 
 
 def _start(pods: InFlightPods, name: str) -> str:
@@ -87,13 +87,13 @@ def test_memory_for_events_stays_bounded_as_pods_follow_one_another() -> None:
         current = following
         assert len(pods._events) <= 130
         assert _seen(pods, current) == [-number]
-    assert list(pods.problems()) == []
+    assert list(pods.inconsistencies()) == []
 
 
 def test_ending_a_pod_that_is_not_in_flight_does_nothing() -> None:
     pods = InFlightPods()
     assert pods.end("nobody") is None
-    assert list(pods.problems()) == []
+    assert list(pods.inconsistencies()) == []
 
 
 def test_problems_names_a_pod_whose_events_begin_out_of_order() -> None:
@@ -102,4 +102,4 @@ def test_problems_names_a_pod_whose_events_begin_out_of_order() -> None:
     flight = pods.get(uid)
     assert flight is not None
     flight.first_event = 5
-    assert list(pods.problems()) == [f"in-flight pod {uid} begins at event 5, out of order"]
+    assert list(pods.inconsistencies()) == [f"in-flight pod {uid} begins at event 5, out of order"]

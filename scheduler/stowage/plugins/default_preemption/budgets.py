@@ -22,7 +22,7 @@ def violating_pods(what_if: RowWhatIf, potential: BoolArray) -> BoolArray | None
         potential: ``bool[rows, slots]``, the potential victims.
     """
     budgets = what_if.snapshot.budgets
-    sorts, values = what_if.ranked.sorts, what_if.snapshot.pod_sorts
+    sorts, values = what_if.ranked.variants, what_if.snapshot.pod_variants
     if not len(budgets):
         return None
     covered: dict[Budget, list[int]] = {}

@@ -38,7 +38,7 @@ class StorageKeeper:
             VolumeAttachment: self._attachment_changed,
         }
 
-    def seen(self, obj: StorageObject) -> StorageChange:
+    def update(self, obj: StorageObject) -> StorageChange:
         """Take in an object, new or changed."""
         old, is_news = self._state.storage.put(obj)
         if not is_news:
@@ -46,7 +46,7 @@ class StorageKeeper:
         self._changed(type(obj), obj.metadata.namespaced_name, obj)
         return StorageChange(old, obj)
 
-    def gone(self, kind: type[StorageObject], key: str) -> StorageObject | None:
+    def remove(self, kind: type[StorageObject], key: str) -> StorageObject | None:
         """Forget a deleted object; None if it is not known."""
         old = self._state.storage.drop(kind, key)
         if old is not None:

@@ -25,7 +25,7 @@ def validate_storage(state: ClusterState) -> None:
         (state.storage.claims.assumptions(), state.storage.claims),
         (state.storage.volumes.assumptions(), state.storage.volumes),
     ):
-        unknown = [key for key, _ in assumptions if cache.seen(key) is None]
+        unknown = [key for key, _ in assumptions if cache.get_api_object(key) is None]
         expect("assumptions about what does not exist", [], unknown)
 
 

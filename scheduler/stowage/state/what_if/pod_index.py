@@ -7,11 +7,11 @@ from collections.abc import Collection, Sequence
 from stowage.api.values.selectors import Selector
 from stowage.state.namespaces import Namespaces
 from stowage.state.pods.affinity_terms import AffinityTerm, TermKind
-from stowage.state.pods.carried_terms import CarriedTerm
-from stowage.state.pods.carrier_counts import CarrierCounts
+from stowage.state.pods.existing_terms import ExistingTerm
 from stowage.state.pods.pod_counts import PodCounts
 from stowage.state.pods.pod_index import PodIndex
 from stowage.state.pods.pod_info import PodInfo
+from stowage.state.pods.term_counts import TermCounts
 
 
 class WhatIfPodIndex:
@@ -46,11 +46,11 @@ class WhatIfPodIndex:
         ]
         return counts.with_changes(touched) if touched else counts
 
-    def carried_terms(self, which: TermKind) -> Collection[CarriedTerm]:
+    def existing_terms(self, which: TermKind) -> Collection[ExistingTerm]:
         """All distinct terms that some pod on a node carries; counts may have become zero."""
-        return self._adjusted(self._base.carried_terms(which), self._touched(which))
+        return self._adjusted(self._base.existing_terms(which), self._touched(which))
 
-    def carried_terms_matching(self, which: TermKind, pod: PodInfo) -> Sequence[CarriedTerm]:
+    def existing_terms_matching(self, which: TermKind, pod: PodInfo) -> Sequence[ExistingTerm]:
         """The carried terms that mean `pod`; counts may have become zero."""
         labels = self._namespaces.labels(pod.namespace)
         touched = {
@@ -58,11 +58,11 @@ class WhatIfPodIndex:
             for term, changes in self._touched(which).items()
             if term.matches(pod.namespace, pod.labels, labels)
         }
-        return self._adjusted(self._base.carried_terms_matching(which, pod), touched)
+        return self._adjusted(self._base.existing_terms_matching(which, pod), touched)
 
-    def no_carriers(self) -> CarrierCounts:
+    def zero_term_counts(self) -> TermCounts:
         """Counts of no pods at all."""
-        return self._base.no_carriers()
+        return self._base.zero_term_counts()
 
     def _touched(self, which: TermKind) -> dict[AffinityTerm, list[tuple[int, int]]]:
         touched: dict[AffinityTerm, list[tuple[int, int]]] = {}
@@ -73,18 +73,18 @@ class WhatIfPodIndex:
 
     def _adjusted(
         self,
-        carried_terms: Collection[CarriedTerm],
+        existing_terms: Collection[ExistingTerm],
         touched: dict[AffinityTerm, list[tuple[int, int]]],
-    ) -> list[CarriedTerm]:
+    ) -> list[ExistingTerm]:
         adjusted = []
-        for carried in carried_terms:
+        for carried in existing_terms:
             changes = touched.pop(carried.term, None)
             if changes is not None:
                 counts = carried.counts.with_changes(changes)
-                adjusted.append(CarriedTerm(carried.term, counts))
+                adjusted.append(ExistingTerm(carried.term, counts))
             else:
                 adjusted.append(carried)
         for term, changes in touched.items():
-            counts = self.no_carriers().with_changes(changes)
-            adjusted.append(CarriedTerm(term, counts))
+            counts = self.zero_term_counts().with_changes(changes)
+            adjusted.append(ExistingTerm(term, counts))
         return adjusted

@@ -55,7 +55,7 @@ class RemovedVolumes:
         self._kept = np.array(kept, dtype=np.bool_)
         self._uses: Int64Array = np.array(uses, dtype=np.int64).reshape(-1, 3)
 
-    def gone(
+    def count(
         self, removed: BoolArray, wanted: Set[AttachedVolume]
     ) -> tuple[Int64Array, Int64Array]:
         """Count what no pod uses that is left.

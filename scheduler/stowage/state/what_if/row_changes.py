@@ -58,7 +58,7 @@ class RowChanges:
 
         return self.sum(("matching", selector, namespaces, skip_terminating), matches)
 
-    def count_carrying(self, which: TermKind, term: AffinityTerm) -> Int64Array:
+    def count_terms(self, which: TermKind, term: AffinityTerm) -> Int64Array:
         """How often pods have an (anti)affinity term."""
         return self.sum(
             ("carrying", which, term), lambda pod_class, _: pod_class.terms[which].count(term)
@@ -102,4 +102,4 @@ class RowChanges:
 
     def terms_added(self, which: TermKind) -> set[AffinityTerm]:
         """The (anti)affinity terms of added pods."""
-        return {term for pod_class, _ in self._added.sorts() for term in pod_class.terms[which]}
+        return {term for pod_class, _ in self._added.variants() for term in pod_class.terms[which]}

@@ -23,7 +23,7 @@ from stowage.state.pods.pod_info import PodInfo
 from stowage.state.pods.ranked_pods import RankedRows
 from stowage.state.snapshot import NodeView, Snapshot
 from stowage.state.what_if.added_pods import NOBODY, AddedPods
-from stowage.state.what_if.removed_pods import SortAnswers
+from stowage.state.what_if.removed_pods import VariantValues
 from stowage.state.what_if.row_changes import RowChanges
 from stowage.state.what_if.snapshot import WhatIfSnapshot
 
@@ -40,7 +40,7 @@ class RowWhatIf:
     Attributes:
         removed_pods: The pods on the rows, and which of them are removed.
         used: ``int64[rows, resources + 3]``, what is taken of each; columns as in
-            `PodSorts.requests`.
+            `PodVariants.requests`.
         ports: Host ports in use, as far as they matter.
     """
 
@@ -49,11 +49,11 @@ class RowWhatIf:
         snapshot: Snapshot,
         rows: Int64Array,
         ports: Iterable[HostPort] = (),
-        answers: SortAnswers | None = None,
+        answers: VariantValues | None = None,
     ) -> None:
         self.snapshot = snapshot
         self.rows = rows
-        self.removed_pods = snapshot.removed_pods(rows, answers or SortAnswers())
+        self.removed_pods = snapshot.removed_pods(rows, answers or VariantValues())
         self.used = _usage(snapshot, rows)
         self.ports = RowPorts(snapshot, rows, ports)
 
@@ -82,26 +82,26 @@ class RowWhatIf:
         else:
             self._add_requests(pods, going, -1)
         for number, table in enumerate(self._port_table):
-            self.ports.taken[number] &= ~(pods & table[self.ranked.sorts]).any(axis=1)
+            self.ports.taken[number] &= ~(pods & table[self.ranked.variants]).any(axis=1)
 
     def _add_requests(self, pods: BoolArray, slots: BoolArray, sign: int) -> None:
-        sorts = np.where(pods, self.ranked.sorts, -1)
+        variants = np.where(pods, self.ranked.variants, -1)
         for slot in np.flatnonzero(slots).tolist():
-            self.used += sign * self.removed_pods.requests[sorts[:, slot]]
+            self.used += sign * self.removed_pods.requests[variants[:, slot]]
 
     def put_back(self, positions: Int64Array, slots: Int64Array) -> None:
         """Put one pod back on each of these rows."""
-        sorts = self.removed_pods.put_back(positions, slots)
-        self.used[positions] += self.removed_pods.requests[sorts]
+        variants = self.removed_pods.put_back(positions, slots)
+        self.used[positions] += self.removed_pods.requests[variants]
         for number, table in enumerate(self._port_table):
-            self.ports.taken[number][positions] |= table[sorts]
+            self.ports.taken[number][positions] |= table[variants]
 
     def remove_again(self, positions: Int64Array, slots: Int64Array) -> None:
         """Undo `put_back`; a host port is free from then on, even if another pod has it."""
-        sorts = self.removed_pods.remove_again(positions, slots)
-        self.used[positions] -= self.removed_pods.requests[sorts]
+        variants = self.removed_pods.remove_again(positions, slots)
+        self.used[positions] -= self.removed_pods.requests[variants]
         for number, table in enumerate(self._port_table):
-            self.ports.taken[number][positions] &= ~table[sorts]
+            self.ports.taken[number][positions] &= ~table[variants]
 
     def view(self, positions: Int64Array, added: AddedPods = NOBODY) -> RowLocalView:
         """Some of the rows, with pods added to them if given, as plugins are shown them."""
@@ -114,9 +114,9 @@ class RowWhatIf:
 
     @cached_property
     def _port_table(self) -> list[BoolArray]:
-        """Per port kept apart ``bool[sorts + 1]``: the sorts of pods that have it."""
+        """Per port kept apart ``bool[variants + 1]``: the variants of pods that have it."""
         return [
-            self.removed_pods.by_sort(("port", port), partial(_has_port, port)) != 0
+            self.removed_pods.by_variant(("port", port), partial(_has_port, port)) != 0
             for port in self.ports.ports
         ]
 
@@ -201,7 +201,7 @@ def collide(one: HostPort, other: HostPort) -> bool:
 
 
 def _usage(snapshot: Snapshot, rows: Int64Array) -> Int64Array:
-    """``int64[rows, resources + 3]``, columns as in `PodSorts.requests`."""
+    """``int64[rows, resources + 3]``, columns as in `PodVariants.requests`."""
     parts = (
         snapshot.requested[rows],
         snapshot.nonzero_requested[rows],
