@@ -45,11 +45,11 @@ from stowage.framework.extension_points import (
     Plugin,
     PreBindProgress,
     PreFilterResult,
-    Reads,
 )
 from stowage.framework.failure import PluginFailed
 from stowage.framework.filter_result import FilterResult
 from stowage.framework.handle import Handle, WaitingPod
+from stowage.framework.plugin_traits import PluginTraits, Reads
 from stowage.framework.preemption import (
     Candidate,
     DryRun,
@@ -99,6 +99,7 @@ __all__ = [
     "PluginFactory",
     "PluginFailed",
     "PluginScores",
+    "PluginTraits",
     "PluginUnusable",
     "PluginVerdict",
     "PostFilterOutcome",

@@ -89,7 +89,7 @@ class Framework:
         self._queue_sort_name = queue_sort.name
         self._pre_enqueue = cast("tuple[PreEnqueuePlugin, ...]", points[ExtensionPoint.PRE_ENQUEUE])
         self._pre_enqueue_again = tuple(
-            each for each in self._pre_enqueue if not getattr(each, "pre_enqueue_per_class", False)
+            each for each in self._pre_enqueue if not each.traits.pre_enqueue_per_class
         )
         self._has_gates_per_pod = not all(
             isinstance(each, PreemptionGate) for each in self._pre_enqueue_again
@@ -109,8 +109,8 @@ class Framework:
         self._filters = FilterRun(filters, ClassCache(class_cache_size))
         scorers = cast("tuple[ScorePlugin, ...]", points[ExtensionPoint.SCORE])
         self._scorers = ScoreRun(scorers, profile.weights, ClassCache(class_cache_size))
-        self._refuses_per_class = self._unsortable is None and all(
-            getattr(each, "refuses_per_class", False)
+        self._rejects_per_class = self._unsortable is None and all(
+            each.traits.rejects_per_class
             for each in (*self._pre_filter, *filters, *self._post_filter)
         )
         self._nominated = NominatedPods()
@@ -245,7 +245,7 @@ class Framework:
     def refuses_like_its_class(self, pod: PodInfo) -> bool:
         """Whether a pod that fits nowhere is told why in the same words as all of its class."""
         return (
-            self._refuses_per_class
+            self._rejects_per_class
             and not pod.volumes
             and not pod.spec.resource_claims
             and not pod.nominated_node_name
