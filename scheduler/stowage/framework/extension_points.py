@@ -133,8 +133,11 @@ class PreemptionGate(Plugin, Protocol):
 class QueueSortPlugin(Plugin, Protocol):
     """Orders the active queue; a key instead of Less, so a heap needs no callbacks."""
 
-    def sort_key(self, pod: PodInfo, queued_at: float) -> tuple[Any, ...]:
-        """Smaller goes first; `queued_at` is when the pod entered the queue, in seconds."""
+    def sort_key(self, pod: PodInfo, queued_at: float) -> tuple[float, ...]:
+        """Numbers, no NaN; the smallest key goes first.
+
+        `queued_at` is when the pod entered the queue, in seconds.
+        """
         ...
 
 

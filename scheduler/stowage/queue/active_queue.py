@@ -43,16 +43,6 @@ class ActiveQueue:
         """Add many pods; their uids and sort keys stand in the same order."""
         self._heap.push_all(uids, sort_keys, pods)
 
-    def take_expelled(self) -> list[QueuedPod]:
-        """The pods that have no place in line since this was last asked; mostly none."""
-        expelled, self._heap.expelled = self._heap.expelled, []
-        return expelled
-
-    @property
-    def has_expelled(self) -> bool:
-        """Whether there are any."""
-        return bool(self._heap.expelled)
-
     def pop(self) -> QueuedPod | None:
         """Take the pod whose turn it is."""
         return self._heap.pop()

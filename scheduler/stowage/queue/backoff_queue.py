@@ -100,16 +100,6 @@ class BackoffQueue:
         """Take out a pod wherever it stands."""
         return self._rejected.remove(uid) or self._failed.remove(uid)
 
-    def take_expelled(self) -> list[QueuedPod]:
-        """The pods that have no place in line since this was last asked; mostly none."""
-        expelled, self._rejected.expelled = self._rejected.expelled, []
-        return expelled
-
-    @property
-    def has_expelled(self) -> bool:
-        """Whether there are any."""
-        return bool(self._rejected.expelled)
-
     def next_deadline(self) -> float | None:
         """When the next backoff is over, in seconds; None when nobody waits."""
         tops = (self._rejected.peek(), self._failed.peek())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -29,18 +28,11 @@ class KeyedHeap(Generic[T]):
     Removal only forgets the member; its heap entry is skipped when it surfaces. Entries never
     outnumber members by more than ``members + 64``, so memory stays proportional to the content
     and each operation is O(log n) amortised.
-
-    Sort keys come from plugins, and it may turn out that some cannot be compared. Then those that
-    agree with most of the others stay, and `expelled` gets the rest.
-
-    Attributes:
-        expelled: Members that have no place in line, for somebody to drain.
     """
 
-    __slots__ = ("_entries", "_members", "_next_number", "expelled")
+    __slots__ = ("_entries", "_members", "_next_number")
 
     def __init__(self) -> None:
-        self.expelled: list[T] = []
         self._entries: list[_Entry[T]] = []
         self._members: dict[str, _Entry[T]] = {}
         self._next_number = 0
@@ -56,16 +48,8 @@ class KeyedHeap(Generic[T]):
         return (member for _, _, _, member in self._members.values())
 
     def in_order(self) -> list[T]:
-        """All members in the order they would be popped; O(n log n), for debugging.
-
-        In the order they came in, should that turn out to be impossible.
-        """
-        entries = self._members.values()
-        try:
-            ordered = sorted(entries)
-        except Exception:
-            ordered = sorted(entries, key=_number)
-        return [member for _, _, _, member in ordered]
+        """All members in the order they would be popped; O(n log n), for debugging."""
+        return [member for _, _, _, member in sorted(self._members.values())]
 
     def get(self, uid: str) -> T | None:
         """The member with this uid, if any."""
@@ -81,10 +65,7 @@ class KeyedHeap(Generic[T]):
         number = self._next_number
         self._next_number = number + 1
         entry = self._members[uid] = (sort_key, number, uid, member)
-        try:
-            heapq.heappush(self._entries, entry)
-        except Exception:
-            self._mend()
+        heapq.heappush(self._entries, entry)
         if known is not None:
             self._drop_garbage()
 
@@ -101,15 +82,12 @@ class KeyedHeap(Generic[T]):
         added = list(zip(sort_keys, numbers, uids, members, strict=True))
         self._members.update(zip(uids, added, strict=True))
         entries = self._entries
-        try:
-            if len(added) * _FEW < len(entries):
-                for entry in added:
-                    heapq.heappush(entries, entry)
-            elif added:
-                entries += added
-                heapq.heapify(entries)
-        except Exception:
-            self._mend()
+        if len(added) * _FEW < len(entries):
+            for entry in added:
+                heapq.heappush(entries, entry)
+        elif added:
+            entries += added
+            heapq.heapify(entries)
 
     def peek(self) -> tuple[SortKey, T] | None:
         """The first member and its sort key, left where it is."""
@@ -118,18 +96,16 @@ class KeyedHeap(Generic[T]):
             found = self._members.get(uid)
             if found is not None and found[1] == number:
                 return found[0], found[3]
-            self._take_first()
+            heapq.heappop(self._entries)
         return None
 
     def pop(self) -> T | None:
         """Remove and return the first member; None when empty."""
         while self._entries:
-            first = self._take_first()
-            if first is None:
-                continue
-            found = self._members.get(first[2])
-            if found is not None and found[1] == first[1]:
-                del self._members[first[2]]
+            _, number, uid, _ = heapq.heappop(self._entries)
+            found = self._members.get(uid)
+            if found is not None and found[1] == number:
+                del self._members[uid]
                 return found[3]
         return None
 
@@ -154,42 +130,7 @@ class KeyedHeap(Generic[T]):
         if len(entries) > 2 * len(self._members) + _MIN_GARBAGE:
             yield f"{len(entries)} entries for {len(self._members)} members"
 
-    def _take_first(self) -> _Entry[T] | None:
-        try:
-            return heapq.heappop(self._entries)
-        except Exception:
-            self._mend()
-            # In order by now, and it stays so without the first.
-            return self._entries.pop(0) if self._entries else None
-
     def _drop_garbage(self) -> None:
         if len(self._entries) > 2 * len(self._members) + _MIN_GARBAGE:
             self._entries = list(self._members.values())
-            try:
-                heapq.heapify(self._entries)
-            except Exception:
-                self._mend()
-
-    def _mend(self) -> None:
-        """Expel whose sort key cannot be compared with most of the others'."""
-        members = sorted(self._members.values(), key=_number)
-        shapes = Counter(_shape(entry[0]) for entry in members)
-        usual = max(shapes, key=lambda shape: shapes[shape], default=None)
-        kept = [entry for entry in members if _shape(entry[0]) == usual]
-        try:
-            self._entries = sorted(kept)
-        except Exception:
-            self._entries = kept[:1]
-        self._members = {entry[2]: entry for entry in self._entries}
-        self.expelled += [entry[3] for entry in members if entry[2] not in self._members]
-
-
-def _number(entry: _Entry[Any]) -> int:
-    return entry[1]
-
-
-def _shape(sort_key: object) -> object:
-    """What two keys have in common that can be compared, as a rule: the types in them."""
-    if isinstance(sort_key, tuple):
-        return tuple(map(_shape, sort_key))
-    return "number" if isinstance(sort_key, int | float) else type(sort_key)
+            heapq.heapify(self._entries)

@@ -182,11 +182,6 @@ class SchedulingQueue:
             Place.IN_FLIGHT: [flight.queued for flight in self._in_flight],
         }
 
-    def drain_unsorted(self) -> list[tuple[QueuedPod, str]]:
-        """The pods that could not be given a place in line since this was last asked, and why."""
-        unsorted, self._waiting.unsorted = self._waiting.unsorted, []
-        return unsorted
-
     def drain_problems(self) -> list[str]:
         """What went wrong since this was last asked."""
         drained = list(self.problems)
@@ -229,7 +224,7 @@ class SchedulingQueue:
                 self._waiting.unschedulable.put(queued)
                 self._judge_update(queued, old, now)
             else:
-                self._waiting.resort(queued, now)
+                self._waiting.resort(queued)
         return self._waiting.place_of(info.uid)
 
     def delete(self, uid: str) -> PodInfo | None:
@@ -252,7 +247,7 @@ class SchedulingQueue:
 
         When no pod is active, a rejected one is taken before its backoff is over.
         """
-        queued = self._waiting.pop(now)
+        queued = self._waiting.pop()
         if queued is None:
             return None
         if queued.initial_attempt_at is None:
@@ -359,7 +354,6 @@ class SchedulingQueue:
     def flush(self, now: float) -> int:
         """Move pods whose backoff is over, or that waited too long; returns how many."""
         completed = self._waiting.backoff.pop_completed(now)
-        self._waiting.set_aside_expelled(now)
         for queued in completed:
             self._waiting.enter_active_admitted(queued, BACKOFF_COMPLETE, now)
         timeout = Happened(UNSCHEDULABLE_TIMEOUT)
@@ -381,9 +375,6 @@ class SchedulingQueue:
         new rules say, from their own beginnings. An unschedulable pod is given another chance
         after its backoff, for the new rules may let it in. A pod in flight stays so, and meets
         the change when it comes back.
-
-        Raises:
-            Exception: What the new sort key raises on a pod; then nothing has changed.
         """
         registrations, waiting = self._follow(rules)
         dropped = waiting.take_over(self._waiting, rules.keeps, CONFIGURATION_CHANGED.label, now)

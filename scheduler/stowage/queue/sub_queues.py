@@ -11,7 +11,7 @@ from stowage.queue.backoff_queue import BackoffQueue
 from stowage.queue.event_registrations import EventRegistrations, Requeue
 from stowage.queue.heap import SortKey
 from stowage.queue.pre_enqueue import Gate, GatesAtEvent
-from stowage.queue.queue_events import POP_FROM_BACKOFF_QUEUE, SCHEDULE_ATTEMPT_FAILURE
+from stowage.queue.queue_events import POP_FROM_BACKOFF_QUEUE
 from stowage.queue.queued_pod import Place, QueuedPod
 from stowage.queue.rejections import RejectionCounts
 from stowage.queue.rules import QueueRules
@@ -23,13 +23,10 @@ class SubQueues:
     """Active, backoff and unschedulable pods; a waiting pod is in exactly one of them.
 
     A pod passes the gate when it enters the active or the backoff queue, so a move from backoff
-    to active does not ask again. A pod that the gate refuses is unschedulable. One that cannot be
-    given a place in line, as its sort key raises or compares with no other, has failed with an
-    error: it backs off and is sorted anew.
+    to active does not ask again. A pod that the gate refuses is unschedulable.
 
     Attributes:
         rejections: How many of the pods each plugin rejected in their last attempts, or gates.
-        unsorted: Pods that could not be sorted, and why, for somebody to drain.
         incoming_counts: How often pods entered a queue, by (queue, event label), as in
             ``scheduler_queue_incoming_pods_total``.
     """
@@ -43,7 +40,6 @@ class SubQueues:
         rejections: RejectionCounts,
     ) -> None:
         self.rejections = rejections
-        self.unsorted: list[tuple[QueuedPod, str]] = []
         self.active = ActiveQueue()
         self.backoff = backoff
         self.unschedulable = unschedulable
@@ -93,24 +89,23 @@ class SubQueues:
         """Whether `pop` would return a pod."""
         return len(self.active) > 0 or self.backoff.can_pop_early()
 
-    def pop(self, now: float) -> QueuedPod | None:
+    def pop(self) -> QueuedPod | None:
         """The next pod: an active one, or else a rejected one whose backoff is not over."""
         queued = self.active.pop()
         if queued is None:
             queued = self.backoff.pop_early()
             if queued is not None:
                 self.incoming_counts["active", POP_FROM_BACKOFF_QUEUE] += 1
-        self.set_aside_expelled(now)
         if queued is not None:
             self.rejections.forget(queued)
         return queued
 
-    def resort(self, queued: QueuedPod, now: float) -> None:
+    def resort(self, queued: QueuedPod) -> None:
         """Follow an update of an active or backing off pod that may change its place in line."""
         if queued.uid in self.active:
-            self._line_up(queued, self.active, now)
-        elif queued.uid in self.backoff and queued.was_rejected:
-            self._line_up(queued, self.backoff, now)
+            self._line_up(queued, self.active)
+        elif queued.uid in self.backoff:
+            self._line_up(queued, self.backoff)
 
     def requeue(self, queued: QueuedPod, strategy: Requeue, label: str, now: float) -> Place:
         """Put a pod that is unschedulable or nowhere where the strategy says; returns where.
@@ -120,7 +115,7 @@ class SubQueues:
         if strategy is Requeue.SKIP:
             return self._park(queued, label)
         if strategy is Requeue.AFTER_BACKOFF and self.backoff.is_backing_off(queued, now):
-            return self._enter_backoff(queued, label, now)
+            return self._enter_backoff(queued, label)
         return self.enter_active(queued, label, now)
 
     def gates_at(self, event: ClusterEvent) -> GatesAtEvent:
@@ -148,7 +143,7 @@ class SubQueues:
             late = [each for each in admitted if each.queued_at > over]
             waiting = [each for each in late if self.backoff.is_backing_off(each, now)]
             for queued in waiting:
-                self._enter_backoff_admitted(queued, label, now)
+                self._enter_backoff_admitted(queued, label)
             if waiting:
                 ready = [each for each in admitted if each.uid not in self.backoff]
         self._enter_active_all(ready, label, now)
@@ -156,19 +151,13 @@ class SubQueues:
 
     def _enter_active_all(self, pods: Sequence[QueuedPod], label: str, now: float) -> None:
         sort_key = self._sort_key
-        try:
-            sort_keys = [sort_key(each.info, each.queued_at) for each in pods]
-        except Exception:
-            for queued in pods:
-                self.enter_active_admitted(queued, label, now)
-            return
+        sort_keys = [sort_key(each.info, each.queued_at) for each in pods]
         for queued in pods:
             if queued.initial_attempt_at is None:
                 queued.initial_attempt_at = now
         self.active.put_all([each.info.uid for each in pods], sort_keys, pods)
         if pods:
             self.incoming_counts["active", label] += len(pods)
-        self.set_aside_expelled(now)
 
     def enter_active(self, queued: QueuedPod, label: str, now: float) -> Place:
         """Make a pod active that is unschedulable or nowhere, if the gate lets it."""
@@ -181,8 +170,7 @@ class SubQueues:
         """Make a pod active that has passed the gate and is nowhere any more."""
         if queued.initial_attempt_at is None:
             queued.initial_attempt_at = now
-        if not self._line_up(queued, self.active, now):
-            return Place.BACKOFF
+        self._line_up(queued, self.active)
         self.incoming_counts["active", label] += 1
         return Place.ACTIVE
 
@@ -192,18 +180,12 @@ class SubQueues:
         """Let in the pods of sub-queues that went by other rules; returns those not kept.
 
         An active or backing off pod enters no queue it was not in, unless a gate is closed to it.
-
-        Raises:
-            Exception: What the sort key raises on a pod; then nothing has changed.
         """
         kept: list[QueuedPod] = []
         dropped: list[QueuedPod] = []
         for queued in others.in_order():
             (kept if keeps(queued.info) else dropped).append(queued)
-        for queued in kept:
-            if queued.was_rejected or queued.uid in others.active:
-                self._sort_key(queued.info, queued.queued_at)
-        self.incoming_counts, self.unsorted = others.incoming_counts, others.unsorted
+        self.incoming_counts = others.incoming_counts
         for queued in kept:
             self.rejections.note(queued)
             # The length of the backoff may have changed: it is worked out anew.
@@ -214,9 +196,7 @@ class SubQueues:
             elif not self._gate.admits(queued):
                 self._park(queued, label)
             else:
-                self._line_up(
-                    queued, self.active if queued.uid in others.active else self.backoff, now
-                )
+                self._line_up(queued, self.active if queued.uid in others.active else self.backoff)
         return dropped
 
     def in_order(self) -> Iterator[QueuedPod]:
@@ -225,46 +205,19 @@ class SubQueues:
         yield from self.backoff
         yield from self.unschedulable
 
-    def set_aside_expelled(self, now: float) -> None:
-        """Have those back off whose sort keys turned out to compare with no other."""
-        if self.active.has_expelled or self.backoff.has_expelled:
-            for queued in (*self.active.take_expelled(), *self.backoff.take_expelled()):
-                self._set_aside(queued, "the sort key cannot be compared with others", now)
-
-    def _enter_backoff(self, queued: QueuedPod, label: str, now: float) -> Place:
+    def _enter_backoff(self, queued: QueuedPod, label: str) -> Place:
         if not self._gate.admits(queued):
             return self._park(queued, label)
         self.unschedulable.remove(queued.uid)
-        return self._enter_backoff_admitted(queued, label, now)
+        return self._enter_backoff_admitted(queued, label)
 
-    def _enter_backoff_admitted(self, queued: QueuedPod, label: str, now: float) -> Place:
-        if self._line_up(queued, self.backoff, now):
-            self.incoming_counts["backoff", label] += 1
+    def _enter_backoff_admitted(self, queued: QueuedPod, label: str) -> Place:
+        self._line_up(queued, self.backoff)
+        self.incoming_counts["backoff", label] += 1
         return Place.BACKOFF
 
-    def _line_up(self, queued: QueuedPod, line: ActiveQueue | BackoffQueue, now: float) -> bool:
-        """Give a pod its place in line; False if it has none and backs off instead."""
-        if line is self.backoff and not queued.was_rejected:
-            line.put(queued, ())
-            return True
-        try:
-            sort_key = self._sort_key(queued.info, queued.queued_at)
-        except Exception as fault:
-            line.remove(queued.uid)
-            self._set_aside(queued, repr(fault), now)
-            return False
-        line.put(queued, sort_key)
-        if self.active.has_expelled or self.backoff.has_expelled:
-            self.set_aside_expelled(now)
-            return queued.uid in line
-        return True
-
-    def _set_aside(self, queued: QueuedPod, why: str, now: float) -> None:
-        self.rejections.forget(queued)
-        queued.fail_attempt(now, (), ())
-        self.backoff.put(queued, ())
-        self.incoming_counts["backoff", SCHEDULE_ATTEMPT_FAILURE] += 1
-        self.unsorted.append((queued, why))
+    def _line_up(self, queued: QueuedPod, line: ActiveQueue | BackoffQueue) -> None:
+        line.put(queued, self._sort_key(queued.info, queued.queued_at))
 
     def _park(self, queued: QueuedPod, label: str) -> Place:
         if queued.uid not in self.unschedulable:
