@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from stowage.api.config.extenders import Extenders
 from stowage.api.events import ActionType, BindFailed, EventResource
 from stowage.api.status import SUCCESS, WAIT
-from stowage.engine import schedule_one as attempts
+from stowage.engine import schedule_one
 from stowage.framework import ACCEPT_ALL, PreBindProgress
 from stowage.operator.client.resource_version import parse_resource_version
 from stowage.operator.client.timeouts import Timeouts
@@ -46,7 +46,7 @@ _add_seen = Reflector._add_seen
 _ask_a_guard = VictimReviewer._ask
 _namespace_seen = ClusterCache.update_namespace
 _node_seen = ClusterCache.update_node
-_skip = attempts._skip
+_skip_pod_schedule = schedule_one.skip_pod_schedule
 _USUAL = Emphasis()
 _LONG = aiohttp.ClientTimeout(total=300.0)
 _VOLUMES = Emphasis(often=frozenset(["create_pod_with_claim"]))
@@ -109,11 +109,11 @@ async def _tell_nobody_that_a_consultation_failed(desk: Any, instruction: Any) -
         desk._inbox.put(answer)
 
 
-def _leave_pods_of_the_future(machine: Any, info: Any) -> bool:
+def _leave_pods_of_the_future(state: Any, info: Any) -> bool:
     if (info.creation_timestamp or "") > "2026-01-01T01:00:00Z":
-        machine.queue.done(info.uid)
+        state.queue.done(info.uid)
         return True
-    return _skip(machine, info)
+    return _skip_pod_schedule(state, info)
 
 
 def _believe_the_dates_of_a_lease(elector: Any) -> float:
@@ -325,8 +325,8 @@ PLANTED = {
         first_seed=8,
     ),
     "a pod waits until the date of its creation": Planted(
-        attempts,
-        "_skip",
+        schedule_one,
+        "skip_pod_schedule",
         _leave_pods_of_the_future,
         Emphasis(often=frozenset(["jump_server_clock"])),
         "sent after the storm",

@@ -10,7 +10,12 @@ import pytest
 from msgspec import convert
 from stowage.api.config.loading import KubeSchedulerProfile
 from stowage.api.status import Status, unschedulable
-from stowage.engine.scheduling import Unschedulable, schedule_pod
+from stowage.engine.scheduling import (
+    SchedulingRequest,
+    TieBreaker,
+    Unschedulable,
+    schedule_pod,
+)
 from stowage.framework import (
     ACCEPT_ALL,
     CycleState,
@@ -63,7 +68,9 @@ def _preempt(
     framework: Framework, cluster: MirroredCluster, choose: Callable[[int], int] = lambda _: 0
 ) -> Unschedulable:
     pod = cluster.info(make_pod("preemptor", cpu="1", priority=100))
-    result = schedule_pod(framework, cluster.snapshot(), pod, CycleState(), choose)
+    result = schedule_pod(
+        SchedulingRequest(framework, cluster.snapshot(), pod, CycleState(), TieBreaker(choose))
+    )
     assert isinstance(result, Unschedulable)
     return result
 

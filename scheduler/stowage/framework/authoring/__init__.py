@@ -44,7 +44,7 @@ from stowage.framework.extension_points import EventRegistration, PreFilterResul
 from stowage.framework.handle import Handle, WaitingPod
 from stowage.framework.plugin_traits import PluginTraits, Reads
 from stowage.framework.preemption import Candidate, DryRun, Preemption
-from stowage.framework.runtime.scores import default_normalize_score
+from stowage.framework.scores import default_normalize_score
 from stowage.framework.verdict import ACCEPT_ALL, BoolArray, FilterVerdict, Int64Array, Rejection
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView, Snapshot

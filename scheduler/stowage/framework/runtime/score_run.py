@@ -21,7 +21,7 @@ from stowage.framework.runtime.class_cache import (
     id_of,
 )
 from stowage.framework.runtime.scorer import Scorer
-from stowage.framework.runtime.scores import any_out_of_range, out_of_range, uniform_score
+from stowage.framework.scores import any_out_of_range, out_of_range, uniform_score
 from stowage.framework.verdict import Int64Array
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView, Snapshot

@@ -1,4 +1,4 @@
-"""What a server does with too much: bodies, requests, connections, clients that stop read_endpoints."""
+"""What a server does with too much: bodies, requests, connections, clients that stop reading."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""What the API server says of pending pods, so that nothing is written that it says already."""
+"""The statuses of pending pods at the API server, so that no status is written twice."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from stowage.api.instructions import PatchPodStatus, PodReference
 from stowage.api.objects.pod import Pod
 
 #: Status, reason and message of the PodScheduled condition.
-_Said: TypeAlias = tuple[str, str, str]
+_Condition: TypeAlias = tuple[str, str, str]
 
 
 class _Status(msgspec.Struct):
-    """A pod's status: as the watch last showed it, and as it is once all is written."""
+    """A pod's status, as the watch last showed it and as it is once all patches are applied."""
 
-    seen_condition: _Said | None = None
+    seen_condition: _Condition | None = None
     seen_nomination: str = ""
-    condition: _Said | None = None
+    condition: _Condition | None = None
     nomination: str = ""
 
 
-class KnownStatuses:
+class PodStatuses:
     """The PodScheduled condition and the nominated node of pending pods, by UID.
 
-    What was written here counts until the watch shows a change to something else: then somebody
-    else wrote. A pod without either is not kept.
+    The engine's own patch counts until the watch shows a change to another value; then another
+    client wrote it. Pods without a condition and without a nomination are not kept.
     """
 
     def __init__(self) -> None:
@@ -35,8 +35,8 @@ class KnownStatuses:
     def __len__(self) -> int:
         return len(self._statuses)
 
-    def saw(self, pod: Pod) -> None:
-        """The watch of pending pods showed a pod."""
+    def see(self, pod: Pod) -> None:
+        """The watch of pending pods shows a pod."""
         status, uid = pod.status, pod.metadata.uid
         condition = next(
             (
@@ -57,33 +57,37 @@ class KnownStatuses:
             known.seen_nomination = known.nomination = status.nominated_node_name
 
     def forget(self, uid: str) -> None:
-        """The pod is pending no longer."""
+        """The pod is not pending any more."""
         self._statuses.pop(uid, None)
 
-    def change(
-        self, pod: PodReference, generation: int, said: tuple[str, str], nominated: str | None
+    def unschedulable(
+        self,
+        pod: PodReference,
+        generation: int,
+        reason_and_message: tuple[str, str],
+        nominated: str | None,
     ) -> PatchPodStatus | None:
-        """What to write of a pod that was not scheduled; None if it says so already.
+        """The patch for a pod that was not scheduled; None if the status is up to date.
 
-        ``updatePod`` of v1.36: a condition that differs by its generation only stays.
+        ``updatePod`` of v1.36. A condition that differs in its generation only is not patched.
 
         Args:
-            pod: Which one.
-            generation: What the condition is about.
-            said: Reason and message of PodScheduled=False.
-            nominated: The nominated node; None leaves it alone, empty clears it.
+            pod: The pod.
+            generation: The generation of the pod that the condition describes.
+            reason_and_message: Of PodScheduled=False.
+            nominated: The nominated node; None leaves it as it is, empty clears it.
         """
         known = self._statuses.setdefault(pod.uid, _Status())
-        condition = ("False", *said)
+        condition = ("False", *reason_and_message)
         is_transition = known.condition is None or known.condition[0] != "False"
         nomination = self._new_nomination(known, nominated)
         if condition == known.condition and nomination is None:
             return None
         known.condition = condition
-        return PatchPodStatus(pod, *said, nomination, generation, is_transition)
+        return PatchPodStatus(pod, *reason_and_message, nomination, generation, is_transition)
 
     def nominate(self, pod: PodReference, node_name: str) -> PatchPodStatus | None:
-        """What to write of a pod that is expected on a node; None if it says so already."""
+        """The patch that nominates a pod to a node; None if the status is up to date."""
         known = self._statuses.setdefault(pod.uid, _Status())
         nomination = self._new_nomination(known, node_name)
         if nomination is None:
@@ -91,8 +95,8 @@ class KnownStatuses:
         return PatchPodStatus(pod, nominated_node_name=nomination)
 
     @staticmethod
-    def _new_nomination(known: _Status, wanted: str | None) -> str | None:
-        if wanted is None or wanted == known.nomination:
+    def _new_nomination(known: _Status, nominated: str | None) -> str | None:
+        if nominated is None or nominated == known.nomination:
             return None
-        known.nomination = wanted
-        return wanted
+        known.nomination = nominated
+        return nominated

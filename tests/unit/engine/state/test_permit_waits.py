@@ -1,14 +1,14 @@
-"""Pods that wait at Permit go on, are rejected, or run out of time; never two of these."""
+"""Pods that wait on Permit go on, are rejected, or run out of time; never two of these."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from stowage.engine.binding import WaitingPods
+from stowage.engine.state.permit_waits import PermitWaits
 
 
 def test_a_pod_goes_on_when_the_last_plugin_allows_it() -> None:
-    waiting = WaitingPods()
+    waiting = PermitWaits()
     waiting.add("p", {"A": 5.0, "B": 9.0}, now=0.0)
     assert not waiting.allow("p", "A")
     assert not waiting.allow("p", "A")
@@ -18,7 +18,7 @@ def test_a_pod_goes_on_when_the_last_plugin_allows_it() -> None:
 
 
 def test_the_plugin_whose_time_runs_out_first_is_at_fault() -> None:
-    waiting = WaitingPods()
+    waiting = PermitWaits()
     waiting.add("p", {"B": 5.0, "A": 5.0, "C": 3.0}, now=10.0)
     waiting.allow("p", "C")
     assert waiting.next_deadline() == 15.0
@@ -30,9 +30,9 @@ def test_the_plugin_whose_time_runs_out_first_is_at_fault() -> None:
 
 
 def test_a_pod_that_waits_again_has_new_deadlines() -> None:
-    waiting = WaitingPods()
+    waiting = PermitWaits()
     waiting.add("p", {"A": 5.0}, now=0.0)
-    waiting.remove("p")
+    waiting.end("p")
     waiting.add("p", {"A": 5.0}, now=4.0)
     assert waiting.expire(5.0) == []
     assert waiting.next_deadline() == 9.0
@@ -45,7 +45,7 @@ Step = tuple[str, str, dict[str, int]]
 
 @given(st.lists(st.tuples(STEP, st.sampled_from("pq"), TIMEOUTS)))
 def test_the_next_deadline_is_the_least_of_all(steps: list[Step]) -> None:
-    waiting = WaitingPods()
+    waiting = PermitWaits()
     deadlines: dict[str, dict[str, float]] = {}
     for now, (step, uid, timeouts) in enumerate(steps):
         if step == "add":
@@ -56,7 +56,7 @@ def test_the_next_deadline_is_the_least_of_all(steps: list[Step]) -> None:
             waiting.allow(uid, plugin)
             deadlines.get(uid, {}).pop(plugin, None)
         elif step == "remove":
-            waiting.remove(uid)
+            waiting.end(uid)
             deadlines.pop(uid, None)
         else:
             late = {each for each in deadlines if min(deadlines[each].values()) <= now}

@@ -4,8 +4,7 @@ from collections import Counter
 
 import pytest
 from stowage.api.status import unresolvable
-from stowage.engine.scheduling import fit_error_message
-from stowage.framework import Diagnosis
+from stowage.framework import Diagnosis, fit_error_message
 
 
 @pytest.mark.parametrize(

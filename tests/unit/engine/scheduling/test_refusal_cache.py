@@ -9,9 +9,10 @@ from stowage.api.config.loading import KubeSchedulerProfile
 from stowage.api.objects.pod import Pod
 from stowage.api.status import unschedulable
 from stowage.engine.scheduling import (
-    KnownRefusals,
-    NodeSearch,
-    SchedulingResult,
+    RefusalCache,
+    SchedulingOutcome,
+    SchedulingRequest,
+    TieBreaker,
     Unschedulable,
     schedule_pod,
 )
@@ -32,18 +33,16 @@ class World:
         self.cluster = MirroredCluster([make_node(f"n{index}", cpu="1") for index in range(3)])
         self.framework = _default_framework()
         self.nominator = Nominator()
-        self.refusals = KnownRefusals()
-        self.thrown: list[int] = []
+        self.refusals = RefusalCache()
+        self.ties = TieBreaker(lambda _: 0)
 
-    def ask(self, pod: Pod) -> SchedulingResult:
+    def ask(self, pod: Pod) -> SchedulingOutcome:
         """Have a pod scheduled."""
-        search = NodeSearch(nominated=self.nominator, refusals=self.refusals)
         info, snapshot = self.cluster.info(pod), self.cluster.snapshot()
-        return schedule_pod(self.framework, snapshot, info, CycleState(), self._throw, search)
-
-    def _throw(self, sides: int) -> int:
-        self.thrown.append(sides)
-        return 0
+        request = SchedulingRequest(
+            self.framework, snapshot, info, CycleState(), self.ties, nominated=self.nominator
+        )
+        return schedule_pod(request, self.refusals)
 
 
 def _default_framework() -> Framework:
@@ -69,9 +68,9 @@ def test_evaluations_are_counted_and_dice_are_thrown_as_if_it_had_been_judged() 
         each.cluster.bind(make_pod("in the way", requests={"cpu": "1"}, priority=5), "n1")
     for name in ("a", "b", "c"):
         world.ask(make_pod(name, requests={"cpu": "1500m"}, priority=1))
-        judged.refusals = KnownRefusals()
+        judged.refusals = RefusalCache()
         judged.ask(make_pod(name, requests={"cpu": "1500m"}, priority=1))
-    assert world.thrown == judged.thrown
+    assert world.ties.sizes == judged.ties.sizes
     assert world.framework.evaluations.totals() == judged.framework.evaluations.totals()
 
 

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from stowage.engine.scheduling.ranking import pick_node
+from stowage.engine.scheduling import TieBreaker
+from stowage.engine.scheduling.node_scoring import select_host
 from stowage.framework import ScoreResult
 
 
@@ -14,17 +15,12 @@ def test_the_node_with_the_highest_total_is_picked_without_asking() -> None:
     def never(ties: int) -> int:
         raise AssertionError(f"asked about {ties} ties")
 
-    assert pick_node(_scores([3, 5, 8], [10, 30, 20]), never) == 5
+    assert select_host(_scores([3, 5, 8], [10, 30, 20]), TieBreaker(never)) == 5
 
 
 @pytest.mark.parametrize(("choice", "want"), [(0, 3), (1, 8)])
 def test_a_tie_is_broken_by_the_callers_choice(choice: int, want: int) -> None:
     scores = _scores([3, 5, 8], [30, 10, 30])
-    asked: list[int] = []
-
-    def choose(ties: int) -> int:
-        asked.append(ties)
-        return choice
-
-    assert pick_node(scores, choose) == want
-    assert asked == [2]
+    ties = TieBreaker(lambda _: choice)
+    assert select_host(scores, ties) == want
+    assert (ties.sizes, ties.choices) == ([2], [choice])

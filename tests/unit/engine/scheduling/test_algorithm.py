@@ -4,7 +4,9 @@ from stowage.api.status import SUCCESS, Code, Status, error, unresolvable, unsch
 from stowage.engine.scheduling import (
     Failed,
     Scheduled,
-    SchedulingResult,
+    SchedulingOutcome,
+    SchedulingRequest,
+    TieBreaker,
     Unschedulable,
     schedule_pod,
 )
@@ -36,11 +38,12 @@ class PreScores:
 
 def _schedule(
     *plugins: Plugin, nodes: tuple[str, ...] = NODES, nominated: str = ""
-) -> SchedulingResult:
+) -> SchedulingOutcome:
     cluster = MirroredCluster([make_node(name) for name in nodes])
     pod = cluster.info(make_pod("p", nominated_node=nominated))
+    ties = TieBreaker(lambda num_candidates: num_candidates - 1)
     return schedule_pod(
-        framework_of(*plugins), cluster.snapshot(), pod, CycleState(), lambda ties: ties - 1
+        SchedulingRequest(framework_of(*plugins), cluster.snapshot(), pod, CycleState(), ties)
     )
 
 
@@ -137,7 +140,10 @@ def test_a_failing_plugin_ends_this_pods_cycle_only() -> None:
     framework = framework_of(Raises(), Rates("B", {}))
     for name in ("p", "q"):
         pod = cluster.info(make_pod(name))
-        result = schedule_pod(framework, cluster.snapshot(), pod, CycleState(), lambda _: 0)
+        ties = TieBreaker(lambda _: 0)
+        result = schedule_pod(
+            SchedulingRequest(framework, cluster.snapshot(), pod, CycleState(), ties)
+        )
         assert isinstance(result, Failed)
         assert result.status.plugin == "Raises"
         assert "the disk is on fire" in result.status.message
