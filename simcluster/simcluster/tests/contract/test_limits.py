@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 from simcluster import ClusterOptions, FaultRule, SimulatedCluster
-from simcluster.apiserver import connections, reading
+from simcluster.apiserver import connections, read_endpoints
 from tests.support.api_client import CONFIG_MAPS, PODS, ApiClient, config_map, pod
 from tests.support.patience import PATIENCE_S
 
@@ -117,7 +117,7 @@ async def test_a_client_that_vanishes_frees_its_watch() -> None:
 async def test_a_watch_that_is_not_read_is_cut_off_and_costs_nobody(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(reading, "SLOW_WATCHER_S", 0.1)
+    monkeypatch.setattr(read_endpoints, "SLOW_WATCHER_S", 0.1)
     async with cluster_with(max_pending_frames=50) as cluster, ApiClient(cluster.url, "") as api:
         with socket.socket() as client:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
