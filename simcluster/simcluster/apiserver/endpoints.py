@@ -6,13 +6,11 @@ deletion of a collection yields to other requests.
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
 from functools import partial
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from simcluster.apiserver import errors
-from simcluster.apiserver.answer_formats import check_shape, format_for
+from simcluster.apiserver.answer_formats import check_shape
 from simcluster.apiserver.bodies import (
     apply_type_of,
     check_options,
@@ -22,14 +20,14 @@ from simcluster.apiserver.bodies import (
     read_part,
 )
 from simcluster.apiserver.event_conversion import to_core
-from simcluster.apiserver.formats import Format
 from simcluster.apiserver.listing import Page
+from simcluster.apiserver.messages import Answer, ApiRequest
 from simcluster.apiserver.negotiation import negotiate
 from simcluster.apiserver.node_connections import check_log, not_connected, object_behind
 from simcluster.apiserver.paths import Review, Target
 from simcluster.auth.access import Access
 from simcluster.auth.reviews import review
-from simcluster.auth.users import ADMINISTRATOR, User, name_requester
+from simcluster.auth.users import name_requester
 from simcluster.kinds.binding import bind
 from simcluster.kinds.control_plane_resources import CERTIFICATE_SIGNING_REQUESTS
 from simcluster.kinds.eviction import evict
@@ -67,64 +65,6 @@ _PARTS = {
     "scale": ("Scale", ("autoscaling/v1",)),
 }
 """The kind that each subresource takes, and its versions."""
-
-
-class ApiRequest(NamedTuple):
-    """An HTTP request as the endpoints see it."""
-
-    method: str
-    path: str
-    query: Mapping[str, str]
-    content_type: str = ""
-    accept: str = ""
-    body: bytes = b""
-    user: User = ADMINISTRATOR
-    user_agent: str = ""
-    upgrades: bool = False
-
-    @property
-    def is_dry_run(self) -> bool:
-        """Whether nothing is to be stored."""
-        return self.query.get("dryRun") == "All"
-
-    @property
-    def directive(self) -> str:
-        """How unknown fields are treated: Strict, Warn or Ignore."""
-        return self.query.get("fieldValidation", "")
-
-    @property
-    def manager(self) -> str:
-        """The field manager."""
-        named = self.query.get("fieldManager", "")
-        return named or self.user_agent.partition("/")[0][:128] or "unknown"
-
-    def format_for(self, resource: Resource) -> Format:
-        """The format of the answer.
-
-        Raises:
-            ApiError: 406 or 400, the format is not available.
-        """
-        return format_for(resource, self.accept, self.query.get("includeObject", ""))
-
-
-class Answer(NamedTuple):
-    """Status, body, further headers and warnings of an answer."""
-
-    status: int
-    body: bytes
-    retry_after_s: int = 0
-    warnings: tuple[str, ...] = ()
-    headers: Mapping[str, str] = MappingProxyType({})
-    content_type: str = "application/json"
-
-    def warning(self, warnings: tuple[str, ...]) -> "Answer":
-        """The same with further warnings."""
-        return self._replace(warnings=self.warnings + warnings) if warnings else self
-
-
-def error_answer(error: errors.ApiError) -> Answer:
-    """The answer that carries an error."""
-    return Answer(error.code, encode(error.status()), error.retry_after_s)
 
 
 _DEPRECATED = {
