@@ -3,7 +3,7 @@
 from typing import Any
 
 from simcluster.schema import DEDUCED, ListType, MapType, Scalar, Struct, Type, struct_of
-from simcluster.schema.merging import ATOMIC, ListMerge
+from simcluster.schema.go_types import ATOMIC, ListMerge
 
 Json = dict[str, Any]
 
