@@ -256,10 +256,11 @@ def _plugins() -> Iterator[str]:
 
 
 def _plugin_arguments() -> Iterator[str]:
-    rows = []
-    for name, factory in in_tree_registry().items():
-        for field in msgspec.structs.fields(factory.args):
-            rows.append((_code(name), _code(field.encode_name), _default_value(field)))
+    rows = (
+        (_code(name), _code(field.encode_name), _default_value(field))
+        for name, factory in in_tree_registry().items()
+        for field in msgspec.structs.fields(factory.args)
+    )
     yield from _table(("Plugin", "Argument", "Default"), rows)
 
 
