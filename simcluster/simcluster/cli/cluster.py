@@ -49,7 +49,8 @@ NodeFile: TypeAlias = Annotated[
         dir_okay=False,
         metavar="FILE",
         help="Nodes as a YAML list of groups: count, name, zones, labels, taints, capacity, "
-        "images, how long pods take to start, how many fail, when the node stops; see the README.",
+        "images, how long pods take to start, how many fail, when the node stops; see "
+        "docs/reference/simulated-cluster.md.",
     ),
 ]
 FromFiles: TypeAlias = Annotated[
@@ -237,7 +238,7 @@ def cluster(
 
     It answers kubectl and every other client over HTTP, and keeps what --save says.
     A node is stopped with kubectl annotate node NAME stowage/node-state=stopped, and started
-    again with stowage/node-state- (more words in the README).
+    again with stowage/node-state-; docs/reference/simulated-cluster.md has all states.
     """
     # The HTTP server takes a while to import; --help need not wait for it.
     import uvloop  # noqa: PLC0415
