@@ -164,7 +164,7 @@ class PodIndex:
             self._remove_terms(pod_class, row)
 
     def grow(self, num_rows: int) -> None:
-        """Make room for more rows."""
+        """Extend the arrays to `num_rows`."""
         self._num_rows = num_rows
         for counts in self._asked.values():
             counts.grow(num_rows)

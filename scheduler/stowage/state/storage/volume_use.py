@@ -146,7 +146,7 @@ class VolumeUse:
         return conflicts
 
     def grow(self, num_rows: int) -> None:
-        """Make room for more rows."""
+        """Extend the arrays to `num_rows`."""
         self._num_rows = num_rows
         for driver, counts in self._attached.items():
             self._attached[driver] = extended(counts, num_rows)
