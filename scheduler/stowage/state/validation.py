@@ -41,17 +41,17 @@ def validate_state(state: ClusterState) -> None:
     for column in columns.labels.built().values():
         _check_label_column(columns, column)
     _check_images(columns)
-    for (selector, namespaces, skip_terminating), counts in state.pods.asked():
-        meant = [
+    for (selector, namespaces, skip_terminating), counts in state.pods.kept_counts():
+        matching = [
             pod
             for pod in state.placed
             if (namespaces is None or pod.namespace in namespaces)
             and not (skip_terminating and pod.terminating)
             and selector.matches(pod.labels)
         ]
-        _check_counts(columns, counts, meant, f"pods matching {selector} in {namespaces}")
+        _check_counts(columns, counts, matching, f"pods matching {selector} in {namespaces}")
     for which in TermKind:
-        _check_carried_terms(state, which)
+        _check_existing_terms(state, which)
     validate_storage(state)
 
 
@@ -132,17 +132,17 @@ def _check_images(columns: NodeColumns) -> None:
         expect(f"nodes with image {name}", rows, on_node)
 
 
-def _check_carried_terms(state: ClusterState, which: TermKind) -> None:
+def _check_existing_terms(state: ClusterState, which: TermKind) -> None:
     carriers: dict[object, list[PodInfo]] = {}
     for pod in state.placed:
         for term in pod.pod_class.terms[which]:
             carriers.setdefault(term, []).append(pod)
     existing_terms = list(state.pods.existing_terms(which))
-    found = {carried.term for carried in existing_terms}
+    found = {existing.term for existing in existing_terms}
     expect(f"distinct terms of {which.value}", set(carriers), found)
-    for carried in existing_terms:
-        pods = carriers[carried.term]
-        _check_counts(state.columns, carried.counts, pods, f"carriers of {carried.term}")
+    for existing in existing_terms:
+        pods = carriers[existing.term]
+        _check_counts(state.columns, existing.counts, pods, f"carriers of {existing.term}")
 
 
 def _check_counts(

@@ -10,7 +10,7 @@ from cachetools import LRUCache
 from stowage.api.values.selectors import NOTHING
 from stowage.state.pods.affinity_terms import AffinityTerm
 from stowage.state.pods.pod_class import NamespacedLabels, PodClass
-from stowage.state.pods.selector_buckets import MAX_HOMES, SelectorBuckets
+from stowage.state.pods.selector_buckets import MAX_BUCKET_NAMESPACES, SelectorBuckets
 from stowage.state.pods.term_counts import TermCounts
 
 _MAX_ASKERS = 1024
@@ -65,20 +65,20 @@ class ExistingTerms:
 
     def intern(self, term: AffinityTerm) -> ExistingTerm:
         """The record of a term, new if no pod carries it yet."""
-        carried = self.terms.get(term)
-        if carried is None:
-            carried = self.terms[term] = ExistingTerm(term, self._new_counts())
-            self._buckets.add(carried, term.selector, _homes(term))
+        existing = self.terms.get(term)
+        if existing is None:
+            existing = self.terms[term] = ExistingTerm(term, self._new_counts())
+            self._buckets.add(existing, term.selector, _bucket_namespaces(term))
             self._generation += 1
-        return carried
+        return existing
 
-    def drop(self, carried: ExistingTerm) -> None:
+    def drop(self, existing: ExistingTerm) -> None:
         """Forget a term that no pod carries any more."""
-        term = carried.term
+        term = existing.term
         del self.terms[term]
-        self._buckets.discard(carried, term.selector, _homes(term))
+        self._buckets.discard(existing, term.selector, _bucket_namespaces(term))
         self._generation += 1
-        carried.counts.dropped()
+        existing.counts.dropped()
 
     def matching(
         self, pod_class: PodClass, namespace_labels: Mapping[str, str]
@@ -95,9 +95,9 @@ class ExistingTerms:
             return known.existing_terms
         namespace, labels = pod_class.namespace, pod_class.labels
         found = tuple(
-            carried
-            for carried in self._buckets.candidates(namespace, labels)
-            if carried.term.matches(namespace, labels, namespace_labels)
+            existing
+            for existing in self._buckets.candidates(namespace, labels)
+            if existing.term.matches(namespace, labels, namespace_labels)
         )
         self._matching[pod_class.namespaced_labels] = _Matching(
             self._generation, namespace_labels, found
@@ -105,8 +105,8 @@ class ExistingTerms:
         return found
 
 
-def _homes(term: AffinityTerm) -> Collection[str | None]:
+def _bucket_namespaces(term: AffinityTerm) -> Collection[str | None]:
     """The namespaces a term may mean pods of; None stands for any, or for many."""
-    if term.namespace_selector != NOTHING or len(term.namespaces) > MAX_HOMES:
+    if term.namespace_selector != NOTHING or len(term.namespaces) > MAX_BUCKET_NAMESPACES:
         return (None,)
     return term.namespaces

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from stowage.api.values.selectors import Operator, Selector
 
-MAX_HOMES = 16
+MAX_BUCKET_NAMESPACES = 16
 """Things for more namespaces than this are to be kept for any: a place under each costs more than
 judging them in vain."""
 

@@ -51,7 +51,7 @@ class WhatIfPodIndex:
         return self._adjusted(self._base.existing_terms(which), self._touched(which))
 
     def existing_terms_matching(self, which: TermKind, pod: PodInfo) -> Sequence[ExistingTerm]:
-        """The carried terms that mean `pod`; counts may have become zero."""
+        """The existing terms that mean `pod`; counts may have become zero."""
         labels = self._namespaces.labels(pod.namespace)
         touched = {
             term: changes
@@ -77,13 +77,13 @@ class WhatIfPodIndex:
         touched: dict[AffinityTerm, list[tuple[int, int]]],
     ) -> list[ExistingTerm]:
         adjusted = []
-        for carried in existing_terms:
-            changes = touched.pop(carried.term, None)
+        for existing in existing_terms:
+            changes = touched.pop(existing.term, None)
             if changes is not None:
-                counts = carried.counts.with_changes(changes)
-                adjusted.append(ExistingTerm(carried.term, counts))
+                counts = existing.counts.with_changes(changes)
+                adjusted.append(ExistingTerm(existing.term, counts))
             else:
-                adjusted.append(carried)
+                adjusted.append(existing)
         for term, changes in touched.items():
             counts = self.zero_term_counts().with_changes(changes)
             adjusted.append(ExistingTerm(term, counts))
