@@ -1,4 +1,4 @@
-"""The (anti)affinity terms of the pods that are on nodes, each distinct one once."""
+"""The distinct (anti)affinity terms of existing pods, which are the pods on nodes."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from stowage.state.pods.pod_class import NamespacedLabels, PodClass
 from stowage.state.pods.selector_buckets import MAX_BUCKET_NAMESPACES, SelectorBuckets
 from stowage.state.pods.term_counts import TermCounts
 
-_MAX_ASKERS = 1024
+_MAX_CACHED = 1024
 
 
 class ExistingTerm:
-    """A term, and how many pods with it are on each node and in each domain.
+    """A term of existing pods, and how many pods have it on each node and in each domain.
 
     Attributes:
         term: The term; its weight is part of it.
-        counts: The pods that carry it (twice if it is twice in a pod's list).
+        counts: The pods that have it; a pod that lists it twice counts twice.
     """
 
     __slots__ = ("counts", "term")
@@ -37,7 +37,7 @@ class ExistingTerm:
 
 
 class _Matching(NamedTuple):
-    """The terms that mean one sort of pod, and what that was judged by."""
+    """The terms that match pods of one namespace and labels, and when that was computed."""
 
     generation: int
     namespace_labels: Mapping[str, str]
@@ -47,11 +47,10 @@ class _Matching(NamedTuple):
 class ExistingTerms:
     """All terms of one kind; written by the pod index only.
 
-    A pod is judged once per distinct (namespace, labels), and again after distinct terms came or
-    went, by the terms that may mean it.
+    Matching terms are cached per namespace and labels until the set of distinct terms changes.
 
     Args:
-        new_counts: Makes zero counts for a new term.
+        new_counts: Creates zero counts for a new term.
     """
 
     __slots__ = ("_buckets", "_generation", "_matching", "_new_counts", "terms")
@@ -61,10 +60,10 @@ class ExistingTerms:
         self._new_counts = new_counts
         self._generation = 0
         self._buckets: SelectorBuckets[ExistingTerm] = SelectorBuckets()
-        self._matching: LRUCache[NamespacedLabels, _Matching] = LRUCache(_MAX_ASKERS)
+        self._matching: LRUCache[NamespacedLabels, _Matching] = LRUCache(_MAX_CACHED)
 
     def intern(self, term: AffinityTerm) -> ExistingTerm:
-        """The record of a term, new if no pod carries it yet."""
+        """The entry of a term; a new one if no pod has the term yet."""
         existing = self.terms.get(term)
         if existing is None:
             existing = self.terms[term] = ExistingTerm(term, self._new_counts())
@@ -73,7 +72,7 @@ class ExistingTerms:
         return existing
 
     def drop(self, existing: ExistingTerm) -> None:
-        """Forget a term that no pod carries any more."""
+        """Remove a term that no pod has any more."""
         term = existing.term
         del self.terms[term]
         self._buckets.discard(existing, term.selector, _bucket_namespaces(term))
@@ -83,7 +82,7 @@ class ExistingTerms:
     def matching(
         self, pod_class: PodClass, namespace_labels: Mapping[str, str]
     ) -> tuple[ExistingTerm, ...]:
-        """The terms that mean pods of `pod_class`, whose namespace has these labels."""
+        """The terms that match pods of `pod_class`, whose namespace has these labels."""
         if not self.terms:
             return ()
         known = self._matching.get(pod_class.namespaced_labels)
@@ -106,7 +105,7 @@ class ExistingTerms:
 
 
 def _bucket_namespaces(term: AffinityTerm) -> Collection[str | None]:
-    """The namespaces a term may mean pods of; None stands for any, or for many."""
+    """The namespaces under which a term is listed; None stands for all, or for many."""
     if term.namespace_selector != NOTHING or len(term.namespaces) > MAX_BUCKET_NAMESPACES:
         return (None,)
     return term.namespaces
