@@ -1,7 +1,7 @@
 """The use of storage on each node: claims, attached volumes and disks.
 
-A node counts a volume once, however many of its pods use it. Which volume a claim stands for may
-change while pods use it (it gets bound); the rows of its pods are counted anew then.
+A node counts a volume once, however many of its pods use it. The volume of a claim may change while
+pods use the claim (it gets bound); then the rows of these pods are counted again.
 """
 
 from __future__ import annotations
@@ -249,7 +249,7 @@ class VolumeUse:
         return self._stands_for[use] if use in self._stands_for else self._resolve(use)
 
     def _resolve(self, use: ClaimUse) -> AttachedVolume | None:
-        """``getCSIDriverInfo``: the bound volume, or else a unique name under the class's driver."""
+        """``getCSIDriverInfo``: the bound volume, or else a unique name with the class's driver."""
         claim = self._storage.claims.get_api_object(use.claim)
         if claim is None or (use.pod_uid and not is_made_for(claim, use.pod_uid)):
             return None
