@@ -110,7 +110,7 @@ class OwnBinder:
 
     name: str = "OwnBinder"
     problem: Exception | None = None
-    traits: PluginTraits = PluginTraits()
+    traits = PluginTraits()
 
     def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> BindPod | None:
         if self.problem is not None:

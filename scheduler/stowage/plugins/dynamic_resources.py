@@ -57,7 +57,7 @@ class DynamicResources:
     name = "DynamicResources"
     traits = PluginTraits(
         score_reads=Reads.NODE,
-        reads_only_node_requirements=True,
+        reads_only_node_demand=True,
         rejects_per_class=True,
         pre_enqueue_per_class=True,
     )

@@ -21,7 +21,7 @@ class EqualPriority:
     """Scores every node the same."""
 
     name = "EqualPriority"
-    traits = PluginTraits(score_reads=Reads.NODE, reads_only_node_requirements=True)
+    traits = PluginTraits(score_reads=Reads.NODE, reads_only_node_demand=True)
 
     def __init__(self, args: NoArgs) -> None:
         del args

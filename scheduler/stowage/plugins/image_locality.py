@@ -20,7 +20,7 @@ class ImageLocality:
 
     name = "ImageLocality"
     # How much an image counts depends on how many of all nodes have it.
-    traits = PluginTraits(score_reads=Reads.NODES, reads_only_node_requirements=True)
+    traits = PluginTraits(score_reads=Reads.NODES, reads_only_node_demand=True)
 
     def __init__(self, args: NoArgs) -> None:
         del args

@@ -98,7 +98,7 @@ class NodeAffinity:
     traits = PluginTraits(
         filter_reads=Reads.NODE,
         score_reads=Reads.NODE,
-        reads_only_node_requirements=True,
+        reads_only_node_demand=True,
         rejects_per_class=True,
     )
 

@@ -45,7 +45,7 @@ class NodeDeclaredFeatures:
 
     name = "NodeDeclaredFeatures"
     traits = PluginTraits(
-        filter_reads=Reads.NODE, reads_only_node_requirements=True, rejects_per_class=True
+        filter_reads=Reads.NODE, reads_only_node_demand=True, rejects_per_class=True
     )
 
     def __init__(self, args: NoArgs) -> None:

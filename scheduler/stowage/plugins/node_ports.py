@@ -32,7 +32,7 @@ class NodePorts:
     name = "NodePorts"
     traits = PluginTraits(
         filter_reads=Reads.USAGE,
-        reads_only_node_requirements=True,
+        reads_only_node_demand=True,
         filters_what_ifs=True,
         rejects_per_class=True,
     )

@@ -29,7 +29,7 @@ class NodeUnschedulable:
 
     name = "NodeUnschedulable"
     traits = PluginTraits(
-        filter_reads=Reads.NODE, reads_only_node_requirements=True, rejects_per_class=True
+        filter_reads=Reads.NODE, reads_only_node_demand=True, rejects_per_class=True
     )
 
     def __init__(self, args: NoArgs) -> None:

@@ -41,7 +41,7 @@ class TaintToleration:
     traits = PluginTraits(
         filter_reads=Reads.NODE,
         score_reads=Reads.NODE,
-        reads_only_node_requirements=True,
+        reads_only_node_demand=True,
         rejects_per_class=True,
     )
 

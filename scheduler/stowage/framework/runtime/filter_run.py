@@ -119,7 +119,7 @@ class FilterRun:
             kept = self._kept[names] = KeptFilters(
                 tuple(p for p in plugins if p.traits.filter_reads is Reads.NODE),
                 usage,
-                per_demand=all(p.traits.reads_only_node_requirements for p in plugins),
+                per_demand=all(p.traits.reads_only_node_demand for p in plugins),
                 by_amounts=all(p.traits.reads_only_amounts for p in usage),
             )
         return kept

@@ -111,7 +111,7 @@ class KeptScorers(msgspec.Struct, frozen=True, eq=False):
             usage=usage,
             normalizing=tuple(each for each in kept if each.normalizes),
             reads_all_nodes=any(each.traits.score_reads is Reads.NODES for each in kept),
-            per_demand=all(each.traits.reads_only_node_requirements for each in kept),
+            per_demand=all(each.traits.reads_only_node_demand for each in kept),
             by_amounts=all(each.traits.reads_only_amounts for each in usage),
         )
 

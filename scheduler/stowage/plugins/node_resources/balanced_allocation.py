@@ -22,7 +22,7 @@ class BalancedAllocation:
 
     name = "NodeResourcesBalancedAllocation"
     traits = PluginTraits(
-        score_reads=Reads.USAGE, reads_only_node_requirements=True, reads_only_amounts=True
+        score_reads=Reads.USAGE, reads_only_node_demand=True, reads_only_amounts=True
     )
 
     def __init__(self, args: NodeResourcesBalancedAllocationArgs) -> None:

@@ -55,7 +55,7 @@ class NodeResourcesFit:
     traits = PluginTraits(
         filter_reads=Reads.USAGE,
         score_reads=Reads.USAGE,
-        reads_only_node_requirements=True,
+        reads_only_node_demand=True,
         reads_only_amounts=True,
         filters_what_ifs=True,
         rejects_per_class=True,
