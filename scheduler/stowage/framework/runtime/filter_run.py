@@ -103,10 +103,8 @@ class FilterRun:
             running = tuple(plugin for plugin in self._plugins if plugin.name not in skipped)
             active = ActiveFilters(
                 running,
-                self._keep(
-                    [p for p in running if p.traits.filter_reads in (Reads.NODE, Reads.USAGE)]
-                ),
-                tuple(p for p in running if p.traits.filter_reads in (Reads.NODES, Reads.CLUSTER)),
+                self._keep([p for p in running if p.traits.filter_reads in _KEPT]),
+                tuple(p for p in running if p.traits.filter_reads not in _KEPT),
             )
             self._by_skip[skipped] = active
         return active
