@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from stowage.framework import CycleState, NoArgs, PluginTraits, Reads
-from stowage.framework.runtime.scores import MAX_NODE_SCORE
+from stowage.framework.scores import MAX_NODE_SCORE
 from stowage.framework.verdict import Int64Array
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView

@@ -14,7 +14,7 @@ import numpy as np
 from stowage.api.objects.meta import ApiStruct
 from stowage.api.objects.node import Node
 from stowage.framework import CycleState, NoArgs, PluginTraits, Reads
-from stowage.framework.runtime.scores import MAX_NODE_SCORE
+from stowage.framework.scores import MAX_NODE_SCORE
 from stowage.framework.verdict import Int64Array
 from stowage.state.change_log import ChangeLog
 from stowage.state.pods.pod_info import PodInfo

@@ -23,7 +23,7 @@ from stowage.api.values.selectors import (
     selector_from_labels,
 )
 from stowage.framework import CycleState, NoArgs, PluginTraits
-from stowage.framework.runtime.scores import MAX_NODE_SCORE
+from stowage.framework.scores import MAX_NODE_SCORE
 from stowage.framework.verdict import Int64Array
 from stowage.state.change_log import ChangeLog
 from stowage.state.pods.pod_class import PodClass

@@ -43,8 +43,9 @@ from stowage.framework.diagnosis import Diagnosis
 from stowage.framework.extension_points import EventRegistration, PreFilterResult
 from stowage.framework.handle import Handle, WaitingPod
 from stowage.framework.plugin_traits import PluginTraits, Reads
-from stowage.framework.preemption import Candidate, DryRun, Preemption
-from stowage.framework.runtime.scores import default_normalize_score
+from stowage.framework.preemption import Candidate, Preemption
+from stowage.framework.runtime.dry_run import DryRun
+from stowage.framework.scores import default_normalize_score
 from stowage.framework.verdict import ACCEPT_ALL, BoolArray, FilterVerdict, Int64Array, Rejection
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView, Snapshot

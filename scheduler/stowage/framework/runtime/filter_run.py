@@ -11,9 +11,9 @@ from stowage.framework.cycle_state import CycleState
 from stowage.framework.extension_points import FilterPlugin
 from stowage.framework.failure import failed
 from stowage.framework.filter_result import FilterResult
+from stowage.framework.node_verdicts import NodeVerdicts, PluginVerdict
 from stowage.framework.plugin_traits import Reads
 from stowage.framework.runtime.class_cache import Changes, ClassCache, FilterAnswers, Seen, id_of
-from stowage.framework.runtime.node_verdicts import NodeVerdicts, PluginVerdict
 from stowage.framework.verdict import BoolArray, FilterVerdict, Int64Array
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView, Snapshot

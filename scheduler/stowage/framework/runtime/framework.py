@@ -28,22 +28,23 @@ from stowage.framework.extension_points import (
     StagedPreBindPlugin,
 )
 from stowage.framework.failure import failed
-from stowage.framework.filter_result import FilterResult
-from stowage.framework.preemption import DryRun, VictimReview
+from stowage.framework.filter_result import FilterResult, PreFilterOutcome
+from stowage.framework.preemption import VictimReview
 from stowage.framework.profile.profile import ExtensionPoint, Profile
 from stowage.framework.runtime import binding_run
 from stowage.framework.runtime.binding_run import PermitOutcome, PreBindPlan, StagedPreBind
 from stowage.framework.runtime.class_cache import ClassCache
+from stowage.framework.runtime.dry_run import DryRun
 from stowage.framework.runtime.enqueue_run import (
     registered_events,
     run_pre_enqueue_plugins,
 )
 from stowage.framework.runtime.evaluations import FILTER, PRE_FILTER, PRE_SCORE, SCORE, Evaluations
 from stowage.framework.runtime.filter_run import FilterRun
-from stowage.framework.runtime.nominated import overrule_nominated
+from stowage.framework.runtime.nominated_filter import overrule_nominated
 from stowage.framework.runtime.nominated_pods import NO_NOMINATIONS, NominatedPods, Nominations
 from stowage.framework.runtime.post_filter_run import PostFilterOutcome, run_post_filter_plugins
-from stowage.framework.runtime.pre_filter_run import PreFilterOutcome, run_pre_filter_plugins
+from stowage.framework.runtime.pre_filter_run import run_pre_filter_plugins
 from stowage.framework.runtime.pre_score_run import run_pre_score_plugins
 from stowage.framework.runtime.row_filter import RowFilter
 from stowage.framework.runtime.score_run import ScoreResult, ScoreRun

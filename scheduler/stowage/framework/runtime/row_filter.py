@@ -9,9 +9,9 @@ import numpy as np
 from stowage.api.status import Code, Status
 from stowage.framework.cycle_state import CycleState
 from stowage.framework.extension_points import FilterPlugin, PreFilterPlugin
+from stowage.framework.node_verdicts import NodeVerdicts, PluginVerdict
 from stowage.framework.plugin_traits import Reads
 from stowage.framework.runtime.filter_run import verdict_of
-from stowage.framework.runtime.node_verdicts import NodeVerdicts, PluginVerdict
 from stowage.framework.runtime.pre_filter_run import run_pre_filter_plugins
 from stowage.framework.verdict import BoolArray, FilterVerdict, Int64Array, Rejection
 from stowage.state.pods.pod_info import PodInfo

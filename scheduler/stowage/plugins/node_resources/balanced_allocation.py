@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from stowage.api.status import SKIP, SUCCESS, Status
 from stowage.framework import CycleState, PluginTraits, Reads
-from stowage.framework.runtime.scores import MAX_NODE_SCORE
+from stowage.framework.scores import MAX_NODE_SCORE
 from stowage.framework.verdict import BoolArray, Int64Array
 from stowage.plugins.node_resources.allocation import ScoredColumns, ScoredResources, plain_request
 from stowage.plugins.node_resources.args import NodeResourcesBalancedAllocationArgs

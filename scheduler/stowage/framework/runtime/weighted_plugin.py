@@ -7,13 +7,13 @@ import numpy as np
 from stowage.framework.cycle_state import CycleState
 from stowage.framework.extension_points import NormalizeScorePlugin, ScorePlugin
 from stowage.framework.failure import PluginFailed, failed
-from stowage.framework.runtime.scores import MAX_NODE_SCORE, any_out_of_range, out_of_range
+from stowage.framework.scores import MAX_NODE_SCORE, any_out_of_range, out_of_range
 from stowage.framework.verdict import Int64Array
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView
 
 
-class Scorer:
+class WeightedPlugin:
     """Calls one Score plugin.
 
     Attributes:
