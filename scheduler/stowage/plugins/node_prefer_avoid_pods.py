@@ -97,7 +97,7 @@ class AvoidanceRequests:
         self._rows: dict[Controller, set[int]] = {}
 
     def rows_avoiding(self, controller: Controller, snapshot: Snapshot) -> frozenset[int]:
-        """The rows whose nodes ask to be spared the pods of `controller`."""
+        """The rows whose annotation lists `controller`."""
         self._catch_up(snapshot)
         return frozenset(self._rows.get(controller, ()))
 

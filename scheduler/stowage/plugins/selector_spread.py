@@ -1,7 +1,7 @@
-"""SelectorSpread: pods of one service or controller go to different nodes and zones.
+"""Plugin SelectorSpread: spreads the pods of a service or controller over nodes and zones.
 
-A priority of kube-scheduler 1.12, where it did by default what PodTopologySpread's default
-constraints do in v1.36.
+A default priority of kube-scheduler 1.12; in v1.36 the default constraints of PodTopologySpread
+take its place.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ class FilterState(msgspec.Struct, frozen=True):
         far: Domains with a pod that matches a required anti-affinity term of that key; keys
             without any such domain are left out.
         kept_away: Domains with a pod whose required anti-affinity matches the incoming pod.
-        first_of_its_kind: Whether no placed pod matches the affinity terms while the pod itself
-            does, so that it may go wherever the topology keys exist.
+        first_of_its_kind: Whether no placed pod matches the affinity terms but the pod itself does;
+            it then fits every node with the topology keys.
     """
 
     snapshot: Snapshot
@@ -42,7 +42,7 @@ class FilterState(msgspec.Struct, frozen=True):
 
 
 def count_required_terms(pod: PodInfo, snapshot: Snapshot) -> FilterState:
-    """``preFilterState`` of v1.36, one mask over domains per topology key."""
+    """The state for Filter: a mask over domains per topology key (``preFilterState`` of v1.36)."""
     near = _near(pod, snapshot)
     terms = pod.pod_class.required_affinity_terms
     return FilterState(
