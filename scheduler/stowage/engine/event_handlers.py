@@ -111,7 +111,7 @@ def assigned_pod_seen(state: EngineState, event: AssignedPodSeen, now: float) ->
         drop_consultation(state, info.uid)
         state.queue.delete(info.uid)
         state.statuses.forget(info.uid)
-    change = state.cache.pod_seen(info)
+    change = state.cache.update_pod(info)
     if change.ignored:
         return ()
     state.bindings.unconfirmed.confirm(info.uid)
@@ -136,7 +136,7 @@ def assigned_pod_gone(state: EngineState, event: AssignedPodGone, now: float) ->
     cycle = state.bindings.get(event.uid)
     if cycle is not None:
         cycle.see(LastSeen.DELETED)
-    info = state.cache.pod_gone(event.uid)
+    info = state.cache.remove_pod(event.uid)
     if info is not None:
         state.preemptions.victim_leaves(event.uid)
         state.queue.move_on_event(ASSIGNED_POD_DELETE, info, None, now)
@@ -147,7 +147,7 @@ def assigned_pod_gone(state: EngineState, event: AssignedPodGone, now: float) ->
 def node_seen(state: EngineState, event: NodeSeen, now: float) -> ClusterEvents:
     """A node was added or updated: move pods by the kinds of change."""
     try:
-        change = state.cache.node_seen(event.node)
+        change = state.cache.update_node(event.node)
     except InvalidObject as invalid:
         state.outbox.report(f"Node {event.node.metadata.name}", str(invalid))
         return ()
@@ -164,7 +164,7 @@ def node_seen(state: EngineState, event: NodeSeen, now: float) -> ClusterEvents:
 
 def node_gone(state: EngineState, event: NodeGone, now: float) -> ClusterEvents:
     """A node was deleted; its pods stay in the cache until they are deleted."""
-    node = state.cache.node_gone(event.name)
+    node = state.cache.remove_node(event.name)
     if node is not None:
         storage_changed(state, EventResource.NODE, event.name, now)
         state.queue.move_on_event(NODE_DELETE, node, None, now)
@@ -177,14 +177,14 @@ def namespace_seen(state: EngineState, event: NamespaceSeen, now: float) -> None
     kube-scheduler moves no pods on this event.
     """
     before = _known_namespace(state, event.namespace.metadata.name)
-    if state.cache.namespace_seen(event.namespace):
+    if state.cache.update_namespace(event.namespace):
         state.queue.move_on_event(NAMESPACE_UPDATE, before, event.namespace, now)
 
 
 def namespace_gone(state: EngineState, event: NamespaceGone, now: float) -> None:
     """A namespace was deleted: it has no labels any more."""
     before = _known_namespace(state, event.name)
-    if state.cache.namespace_gone(event.name):
+    if state.cache.remove_namespace(event.name):
         nothing = Namespace(ObjectMeta(name=event.name))
         state.queue.move_on_event(NAMESPACE_UPDATE, before, nothing, now)
 
@@ -197,22 +197,22 @@ def _known_namespace(state: EngineState, name: str) -> Namespace:
 
 def workload_seen(state: EngineState, event: WorkloadSeen, _now: float) -> None:
     """A Service, controller or set was added or updated; pods spread by its selector by default."""
-    state.cache.workload_seen(event.kind, event.namespace, event.name, event.selector)
+    state.cache.update_workload(event.kind, event.namespace, event.name, event.selector)
 
 
 def workload_gone(state: EngineState, event: WorkloadGone, _now: float) -> None:
     """A Service, controller or set was deleted."""
-    state.cache.workload_gone(event.kind, event.namespace, event.name)
+    state.cache.remove_workload(event.kind, event.namespace, event.name)
 
 
 def disruption_budget_seen(state: EngineState, event: DisruptionBudgetSeen, _now: float) -> None:
     """A pod disruption budget was added or updated."""
-    state.cache.budget_seen(event.budget)
+    state.cache.update_budget(event.budget)
 
 
 def disruption_budget_gone(state: EngineState, event: DisruptionBudgetGone, _now: float) -> None:
     """A pod disruption budget was deleted."""
-    state.cache.budget_gone(event.namespace, event.name)
+    state.cache.remove_budget(event.namespace, event.name)
 
 
 def object_invalid(state: EngineState, event: ObjectInvalid, _now: float) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stowage.engine.preemption.evictions import preemption_problems
+from stowage.engine.preemption.evictions import preemption_inconsistencies
 from stowage.engine.state.bindings import BindingPhase, LastSeen
 from stowage.engine.state.engine_state import EngineState
 from stowage.state.cache import InvariantViolation
@@ -22,14 +22,14 @@ def check_invariants(state: EngineState) -> None:
     """
     state.cache.validate()
     state.queue.validate()
-    for problem in state.bindings.problems():
+    for problem in state.bindings.inconsistencies():
         raise InvariantViolation("bindings", "consistent", problem)
     _check_bindings(state)
     _check_in_flight(state)
-    for problem in state.consultations.problems():
+    for problem in state.consultations.inconsistencies():
         raise InvariantViolation("consultations", "consistent", problem)
     _check_assumed_storage(state)
-    for problem in preemption_problems(state):
+    for problem in preemption_inconsistencies(state):
         raise InvariantViolation("preemptions", "consistent", problem)
     _check_nominations(state)
 
@@ -41,7 +41,7 @@ def _check_bindings(state: EngineState) -> None:
         if state.cache.get_pod(uid) is None and cycle.last_seen is not LastSeen.DELETED:
             raise InvariantViolation(subject, "in the cache", "absent")
         is_waiting = cycle.phase is BindingPhase.WAITING_ON_PERMIT
-        if not is_waiting and state.queue.place_of(uid) is not None:
+        if not is_waiting and state.queue.state_of(uid) is not None:
             raise InvariantViolation(subject, "nowhere else", "queued")
 
 

@@ -37,7 +37,7 @@ def storage_seen(state: EngineState, event: StorageSeen, now: float) -> None:
         subject = f"{type(event.object).__name__} {metadata.name}"
         state.outbox.report(subject, f'{missing}: "" (expected a name)')
         return
-    change = state.cache.storage_seen(event.object)
+    change = state.cache.update_storage(event.object)
     if change.ignored:
         return
     resource = RESOURCES[type(event.object)]
@@ -59,7 +59,7 @@ def storage_gone(state: EngineState, event: StorageGone, now: float) -> None:
     """A storage object was deleted."""
     kind = _KINDS[event.kind]
     key = f"{event.namespace}/{event.name}" if event.namespace else event.name
-    old = state.cache.storage_gone(kind, key)
+    old = state.cache.remove_storage(kind, key)
     if old is None:
         return
     resource = RESOURCES[kind]

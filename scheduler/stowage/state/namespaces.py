@@ -69,7 +69,7 @@ class Namespaces:
         self._matching[selector] = (self.generation, names)
         return names
 
-    def seen(self, namespace: Namespace) -> bool:
+    def update(self, namespace: Namespace) -> bool:
         """Note a namespace; returns whether it was unknown or its labels changed."""
         name, labels = namespace.metadata.name, namespace.metadata.labels
         before = self._labels.get(name)
@@ -82,7 +82,7 @@ class Namespaces:
         self.generation += 1
         return True
 
-    def gone(self, name: str) -> bool:
+    def remove(self, name: str) -> bool:
         """Note that a namespace was deleted; returns whether it was known."""
         labels = self._labels.pop(name, None)
         if labels is None:

@@ -34,7 +34,7 @@ class Workloads:
         """Name -> selector of all objects of a kind in a namespace."""
         return self._selectors.get((kind, namespace), _NONE)
 
-    def seen(self, kind: str, namespace: str, name: str, selector: LabelSelector | None) -> bool:
+    def update(self, kind: str, namespace: str, name: str, selector: LabelSelector | None) -> bool:
         """Note an object; returns whether anything changed."""
         of_kind = self._selectors.setdefault((kind, namespace), {})
         if name in of_kind and of_kind[name] == selector:
@@ -43,7 +43,7 @@ class Workloads:
         self.generation += 1
         return True
 
-    def gone(self, kind: str, namespace: str, name: str) -> bool:
+    def remove(self, kind: str, namespace: str, name: str) -> bool:
         """Note that an object was deleted; returns whether it was known."""
         of_kind = self._selectors.get((kind, namespace))
         if of_kind is None or name not in of_kind:

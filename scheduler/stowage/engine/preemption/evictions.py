@@ -34,7 +34,7 @@ from stowage.engine.preemption.gate import is_preempting
 from stowage.engine.state.engine_state import EngineState
 from stowage.engine.state.preemptions import OngoingPreemption
 from stowage.framework import Candidate, Preemption
-from stowage.queue.queued_pod import Place
+from stowage.queue.queued_pod import QueueState
 from stowage.state.pods.pod_info import PodInfo
 
 
@@ -68,15 +68,15 @@ def eviction_finished(state: EngineState, event: EvictionFinished, now: float) -
     _evict_last_victim(state, preemption, now)
 
 
-def preemption_problems(state: EngineState) -> Iterator[str]:
+def preemption_inconsistencies(state: EngineState) -> Iterator[str]:
     """Inconsistencies; none if all is well."""
-    yield from state.preemptions.problems()
+    yield from state.preemptions.inconsistencies()
     for preemption in state.preemptions:
         if not preemption.unanswered and not _waits_for_watch(state, preemption):
             yield f"preemption for {preemption.preemptor.key} waits for nothing"
         if preemption.preemptor.uid in state.bindings and not preemption.is_evicting_last:
             yield f"preemptor {preemption.preemptor.key} is being bound before its last victim goes"
-    for queued in state.queue.contents()[Place.UNSCHEDULABLE]:
+    for queued in state.queue.contents()[QueueState.UNSCHEDULABLE]:
         framework = state.frameworks[queued.scheduler_name]
         is_released = queued.uid in state.preemptions.released
         if framework.released(queued.gating_plugin) is None or is_released:

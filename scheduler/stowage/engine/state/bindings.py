@@ -140,7 +140,7 @@ class Bindings:
         deadlines = (each.next_deadline() for each in waits)
         return min((each for each in deadlines if each is not None), default=None)
 
-    def problems(self) -> Iterator[str]:
+    def inconsistencies(self) -> Iterator[str]:
         """Inconsistencies; none if all is well."""
         for cycle in self:
             is_waiting = cycle.info.uid in self.permit_waits
