@@ -40,7 +40,7 @@ from stowage.api.objects.policy import (
 )
 from stowage.api.status import SUCCESS, Code, Status
 from stowage.engine import Journal, replay
-from stowage.framework import PluginFactory
+from stowage.framework import PluginFactory, PluginTraits
 from stowage.plugins import in_tree_registry
 
 from tests.support.builders import HOSTNAME, affinity_term, label_selector, make_node, make_pod
@@ -420,6 +420,7 @@ class HoldsAtPermit:
     """Makes pods named so wait at Permit."""
 
     name = "Holds"
+    traits = PluginTraits()
 
     def __init__(self, args: object) -> None:
         del args

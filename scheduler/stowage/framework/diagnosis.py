@@ -8,8 +8,7 @@ import msgspec
 import numpy as np
 
 from stowage.api.status import Code, Status
-from stowage.framework.filter_result import FilterResult
-from stowage.framework.runtime.pre_filter_run import PreFilterOutcome
+from stowage.framework.filter_result import FilterResult, PreFilterOutcome
 from stowage.framework.verdict import BoolArray
 from stowage.state.snapshot import Snapshot
 

@@ -5,12 +5,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
+import msgspec
 import numpy as np
 
 from stowage.api.status import SUCCESS, Code, Status
-from stowage.framework.runtime.node_verdicts import NodeVerdicts
+from stowage.framework.node_verdicts import NodeVerdicts
 from stowage.framework.verdict import BoolArray, Int64Array
 from stowage.state.snapshot import NodeView
+
+
+class PreFilterOutcome(msgspec.Struct, frozen=True):
+    """What all PreFilter plugins together say.
+
+    Attributes:
+        status: Success, the deciding rejection, or an error.
+        node_names: The nodes left, None for all. Some may not exist.
+        plugins: Who narrowed the search.
+    """
+
+    status: Status = SUCCESS
+    node_names: frozenset[str] | None = None
+    plugins: frozenset[str] = frozenset()
 
 
 class FilterResult:

@@ -23,7 +23,6 @@ from stowage.framework import (
     Framework,
     PluginFactory,
     PreFilterResult,
-    Reads,
     Rejection,
     build_profile,
     plugin_factory,
@@ -114,7 +113,6 @@ class Jealous:
     """Wants at most one other pod in the cluster; counts at PreFilter, judges all nodes alike."""
 
     name = "Jealous"
-    filter_reads = Reads.CLUSTER
 
     def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
         del pod

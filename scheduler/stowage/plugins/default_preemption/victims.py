@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from stowage.framework import Candidate
-from stowage.framework.preemption import Judgement, RowTrial
+from stowage.framework.runtime.dry_run import Judgement, RowTrial
 from stowage.framework.verdict import BoolArray, Int64Array
 from stowage.plugins.default_preemption.budgets import violating_pods
 

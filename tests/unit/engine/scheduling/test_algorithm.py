@@ -10,7 +10,7 @@ from stowage.engine.scheduling import (
     Unschedulable,
     schedule_pod,
 )
-from stowage.framework import CycleState, PreFilterResult
+from stowage.framework import CycleState, PluginTraits, PreFilterResult
 from stowage.framework.extension_points import Plugin
 from stowage.state import NodeView, PodInfo
 
@@ -23,6 +23,8 @@ NODES = ("n0", "n1", "n2")
 
 class PreScores:
     """A PreScore with a fixed answer that notes the nodes it is shown."""
+
+    traits = PluginTraits()
 
     def __init__(self, status: Status = SUCCESS) -> None:
         self.name = "PreScores"

@@ -16,7 +16,7 @@ from stowage.engine.scheduling import (
     Unschedulable,
     schedule_pod,
 )
-from stowage.framework import CycleState, Framework, build_profile
+from stowage.framework import CycleState, Framework, PluginTraits, build_profile
 from stowage.plugins import in_tree_registry
 from stowage.queue.nominator import Nominator
 
@@ -132,17 +132,13 @@ def test_a_profile_with_a_plugin_of_ones_own_is_asked_about_every_pod() -> None:
     assert len(own.asked) > num_asked
 
 
-class _Everywhere(Refuses):
-    refuses_per_class = True
-
-
-class _Room(MakesRoom):
-    refuses_per_class = True
+PER_CLASS = PluginTraits(rejects_per_class=True)
 
 
 def test_a_plugin_of_ones_own_may_say_that_the_class_decides() -> None:
-    world, own = World(), _Everywhere("Own", {"n0", "n1", "n2"})
-    world.framework = framework_of(own, _Room("Room", unschedulable("no")))
+    world, own = World(), Refuses("Own", {"n0", "n1", "n2"}, traits=PER_CLASS)
+    room = MakesRoom("Room", unschedulable("no"), traits=PER_CLASS)
+    world.framework = framework_of(own, room)
     first = world.ask(_large("a"))
     num_asked = len(own.asked)
     assert world.ask(_large("b")) is first

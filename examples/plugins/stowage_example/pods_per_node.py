@@ -13,6 +13,7 @@ from stowage.framework.authoring import (
     FilterVerdict,
     NodeView,
     PluginArgs,
+    PluginTraits,
     PodInfo,
     Reads,
     Rejection,
@@ -23,7 +24,7 @@ class PodsPerNode:
     """Refuses nodes that have a number of pods."""
 
     name = "PodsPerNode"
-    filter_reads = Reads.USAGE
+    traits = PluginTraits(filter_reads=Reads.USAGE)
 
     class Args(PluginArgs):
         """The limit; the file says ``maxPods``."""

@@ -2,7 +2,14 @@
 
 from collections.abc import Iterator
 
-from stowage.framework.authoring import ConfigError, NodeInfo, PluginArgs, PodInfo, Reads
+from stowage.framework.authoring import (
+    ConfigError,
+    NodeInfo,
+    PluginArgs,
+    PluginTraits,
+    PodInfo,
+    Reads,
+)
 
 
 class PreferLabel:
@@ -10,7 +17,7 @@ class PreferLabel:
 
     name = "PreferLabel"
     # The answer depends on the node object alone, so it is kept until the node changes.
-    score_reads = Reads.NODE
+    traits = PluginTraits(score_reads=Reads.NODE)
 
     class Args(PluginArgs):
         """Which label and which value; the file says ``key`` and ``value``."""
