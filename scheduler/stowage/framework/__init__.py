@@ -45,6 +45,7 @@ from stowage.framework.extension_points import (
     Plugin,
     PreBindProgress,
     PreFilterResult,
+    ReservePlan,
 )
 from stowage.framework.failure import PluginFailed
 from stowage.framework.filter_result import FilterResult, PreFilterOutcome
@@ -111,6 +112,7 @@ __all__ = [
     "Reads",
     "Registry",
     "Rejection",
+    "ReservePlan",
     "ReviewedVictims",
     "ScoreResult",
     "Timings",

@@ -20,7 +20,7 @@ over on a deleted one, is kept on an imaginary row, which the snapshot does not 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from stowage.api.decoding.errors import require_identity
 from stowage.api.events import ActionType
@@ -28,7 +28,7 @@ from stowage.api.objects.meta import LabelSelector
 from stowage.api.objects.namespace import Namespace
 from stowage.api.objects.node import Node
 from stowage.api.objects.policy import PodDisruptionBudget
-from stowage.api.objects.volume import StorageObject
+from stowage.api.objects.volume import PersistentVolume, PersistentVolumeClaim, StorageObject
 from stowage.state.changes import (
     NOTHING_CHANGED,
     NodeChange,
@@ -206,6 +206,29 @@ class ClusterCache:
     def remove_storage(self, kind: type[StorageObject], key: str) -> StorageObject | None:
         """Forget a deleted object by ``namespace/name`` or name; None if it is not known."""
         return self._storage.remove(kind, key)
+
+    def assume_storage(
+        self,
+        volumes: Iterable[PersistentVolume],
+        claims: Iterable[PersistentVolumeClaim],
+        pod_uid: str,
+    ) -> None:
+        """Assume that volumes and claims are about to be written; see `Storage.assume`.
+
+        Raises:
+            ValueError: The API server has shown a newer version of one of them.
+        """
+        self._state.storage.assume(volumes, claims, pod_uid)
+
+    def forget_storage(
+        self,
+        volumes: Iterable[PersistentVolume],
+        claims: Iterable[PersistentVolumeClaim],
+        pod_uid: str,
+        written: Collection[str],
+    ) -> None:
+        """Take back what was assumed for a pod; see `Storage.forget`."""
+        self._state.storage.forget(volumes, claims, pod_uid, written)
 
     def assumed_storage(self) -> dict[str, str]:
         """What is taken for changed before the API server shows it -> UID of the pod it is for."""

@@ -139,6 +139,7 @@ def _volumes_written(
     volume_pre_bind = cycle.volume_pre_bind
     if volume_pre_bind is None:
         return
+    cycle.written = frozenset((*event.volumes, *event.claims))
     try:
         volume_pre_bind.written(event)
     except PluginFailed as failure:
