@@ -13,7 +13,7 @@ from stowage.framework.runtime.row_filter import RowFilter
 from stowage.framework.verdict import BoolArray, Int64Array
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
-from stowage.state.what_if.added_pods import NOBODY, AddedPods
+from stowage.state.what_if.added_pods import NO_ADDED_PODS, AddedPods
 from stowage.state.what_if.removed_pods import VariantValues
 from stowage.state.what_if.row_local import RowWhatIf
 
@@ -49,7 +49,7 @@ class RowTrial:
     def __init__(self, row_filter: RowFilter, what_if: RowWhatIf, nominated: AddedPods) -> None:
         self.what_if = what_if
         self._row_filter = row_filter
-        self._others = NOBODY
+        self._others = NO_ADDED_PODS
         if len(nominated):
             self._others = nominated.at(what_if.rows, what_if.snapshot.num_rows)
         self._has_others = self._others.present(len(what_if))
@@ -77,10 +77,10 @@ class RowTrial:
     def _with_nominated(self, positions: Int64Array) -> tuple[Int64Array, AddedPods]:
         """The places in `positions` that pods are nominated to, and these."""
         if not len(self._others):
-            return _NO_PLACES, NOBODY
+            return _NO_PLACES, NO_ADDED_PODS
         places = np.flatnonzero(self._has_others[positions])
         if not len(places):
-            return _NO_PLACES, NOBODY
+            return _NO_PLACES, NO_ADDED_PODS
         return places, self._others.at(positions[places], len(self.what_if))
 
 
