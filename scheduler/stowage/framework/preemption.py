@@ -1,4 +1,4 @@
-"""What a PostFilter plugin makes room with, and what it leaves for the engine to carry out."""
+"""Results of preemption that a PostFilter plugin leaves for the engine, and extenders' reviews."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from stowage.state.pods.pod_info import PodInfo
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """A node on which the preemptor fits once some pods are gone.
+    """A node that the preemptor fits once its victims are gone.
 
     Attributes:
-        victims: The pods that have to go, most important first.
-        num_violations: How many of them a disruption budget does not allow to go.
+        node_name: The node.
+        victims: The pods to evict, most important first.
+        num_violations: Number of victims whose eviction violates a disruption budget.
     """
 
     node_name: str
@@ -23,15 +24,15 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class Preemption(msgspec.Struct, frozen=True):
-    """What came of trying to make room for a pod; left in the cycle's state.
+    """The result of preemption for a pod; a plugin leaves it in the cycle's state.
 
     Attributes:
-        chosen: Where room is to be made; None if nowhere.
-        find_candidates: Gives all candidates, by node name; as long as the snapshot is current.
-        tied: The nodes that were equally good, in the order of their names.
-        awaited: UID of a terminating victim that has to be gone first; empty for none.
-        refused_by: The plugins that refused the pod even where all less important pods were gone;
-            what helps it there may help it as well.
+        chosen: The chosen candidate; None if there is none.
+        find_candidates: Returns all candidates by node name, while the snapshot is current.
+        tied: The equally good nodes, in the order of their names.
+        awaited: UID of a terminating victim that the pod waits for; empty for none.
+        refused_by: The plugins that rejected the pod on nodes without any pods of lower priority;
+            events that these plugins wait for may help the pod.
     """
 
     chosen: Candidate | None = None
@@ -42,18 +43,18 @@ class Preemption(msgspec.Struct, frozen=True):
 
 
 class ReviewedVictims(msgspec.Struct, frozen=True):
-    """The victims that extenders leave, or put, on one node."""
+    """The victims on one node after the review by extenders."""
 
     uids: tuple[str, ...]
     num_violations: int
 
 
 class VictimReview(msgspec.Struct, frozen=True):
-    """What extenders made of the candidates; it takes the place of a dry run.
+    """The candidates after the review by extenders; it replaces a new dry run.
 
     Attributes:
         by_node: The candidates that are left.
-        error: Why there is no answer; empty if there is one.
+        error: Why the review failed; empty if it succeeded.
     """
 
     by_node: Mapping[str, ReviewedVictims]
