@@ -12,7 +12,7 @@ _FEW = 8
 _SHARE = 64
 
 
-class FewRows:
+class SparseColumn:
     """Row -> number, without zeros; an array takes its place once many rows have a number.
 
     Attributes:
