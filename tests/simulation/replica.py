@@ -14,7 +14,7 @@ from stowage.operator.client.timeouts import Timeouts
 from stowage.operator.clock import Clock
 from stowage.operator.environment import Environment
 from stowage.operator.extenders.client import ExtenderClient
-from stowage.operator.leader_election import LeaderElectionOptions
+from stowage.operator.lease import LeaderElectionOptions
 from stowage.operator.run_options import EngineDependencies, RunOptions
 
 from tests.simulation.configurations import CONFIG_MAP_KEY, Composition, text_in

@@ -40,7 +40,7 @@ from stowage.operator.configuration.config_map import (
     read_config_map,
 )
 from stowage.operator.configuration.live_configuration import ConfigMapOptions, LoadedConfiguration
-from stowage.operator.leader_election import LeaderElectionOptions
+from stowage.operator.lease import LeaderElectionOptions
 from stowage.operator.logging.setup import configure_logging
 from stowage.operator.loop import LoopOptions
 from stowage.operator.run_options import EngineDependencies, EngineFactory, RunOptions

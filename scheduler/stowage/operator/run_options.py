@@ -16,7 +16,7 @@ from stowage.framework import DurationObserver
 from stowage.operator.client.connection import DEFAULT_TIMEOUTS
 from stowage.operator.client.timeouts import Timeouts
 from stowage.operator.configuration.live_configuration import ConfigMapOptions, LoadedConfiguration
-from stowage.operator.leader_election import LeaderElectionOptions
+from stowage.operator.lease import LeaderElectionOptions
 from stowage.operator.loop import LoopOptions
 from stowage.operator.serving.server import ServingOptions
 

@@ -30,12 +30,12 @@ log = structlog.get_logger("stowage.operator.configuration.live_configuration")
 
 
 class LoadedConfiguration(msgspec.Struct, frozen=True):
-    """A configuration that was found valid.
+    """A valid configuration.
 
     Attributes:
-        hash: What it is called.
-        shown: The effective configuration in the shape of its file, for /configz.
-        engine_part: The same as far as the engine needs it: no secrets.
+        hash: Hash of the effective configuration; identifies it in logs and metrics.
+        shown: The effective configuration in the format of its file, for /configz.
+        engine_part: The same without what the engine does not need, such as certificates.
     """
 
     hash: str = ""
@@ -43,7 +43,7 @@ class LoadedConfiguration(msgspec.Struct, frozen=True):
     engine_part: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
-#: Text -> what it says; raises InvalidConfiguration.
+#: Loads a configuration from its text; raises InvalidConfiguration.
 Load: TypeAlias = Callable[[str], LoadedConfiguration]
 
 
