@@ -41,6 +41,7 @@ from stowage.operator.loop import LoopOptions
 from stowage.operator.run_options import EngineDependencies, EngineFactory, RunOptions
 from stowage.operator.serving.delegated_access import AccessOptions
 from stowage.operator.serving.server import ServingOptions
+from stowage.operator.serving.tls_options import TlsOptions
 
 __all__ = [
     "AccessOptions",
@@ -53,6 +54,7 @@ __all__ = [
     "LoopOptions",
     "RunOptions",
     "ServingOptions",
+    "TlsOptions",
     "configure_logging",
     "parse_reference",
     "read_config_map",

@@ -50,7 +50,7 @@ class RunOptions:
         kubeconfig: Path; None for ``$KUBECONFIG``, ``~/.kube/config`` or in-cluster configuration.
         context: Context of the kubeconfig; None for its current one.
         master: Address of the API server that replaces the kubeconfig's.
-        kube_api_qps: Rate limit of writes in requests per second; 0 or less for no limit.
+        kube_api_qps: Requests of scheduling per second; 0 or less for no limit.
         kube_api_burst: Number of requests at once after a pause.
         serving: Options of the HTTPS endpoints; None serves none.
         leader_election: Options of the leader election; None schedules without a lease.
