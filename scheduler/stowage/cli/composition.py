@@ -15,6 +15,7 @@ from pathlib import Path
 import structlog
 from kubernetes.aio.config import ConfigException
 
+from stowage.api.config.extenders import Extenders
 from stowage.api.config.loading import (
     KubeSchedulerConfiguration,
     LeaderElectionConfiguration,
@@ -24,7 +25,7 @@ from stowage.cli.configurator import Configurator
 from stowage.cli.plugin_discovery import discover_plugins
 from stowage.cli.profiles import make_extenders, with_plugin_errors
 from stowage.cli.run_flags import LoggingFormat
-from stowage.engine import Engine, make_engine
+from stowage.engine import Engine, EngineSettings, make_engine
 from stowage.framework import Handle, Registry, Timings
 from stowage.operator import (
     ConfigMapOptions,
@@ -127,16 +128,8 @@ def run_options(
     extenders = make_extenders(configuration)
 
     def make(parts: EngineDependencies) -> Engine:
-        engine = make_engine(
-            settings.frameworks,
-            parts.choose,
-            queue_settings=settings.queue_settings,
-            timer=parts.timer,
-            extenders=extenders,
-        )
+        engine = _make_engine(settings, extenders, parts)
         engine.follow_configuration(loaded.hash, configurator.configure)
-        if parts.observer is not None:
-            engine.take_durations(Timings(parts.timer, parts.observer))
         handle.connect(parts.post, engine.waiting_pods)
         return engine
 
@@ -152,6 +145,21 @@ def run_options(
         config_map=None if live is None else _config_map(live, configurator, configuration),
         extenders=extenders,
     )
+
+
+def _make_engine(
+    settings: EngineSettings, extenders: Extenders, parts: EngineDependencies
+) -> Engine:
+    engine = make_engine(
+        settings.frameworks,
+        parts.choose,
+        queue_settings=settings.queue_settings,
+        timer=parts.timer,
+        extenders=extenders,
+    )
+    if parts.observer is not None:
+        engine.take_durations(Timings(parts.timer, parts.observer))
+    return engine
 
 
 def _config_map(

@@ -20,7 +20,7 @@ from stowage.operator.clock import Clock, timer
 from stowage.operator.configuration.config_map_events import ConfigMapEventRecorder
 from stowage.operator.configuration.live_configuration import ConfigMapOptions, LiveConfiguration
 from stowage.operator.dispatcher import Dispatcher, Writers
-from stowage.operator.environment import REAL_ENVIRONMENT, Environment
+from stowage.operator.environment import REAL_ENVIRONMENT, Environment, PodWatcher
 from stowage.operator.extenders.dispatcher import ExtenderDispatcher
 from stowage.operator.extenders.objects import ExtenderObjects, RawObjects
 from stowage.operator.inbox import Inbox
@@ -99,27 +99,13 @@ class Process:
         )
         self._engine = self._make_engine()
         self._signals = self._make_signal_handlers()
-        self._pending_pod_watch = environment.watch_pending_pods(
-            connection,
-            self._pending_pods,
-            options.scheduler_names,
-            self._signals.install,
-            self._clock.jitter,
-            asyncio.sleep,
-        )
+        self._pending_pod_watch = self._make_pending_pod_watch()
         self._configuration = LiveConfiguration(
             options.configuration, self._inbox.put, self._pending_pod_watch.select
         )
         self._dispatcher = self._make_dispatcher()
         self._register_metrics()
-        self._loop = SchedulingLoop(
-            self._engine,
-            self._inbox,
-            self._dispatcher,
-            self._may_schedule,
-            self._clock.monotonic,
-            options.loop,
-        )
+        self._loop = self._make_loop()
 
     @property
     def has_synced(self) -> bool:
@@ -266,6 +252,26 @@ class Process:
             )
             for kind in REFLECTED_KINDS
         ]
+
+    def _make_pending_pod_watch(self) -> PodWatcher:
+        return self._environment.watch_pending_pods(
+            self._connection,
+            self._pending_pods,
+            self._options.scheduler_names,
+            self._signals.install,
+            self._clock.jitter,
+            asyncio.sleep,
+        )
+
+    def _make_loop(self) -> SchedulingLoop:
+        return SchedulingLoop(
+            self._engine,
+            self._inbox,
+            self._dispatcher,
+            self._may_schedule,
+            self._clock.monotonic,
+            self._options.loop,
+        )
 
     def _register_metrics(self) -> None:
         """Register the collectors that read the parts of the process at each scrape."""

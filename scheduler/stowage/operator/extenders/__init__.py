@@ -6,8 +6,8 @@ binds pods. `ExtenderObjects` provides complete pods and nodes; the engine keeps
 
 Invariants:
 
-- A slow extender delays only the pods that need it: the engine schedules other pods meanwhile, and
-  gets the answer as an event.
+- A slow extender delays only the pods that need it: the engine goes on with other pods and gets the
+  answer as an event.
 - Every call has a time limit and a maximum length of the answer, and every instruction an outcome.
 - Nothing is kept in memory for extenders unless one is configured.
 

@@ -163,7 +163,9 @@ class VolumeWriter:
         if write.is_done(found):
             return version
         if version != write.resource_version:
-            raise _WriteFailedError(f"{write.name} has changed meanwhile: {failure!r}") from failure
+            raise _WriteFailedError(
+                f"{write.name} was changed by another client: {failure!r}"
+            ) from failure
         return ""
 
 
