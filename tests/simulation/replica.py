@@ -9,12 +9,12 @@ from typing import Any
 
 from stowage.api.config.loading import Extender, InvalidConfiguration
 from stowage.engine import Engine
-from stowage.operator.app import Process
 from stowage.operator.client.timeouts import Timeouts
 from stowage.operator.clock import Clock
 from stowage.operator.environment import Environment
 from stowage.operator.extenders.client import ExtenderClient
-from stowage.operator.leader_election import LeaderElectionOptions
+from stowage.operator.lease import LeaderElectionOptions
+from stowage.operator.process import Process
 from stowage.operator.run_options import EngineDependencies, RunOptions
 
 from tests.simulation.configurations import CONFIG_MAP_KEY, Composition, text_in
@@ -144,11 +144,11 @@ class Replica:
             stop=self._told_to_end,
             owns_process=False,
         )
-        surroundings = Environment(
+        environment = Environment(
             self._clock(), PendingPodsWatch, ConfigMapFollower, self._extender_client
         )
         async with AsyncExitStack() as cleanup:
-            self._process = Process(options, connection, surroundings)
+            self._process = Process(options, connection, environment)
             await self._process.run(cleanup)
 
     def _extender_client(self, config: Extender) -> ExtenderClient:
