@@ -59,8 +59,7 @@ from simcluster.auth.users import User, parse_token_file, service_account_user
 from simcluster.crds.definitions import is_established, resources_of
 from simcluster.embedded import ClusterOptions, EmbeddedCluster, run_cluster
 from simcluster.faults.faults import FaultRule, Faults
-from simcluster.kinds.catalog import BUILT_IN
-from simcluster.kinds.resources import CUSTOM_RESOURCE_DEFINITIONS, PODS, Resource
+from simcluster.kinds.resources import BUILT_IN, CUSTOM_RESOURCE_DEFINITIONS, PODS, Resource
 from simcluster.kubelet.kubelet import KubeletOptions
 from simcluster.kubelet.node_file import read_node_file
 from simcluster.kubelet.nodes import benchmark_nodes, make_node, sample_nodes

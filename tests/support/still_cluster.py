@@ -9,8 +9,8 @@ from typing import Any
 from simcluster.clock import Clock
 from simcluster.controllers import ControllerOptions, Shared, make_controllers
 from simcluster.controllers.storage.pods_by_claim import claims_of
-from simcluster.kinds.binding import bind
 from simcluster.kinds.resources import NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PODS, Resource
+from simcluster.kinds.subresources.binding import bind
 from simcluster.kubelet.kubelet import Kubelet, KubeletOptions
 from simcluster.kubelet.nodes import make_node
 from simcluster.store.deletion import DeleteOptions

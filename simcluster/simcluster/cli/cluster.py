@@ -131,8 +131,7 @@ CertFile: TypeAlias = Annotated[
     ),
 ]
 KeyFile: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="PEM key.", rich_help_panel=_TLS_PANEL),
+    Path | None, typer.Option(metavar="FILE", help="PEM key.", rich_help_panel=_TLS_PANEL)
 ]
 Kubelet: TypeAlias = Annotated[
     bool,
@@ -157,12 +156,10 @@ ServiceAccounts: TypeAlias = Annotated[
     ),
 ]
 PodStart: TypeAlias = Annotated[
-    float,
-    typer.Option(min=0, help="Seconds a pod takes to start.", rich_help_panel=_PARTS_PANEL),
+    float, typer.Option(min=0, help="Seconds a pod takes to start.", rich_help_panel=_PARTS_PANEL)
 ]
 JobRun: TypeAlias = Annotated[
-    float,
-    typer.Option(min=0, help="Seconds a Job's pod runs.", rich_help_panel=_PARTS_PANEL),
+    float, typer.Option(min=0, help="Seconds a Job's pod runs.", rich_help_panel=_PARTS_PANEL)
 ]
 NodeGrace: TypeAlias = Annotated[
     float,

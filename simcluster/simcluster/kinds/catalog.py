@@ -3,11 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 
-from simcluster.kinds.control_plane_resources import CONTROL_PLANE_RESOURCES
-from simcluster.kinds.plain_resources import PLAIN_RESOURCES
-from simcluster.kinds.resources import RESOURCES, Resource
+from simcluster.kinds.resources import BUILT_IN, Resource
 
-BUILT_IN = (*RESOURCES, *PLAIN_RESOURCES, *CONTROL_PLANE_RESOURCES)
 BY_KIND: Mapping[tuple[str, str], Resource] = {
     (resource.api_version, resource.kind): resource for resource in BUILT_IN
 }

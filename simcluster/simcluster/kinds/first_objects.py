@@ -2,8 +2,14 @@
 
 from typing import Any
 
-from simcluster.kinds.control_plane_resources import API_SERVICES, SERVICE_CIDRS
-from simcluster.kinds.resources import NAMESPACES, PRIORITY_CLASSES, SERVICES, Resource
+from simcluster.kinds.resources import (
+    API_SERVICES,
+    NAMESPACES,
+    PRIORITY_CLASSES,
+    SERVICE_CIDRS,
+    SERVICES,
+    Resource,
+)
 from simcluster.store.registry import Registry
 
 Json = dict[str, Any]

@@ -6,12 +6,7 @@ from simcluster.kubelet.node_load import Refusal
 
 Json = dict[str, Any]
 
-_RUNNING_CONDITIONS = (
-    "PodReadyToStartContainers",
-    "Initialized",
-    "Ready",
-    "ContainersReady",
-)
+_RUNNING_CONDITIONS = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
 
 
 def _condition(pod: Json, type_: str, status: str, now: str, reason: str = "") -> Json:
@@ -112,10 +107,7 @@ def failed_status(pod: Json, now: str) -> Json:
 
 def crashing_status(pod: Json, now: str) -> Json:
     """A container ends with an error whenever it is started."""
-    waiting = {
-        "reason": "CrashLoopBackOff",
-        "message": "back-off 5m0s restarting failed container",
-    }
+    waiting = {"reason": "CrashLoopBackOff", "message": "back-off 5m0s restarting failed container"}
     conditions = [
         _condition(pod, type_, "False", now, "ContainersNotReady")
         for type_ in ("Ready", "ContainersReady")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from simcluster.kinds.pod_rules import NOT_READY_TAINT, UNREACHABLE_TAINT
+from simcluster.kinds.admission.pods import NOT_READY_TAINT, UNREACHABLE_TAINT
 
 Json = dict[str, Any]
 

@@ -52,8 +52,7 @@ class DeploymentController(Reconciler):
         """Follow Deployments, the ReplicaSets they own, and those they might adopt."""
         self._sets = self.shared.owned(REPLICA_SETS)
         self._sets.on_change(
-            DEPLOYMENTS.kind,
-            lambda namespace, owner: self.enqueue(Key(namespace, owner["name"])),
+            DEPLOYMENTS.kind, lambda namespace, owner: self.enqueue(Key(namespace, owner["name"]))
         )
         self.shared.pods.on_change(REPLICA_SETS.kind, self._on_pod)
         self._claims = Claims(self.registry, DEPLOYMENTS, REPLICA_SETS)

@@ -200,11 +200,7 @@ class JobController(Reconciler):
         status: Json = {"ready": group.num_ready, "terminating": group.num_terminating}
         if not spec.get("suspend"):
             status["startTime"] = old.get("startTime", now)
-        counts = {
-            "active": len(group.active),
-            "succeeded": tally.succeeded,
-            "failed": tally.failed,
-        }
+        counts = {"active": len(group.active), "succeeded": tally.succeeded, "failed": tally.failed}
         status |= {name: count for name, count in counts.items() if count}
         status["uncountedTerminatedPods"] = {}
         if spec.get("completionMode") == "Indexed" and tally.completed:

@@ -55,11 +55,7 @@ def stateful_pod(stored: Stored, ordinal: int, template: Json, revision: str) ->
     metadata: Json = copy.deepcopy(template.get("metadata") or {})
     metadata.pop("creationTimestamp", None)
     labels = metadata.setdefault("labels", {})
-    labels |= {
-        POD_NAME_LABEL: name,
-        POD_INDEX_LABEL: str(ordinal),
-        REVISION_LABEL: revision,
-    }
+    labels |= {POD_NAME_LABEL: name, POD_INDEX_LABEL: str(ordinal), REVISION_LABEL: revision}
     metadata |= {
         "name": name,
         "namespace": stored.namespace,

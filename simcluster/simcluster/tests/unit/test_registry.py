@@ -6,7 +6,7 @@ import pytest
 
 from simcluster.apiserver.errors import ApiError
 from simcluster.clock import Clock, parse_timestamp
-from simcluster.kinds.pod_defaults import qos_class
+from simcluster.kinds.defaults.pods import qos_class
 from simcluster.kinds.resources import (
     CONFIG_MAPS,
     DEPLOYMENTS,

@@ -1,10 +1,10 @@
-"""How pods are admitted: priority, tolerations, gates, and the status they begin with."""
+"""Admission of pods: priority, tolerations, gates, and the status they begin with."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from simcluster.apiserver.errors import forbidden
-from simcluster.kinds.pod_defaults import qos_class
+from simcluster.kinds.defaults.pods import qos_class
 from simcluster.kinds.resources import PODS, PRIORITY_CLASSES
 from simcluster.store.store import Store
 
@@ -17,10 +17,10 @@ DEFAULT_TOLERATION_S = 300
 
 
 def admit_pod(store: Store, pod: Json) -> None:
-    """Set what admission decides: priority, default tolerations, key-derived selectors, status.
+    """Set priority, default tolerations, selectors derived from keys, and the first status.
 
     Raises:
-        ApiError: 403, the priority class is unknown or contradicted.
+        ApiError: 403, the priority class is unknown, or the pod contradicts it.
     """
     spec = pod["spec"]
     _admit_priority(store, pod)
@@ -41,43 +41,35 @@ def admit_pod(store: Store, pod: Json) -> None:
 
 
 def _admit_priority(store: Store, pod: Json) -> None:
-    spec = pod["spec"]
-    class_name = spec.get("priorityClassName")
-    priority_class = _priority_class(store, pod, class_name)
-    if priority_class is not None:
-        spec["priorityClassName"] = priority_class["metadata"]["name"]
-    value = priority_class["value"] if priority_class else 0
-    policy = (priority_class or {}).get("preemptionPolicy", "PreemptLowerPriority")
-    name = pod["metadata"].get("name", "")
+    spec, name = pod["spec"], pod["metadata"].get("name", "")
+    found = _priority_class(store, name, spec.get("priorityClassName"))
+    value, policy = 0, "PreemptLowerPriority"
+    if found is not None:
+        spec["priorityClassName"] = found["metadata"]["name"]
+        value, policy = found["value"], found.get("preemptionPolicy", policy)
     if spec.get("priority", value) != value:
-        raise forbidden(
-            PODS,
-            name,
+        why = (
             f"the integer value of priority ({spec['priority']}) must not be provided in pod spec; "
-            f"priority admission controller computed {value} from the given PriorityClass name",
+            f"priority admission controller computed {value} from the given PriorityClass name"
         )
-    if priority_class and spec.get("preemptionPolicy", policy) != policy:
-        raise forbidden(
-            PODS,
-            name,
+        raise forbidden(PODS, name, why)
+    if found and spec.get("preemptionPolicy", policy) != policy:
+        why = (
             f"the string value of PreemptionPolicy ({spec['preemptionPolicy']}) must not be "
             f"provided in pod spec; priority admission controller computed {policy} from the "
-            "given PriorityClass name",
+            "given PriorityClass name"
         )
+        raise forbidden(PODS, name, why)
     spec["priority"] = value
     spec.setdefault("preemptionPolicy", policy)
 
 
-def _priority_class(store: Store, pod: Json, class_name: str | None) -> Json | None:
+def _priority_class(store: Store, pod_name: str, class_name: str | None) -> Json | None:
     classes = store.collection(PRIORITY_CLASSES.stored_in)
     if class_name:
         stored = classes.get("", class_name)
         if stored is None:
-            raise forbidden(
-                PODS,
-                pod["metadata"].get("name", ""),
-                f"no PriorityClass with name {class_name} was found",
-            )
+            raise forbidden(PODS, pod_name, f"no PriorityClass with name {class_name} was found")
         return stored.obj
     defaults = [stored.obj for stored in classes if stored.obj.get("globalDefault")]
     return min(defaults, key=lambda found: int(found["value"]), default=None)
@@ -132,7 +124,7 @@ def _merge_keys(holder: Json, keys: list[str] | None, operator: str, labels: Jso
 
 
 def readmit_pod(new: Json, old: Json) -> None:
-    """What admission does to a changed pod: its priority stays, its tolerations are completed."""
+    """Keep the priority of a changed pod and complete its tolerations."""
     spec, before = new["spec"], old["spec"]
     for field in ("priority", "preemptionPolicy"):
         if field not in spec and field in before:
@@ -141,7 +133,7 @@ def readmit_pod(new: Json, old: Json) -> None:
 
 
 def keep_pod_status(new: Json, old: Json) -> None:
-    """A pod keeps its class of service, and which generation its conditions were seen at."""
+    """Keep the QoS class of a pod, and the observed generations of its conditions."""
     before = old.get("status") or {}
     status = new.setdefault("status", {})
     if "qosClass" in before:

@@ -6,8 +6,9 @@
 from typing import Any
 
 from simcluster.apiserver.errors import FieldError, forbidden_field
-from simcluster.kinds.pod_defaults import qos_class
-from simcluster.validation.pods import validate_pod_spec
+from simcluster.kinds.defaults.pods import qos_class
+from simcluster.validation.pods import POD_SPEC
+from simcluster.validation.rules import check
 
 Json = dict[str, Any]
 
@@ -36,7 +37,7 @@ def resized(spec: Json, before: Json) -> Json:
 
 def validate_part(new: Json, old: Json, subresource: str) -> list[FieldError]:
     """Errors of a pod of which one part was changed."""
-    found = validate_pod_spec(new["spec"], "spec")
+    found = list(check(new["spec"], "spec", POD_SPEC))
     if subresource == "resize":
         if qos_class(new["spec"]) != (old.get("status") or {}).get("qosClass"):
             found.append(

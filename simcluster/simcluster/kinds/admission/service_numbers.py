@@ -1,6 +1,6 @@
-"""Which addresses and node ports of Services are free; kept up to date as Services come and go."""
+"""Free addresses and node ports of Services; indexes that follow the Services of the store."""
 
-import bisect
+import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -16,39 +16,46 @@ _PREFIX = "10.96."
 
 
 class FreeNumbers:
-    """The numbers of a range that nobody has; iterating starts at the lowest, at once."""
+    """The free numbers of a range.
+
+    Numbers that were given back wait in a heap; those above ``_unused_from`` were never taken in
+    order. A number in the heap may have been taken again, so users are counted.
+    """
 
     def __init__(self, numbers: range) -> None:
         self._numbers = numbers
         self._users: Counter[int] = Counter()
-        self._first_never_passed = numbers.start
-        self._holes: list[int] = []
-        """Free numbers below that one, in order."""
+        self._given_back: list[int] = []
+        self._unused_from = numbers.start
 
     def take(self, number: int) -> None:
-        """Somebody has it now, perhaps besides others; one out of the range is nobody's affair."""
-        if number not in self._numbers:
-            return
-        self._users[number] += 1
-        if self._users[number] == 1 and number < self._first_never_passed:
-            del self._holes[bisect.bisect_left(self._holes, number)]
+        """Count a user of a number; numbers out of the range are ignored."""
+        if number in self._numbers:
+            self._users[number] += 1
 
     def give_back(self, number: int) -> None:
-        """One of those who have it has it no more."""
+        """Count one user less."""
         if number not in self._numbers:
             return
         self._users[number] -= 1
         if not self._users[number]:
             del self._users[number]
-            if number < self._first_never_passed:
-                bisect.insort(self._holes, number)
+            if number < self._unused_from:
+                heapq.heappush(self._given_back, number)
 
     def __iter__(self) -> Iterator[int]:
         """Free numbers, lowest first; none may be taken or given back meanwhile."""
-        while self._first_never_passed in self._users:
-            self._first_never_passed += 1
-        yield from self._holes
-        above = range(self._first_never_passed, self._numbers.stop)
+        while self._given_back and self._given_back[0] in self._users:
+            heapq.heappop(self._given_back)
+        while self._unused_from in self._users:
+            self._unused_from += 1
+        heap, last = list(self._given_back), -1
+        while heap:
+            number = heapq.heappop(heap)
+            if number != last and number not in self._users:
+                yield number
+            last = number
+        above = range(self._unused_from, self._numbers.stop)
         yield from (number for number in above if number not in self._users)
 
 
@@ -59,11 +66,11 @@ class ClusterAddresses:
         self._free = FreeNumbers(_ADDRESSES)
 
     def add(self, service: Stored) -> None:
-        """A Service came."""
+        """Take the address of a new Service."""
         self._free.take(_number_of(service.obj))
 
     def drop(self, service: Stored) -> None:
-        """A Service went."""
+        """Give back the address of a Service that is gone."""
         self._free.give_back(_number_of(service.obj))
 
     def lowest_free(self) -> str:
@@ -73,11 +80,8 @@ class ClusterAddresses:
 
 
 def _number_of(service: Json) -> int:
-    """The place of a Service's address in the order they are given in; -1 for any other address."""
-    address = _spec(service).get("clusterIP")
-    if not isinstance(address, str) or not address.startswith(_PREFIX):
-        return -1
-    high, _, low = address.removeprefix(_PREFIX).partition(".")
+    """The number of a Service's address in the order of allocation; -1 for any other address."""
+    high, _, low = str(_spec(service).get("clusterIP")).removeprefix(_PREFIX).partition(".")
     if not (high.isdecimal() and low.isdecimal()) or not 1 <= int(low) <= _ADDRESSES_PER_BLOCK:
         return -1
     return int(high) * _ADDRESSES_PER_BLOCK + int(low) - 1
@@ -90,12 +94,12 @@ class NodePorts:
         self._free = FreeNumbers(_NODE_PORTS)
 
     def add(self, service: Stored) -> None:
-        """A Service came."""
+        """Take the ports of a new Service."""
         for port in _node_ports(service.obj):
             self._free.take(port)
 
     def drop(self, service: Stored) -> None:
-        """A Service went."""
+        """Give back the ports of a Service that is gone."""
         for port in _node_ports(service.obj):
             self._free.give_back(port)
 
@@ -105,10 +109,8 @@ class NodePorts:
 
 
 def _node_ports(service: Json) -> Iterable[int]:
-    for port in _spec(service).get("ports") or ():
-        number = port.get("nodePort")
-        if isinstance(number, int):
-            yield number
+    numbers = (port.get("nodePort") for port in _spec(service).get("ports") or ())
+    return (number for number in numbers if isinstance(number, int))
 
 
 def _spec(service: Json) -> Json:
