@@ -1,4 +1,4 @@
-"""Events that controllers write about objects, repeated ones counted in one."""
+"""Events that controllers write about objects; repeated ones raise a count."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ class EventRecorder:
     """Writes core Events; the same text about the same object raises the count of one Event.
 
     Args:
-        registry: where they are written.
+        registry: where Events are written.
     """
 
     def __init__(self, registry: Registry) -> None:
@@ -27,13 +27,13 @@ class EventRecorder:
         self._names: LRUCache[tuple[str, str, str], str] = LRUCache(_REMEMBERED)
 
     def normal(self, source: str, resource: Resource, about: Stored, reason: str, why: str) -> None:
-        """Record that something went as it should."""
+        """Record a normal Event."""
         self._record(source, resource, about, ("Normal", reason, why))
 
     def warning(
         self, source: str, resource: Resource, about: Stored, reason: str, why: str
     ) -> None:
-        """Record that something went wrong."""
+        """Record a warning."""
         self._record(source, resource, about, ("Warning", reason, why))
 
     def _record(
@@ -73,5 +73,5 @@ class EventRecorder:
         try:
             created = self._registry.create(EVENTS, namespace, event)
         except ApiError:
-            return  # a namespace that is going takes no more Events
+            return  # a terminating namespace takes no more Events
         self._names[seen] = created.name

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from simcluster.controllers.storage.pods_by_claim import claims_of
+from simcluster.controllers.indexes import claims_of
 from simcluster.kinds.resources import PERSISTENT_VOLUME_CLAIMS
 from simcluster.store.store import Change, Store, Stored
 

@@ -1,4 +1,4 @@
-"""Volumes and claims by what binding asks for, so that nobody goes through all of them."""
+"""Indexes of volumes and claims for binding."""
 
 from typing import Any
 

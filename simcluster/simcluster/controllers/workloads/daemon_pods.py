@@ -1,4 +1,4 @@
-"""Where a DaemonSet's pods belong, and what they look like."""
+"""The pods of a DaemonSet: which nodes are eligible, and the pod for one node."""
 
 import copy
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""The pods under one disruption budget, counted as they change."""
+"""The pods of one disruption budget, counted as they change."""
 
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ Json = dict[str, Any]
 
 
 class Owner(NamedTuple):
-    """Who controls pods of a budget; a pod without a controller is one by itself."""
+    """A controller of pods; a pod without a controller is its own."""
 
     namespace: str
     uid: str
@@ -18,7 +18,7 @@ class Owner(NamedTuple):
     name: str
 
 
-class BudgetBook:
+class BudgetPods:
     """Active pods of one budget.
 
     Attributes:
@@ -38,7 +38,7 @@ class BudgetBook:
         return name in self._pods
 
     def put(self, pod: Stored) -> None:
-        """Add an active pod, or note its newest state."""
+        """Add an active pod, or replace its earlier state."""
         self.discard(pod.name)
         owner = owner_of(pod)
         self._pods[pod.name] = owner
