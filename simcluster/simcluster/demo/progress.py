@@ -1,4 +1,4 @@
-"""How far the demo is, live on a terminal."""
+"""The progress bar of the demo."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from simcluster.cli.placements import Placement
+from simcluster.harness.placements import Placement
 
 
 class DemoProgress:
-    """A bar of bound pods, with a count of those that no node can take."""
+    """A bar of bound pods, with the number of unschedulable ones."""
 
     def __init__(self, console: Console, total: int) -> None:
         self._progress = Progress(
@@ -38,7 +38,7 @@ class DemoProgress:
         self._progress.stop()
 
     def show(self, placements: Mapping[str, Placement]) -> None:
-        """Bring the bar up to date."""
+        """Update the bar."""
         num_bound = sum(each.bound_at is not None for each in placements.values())
         num_refused = sum(
             each.bound_at is None and each.is_unschedulable for each in placements.values()

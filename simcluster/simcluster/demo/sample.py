@@ -21,12 +21,12 @@ def sample_objects() -> list[Json]:
 
 
 def expected_pods(objects: list[Json]) -> int:
-    """How many pods there will be once controllers have made theirs."""
+    """The number of pods, including those that controllers create."""
     return sum(_num_pods(obj) for obj in objects)
 
 
 def is_meant_to_stay_pending(annotations: dict[str, str]) -> bool:
-    """Whether a pod's author says that no node can take it."""
+    """Whether a pod is annotated as one that fits no node."""
     return annotations.get(EXPECT_ANNOTATION) == PENDING
 
 

@@ -1,4 +1,4 @@
-"""The CSINode of a node, as its kubelet stand-in registers it."""
+"""The CSINode of a node, as its simulated kubelet registers it."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ CSI_DRIVERS = "stowage/csi-drivers"
 
 
 def csi_node_for(node: Stored) -> Json | None:
-    """The CSINode that a node's annotation asks for; ``None`` where there is no annotation.
+    """The CSINode that a node's annotation requests; ``None`` without the annotation.
 
     A driver's topology key is the zone, or the host name on a node without a zone.
     """

@@ -1,22 +1,22 @@
-"""Node files: groups of nodes that look and behave alike, as ``stowage cluster --node-file`` reads.
+"""Node files of ``stowage cluster --node-file``: groups of equal nodes.
 
 A YAML list; every field but ``count`` and ``capacity`` may be left out::
 
     - count: 3
       name: worker                    # worker-0, worker-1, worker-2
-      zones: [zone-a, zone-b]         # dealt in turn
+      zones: [zone-a, zone-b]         # assigned in turn
       labels: {disk: ssd}
       annotations: {}
       taints: [{key: dedicated, value: batch, effect: NoSchedule}]
       capacity: {cpu: "4", memory: 16Gi, pods: "110"}
-      allocatable: {cpu: 3800m}       # what differs from the capacity
+      allocatable: {cpu: 3800m}       # differences from the capacity
       images: [{names: [registry.example/web:1], sizeBytes: 100000000}]
       unschedulable: false
       csiDrivers: disk.example.com=25
       podStartSeconds: 2
       podFailureRate: 0.1
       jobRunSeconds: 30
-      stopAfterSeconds: 60            # the node falls silent
+      stopAfterSeconds: 60            # the kubelet stops
       state: not-ready                # words of the annotation stowage/node-state
 """
 
@@ -79,7 +79,7 @@ def read_node_file(path: Path) -> list[Json]:
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is no list of groups; the text names the field and what was expected.
+        ValueError: it is no list of groups; the text names the field and the expected value.
     """
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))

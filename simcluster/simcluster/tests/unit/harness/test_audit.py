@@ -2,7 +2,7 @@
 
 from stowage.api.objects.pod import Pod, PodStatus
 
-from simcluster.cli.audit import ClusterState, overcommitted_nodes, refused_pods
+from simcluster.harness.audit import ClusterState, overcommitted_nodes, refused_pods
 from tests.support.builders import make_node, make_pod
 
 

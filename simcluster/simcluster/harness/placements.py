@@ -1,4 +1,4 @@
-"""What a watch on the API server saw of pods: when they came, when and where they were bound."""
+"""Placements of pods as a watch on the API server sees them: when and where they are bound."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _PODS_PATH = "/api/v1/pods"
 
 
 class WatchEndedError(Exception):
-    """The API server ended the watch, so what happened since is not known."""
+    """The API server ended the watch, so later changes are unknown."""
 
 
 @dataclass(slots=True)
 class Placement:
-    """One pod, as last seen, and the instants (monotonic seconds) at which it was seen first.
+    """The latest state of one pod, and the times (monotonic seconds) of its first events.
 
     Attributes:
         bound_at: None while it has no node.
@@ -35,7 +35,7 @@ class Placement:
     node_names: list[str] = field(default_factory=list)
 
     def see(self, pod: Pod, now: float) -> None:
-        """Take in a newer state of the pod."""
+        """Replace the state of the pod."""
         self.pod = pod
         node_name = pod.spec.node_name
         if not node_name:
@@ -55,13 +55,13 @@ class Placement:
 
     @property
     def is_unschedulable(self) -> bool:
-        """Whether the scheduler has said that it has no node for the pod."""
+        """Whether the scheduler has reported that no node fits the pod."""
         condition = self.scheduled_condition
         return condition is not None and condition.status == "False"
 
 
 class PlacementWatch:
-    """Follows pods of a cluster from now on.
+    """Follows the pods of a cluster from now on.
 
     Args:
         client: Of the API server.
@@ -100,9 +100,9 @@ class PlacementWatch:
         """Wait for a state of the placements; False if ``deadline`` came first.
 
         Args:
-            reached: Asked after news, and ten times a second.
+            reached: Called after each event, and ten times a second.
             deadline: In monotonic seconds.
-            check: Called as often, to raise what makes further waiting pointless.
+            check: Called as often; raises an error to end the wait.
 
         Raises:
             WatchEndedError: the watch broke off.

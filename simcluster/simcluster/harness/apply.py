@@ -1,4 +1,4 @@
-"""Objects created through the API server, as `kubectl create` would."""
+"""Creates objects through the API server, as `kubectl create` does."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def collection_path(obj: Json) -> str:
     """Where an object is created.
 
     Raises:
-        ValueError: its kind is none of those the demo and the benchmarks use.
+        ValueError: the kind is not one that the demo and the benchmarks use.
     """
     path = _COLLECTIONS.get(obj["kind"])
     if path is None:
@@ -54,7 +54,7 @@ async def create_all(client: ApiClient, objects: Iterable[Json]) -> None:
     """Create objects, many at a time, in no particular order.
 
     Raises:
-        ApiError: the API server refuses one; the rest is given up.
+        ApiError: the API server refuses one; the others are not created.
     """
     remaining = iter(objects)
 
@@ -67,5 +67,5 @@ async def create_all(client: ApiClient, objects: Iterable[Json]) -> None:
             for _ in range(_CONCURRENT_REQUESTS):
                 workers.create_task(work())
     except ExceptionGroup as group:
-        # They are all of one cause; the first says it.
+        # All have one cause: the first error is enough.
         raise group.exceptions[0] from group

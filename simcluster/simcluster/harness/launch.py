@@ -1,4 +1,4 @@
-"""The embedded cluster and the scheduler as processes, up and answering."""
+"""Starts the simulated cluster and the scheduler as processes, and waits until they are ready."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 import aiohttp
 
 from simcluster.cli.cluster import Shape
-from simcluster.cli.processes import ChildProcess, ChildProcesses
+from simcluster.harness.processes import ChildProcess, ChildProcesses
 
 START_TIMEOUT_S = 120.0
-"""Only a machine that has no time for us takes as long."""
+"""Longer than a start takes on a loaded machine."""
 _POLL_S = 0.05
 
 
@@ -31,7 +31,7 @@ async def start_cluster(
     """Start ``stowage cluster`` on a free port; returns its kubeconfig once it answers.
 
     Args:
-        processes: Where it is started.
+        processes: Those of the caller; it stops the cluster.
         directory: Where its kubeconfig goes.
         num_nodes: How many nodes it has.
         shape: Of the nodes.
@@ -93,7 +93,7 @@ def _is_written(file: Path) -> bool:
 
 
 async def wait_until_ready(child: ChildProcess, port: int) -> None:
-    """Wait for /readyz of a process to say so.
+    """Wait until /readyz of a process answers 200.
 
     Raises:
         ProcessDiedError: it ended.

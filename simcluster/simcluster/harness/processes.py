@@ -1,4 +1,4 @@
-"""Child processes that never outlive the command that started them."""
+"""Child processes that end with the command that started them."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ class ChildProcess:
         self._signal_group(signal_number)
 
     def check(self) -> None:
-        """Do nothing while the process runs.
+        """Check that the process runs.
 
         Raises:
-            ProcessDiedError: it does not, with the end of its output.
+            ProcessDiedError: it has ended; with the end of its output.
         """
         exit_status = self._process.poll()
         if exit_status is not None:
@@ -73,21 +73,21 @@ class ChildProcess:
         return "\n".join(line[:_LOG_LINE_CHARACTERS] for line in lines[-_LOG_TAIL_LINES:])
 
     def stop(self) -> None:
-        """Ask the group to end, then make it."""
+        """Stop the group with SIGTERM, then with SIGKILL."""
         self._signal_group(signal.SIGTERM)
         try:
             self._process.wait(_STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             self._signal_group(signal.SIGKILL)
             self._process.wait()
-        # The process itself is gone; what it may have started is not necessarily.
+        # The process has ended; processes that it started may still run.
         self._signal_group(signal.SIGKILL)
 
     def _signal_group(self, signal_number: signal.Signals) -> None:
         try:
             os.killpg(self.pid, signal_number)
         except ProcessLookupError:
-            return  # nobody is left in the group
+            return  # the group is empty
 
 
 class ChildProcesses:
@@ -103,7 +103,7 @@ class ChildProcesses:
         self._previous_handler: Any = signal.SIG_DFL
 
     def __enter__(self) -> ChildProcesses:
-        # Without this a SIGTERM would end us on the spot and leave the children behind.
+        # Without a handler, SIGTERM would end this process and leave the children running.
         self._previous_handler = signal.signal(signal.SIGTERM, _exit_on_sigterm)
         return self
 
@@ -118,7 +118,7 @@ class ChildProcesses:
         signal.signal(signal.SIGTERM, self._previous_handler)
 
     def start_stowage(self, name: str, *arguments: str) -> ChildProcess:
-        """Start ``stowage ARGUMENTS`` with this very interpreter."""
+        """Start ``stowage ARGUMENTS`` with this interpreter."""
         return self.start(name, [sys.executable, "-m", "stowage.cli", *arguments])
 
     def start(self, name: str, command: Sequence[str]) -> ChildProcess:
@@ -132,7 +132,7 @@ class ChildProcesses:
         return child
 
     def stop(self, child: ChildProcess) -> None:
-        """Stop one of them; nothing to do if it has been stopped."""
+        """Stop a process, if it was not stopped before."""
         if child in self._children:
             self._children.remove(child)
             child.stop()
@@ -153,6 +153,6 @@ def _exit_on_sigterm(signal_number: int, _frame: object) -> None:
 
 
 def _die_with_parent() -> None:
-    """Have the kernel end the child should its parent be killed (Linux only)."""
+    """Have the kernel end the child if its parent is killed (Linux only)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

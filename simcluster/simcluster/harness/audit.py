@@ -1,4 +1,4 @@
-"""Judgement of a cluster's state by its API objects alone."""
+"""Checks of a cluster's state by its API objects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FINISHED = ("Succeeded", "Failed")
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """All nodes and pods at one moment."""
+    """All nodes and pods of a cluster."""
 
     nodes: list[Node]
     pods: list[Pod]
@@ -52,7 +52,7 @@ def overcommitted_nodes(state: ClusterState) -> list[str]:
 
 
 def refused_pods(pods: Iterable[Pod]) -> list[str]:
-    """One sentence for each pod that its kubelet would not run."""
+    """One sentence for each pod that its kubelet refused."""
     return [
         f"pod {pod.metadata.namespaced_name} failed on node {pod.spec.node_name}"
         for pod in pods
