@@ -1,13 +1,13 @@
 """Indexes over objects, kept up to date by changes."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from simcluster.controllers.ownership import controller_reference, is_finished
 from simcluster.store.selectors import match_label_selector
 from simcluster.store.store import Change, Store, Stored
+from simcluster.values import Json
 
-Json = dict[str, Any]
 K = TypeVar("K")
 Label = tuple[str, str]
 

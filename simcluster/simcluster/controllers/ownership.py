@@ -9,8 +9,8 @@ from simcluster.kinds.resources import Resource
 from simcluster.store.registry import Registry, editable
 from simcluster.store.selectors import match_label_selector
 from simcluster.store.store import Change, Stored
+from simcluster.values import Json
 
-Json = dict[str, Any]
 OnOwnedPod = Callable[[Change, Json], None]
 
 JOB_TRACKING = "batch.kubernetes.io/job-tracking"

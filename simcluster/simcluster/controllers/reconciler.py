@@ -17,8 +17,6 @@ from simcluster.store.registry import Registry
 from simcluster.store.store import Change, Store, Stored
 from simcluster.timers import Timer
 
-Json = dict[str, Any]
-
 RETRY_S = 0.2
 _YIELD_AFTER = 16
 

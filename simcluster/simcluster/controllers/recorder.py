@@ -1,7 +1,5 @@
 """Events that controllers write about objects; repeated ones raise a count."""
 
-from typing import Any
-
 from cachetools import LRUCache
 
 from simcluster.apiserver.errors import ApiError
@@ -9,8 +7,7 @@ from simcluster.kinds.resources import EVENTS, Resource
 from simcluster.store.object_meta import name_suffix
 from simcluster.store.registry import Registry
 from simcluster.store.store import Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 _REMEMBERED = 4096
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib import resources
-from typing import Any, TypeAlias
 
 import yaml
 
-Json: TypeAlias = dict[str, Any]
+from simcluster.values import Json
 
 EXPECT_ANNOTATION = "stowage.demo/expect"
 PENDING = "pending"

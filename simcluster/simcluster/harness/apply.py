@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import Any, TypeAlias
 
 import msgspec
 from stowage.operator.client.api_client import ApiClient
 
-Json: TypeAlias = dict[str, Any]
+from simcluster.values import Json
 
 _CONCURRENT_REQUESTS = 24
 _COLLECTIONS = {

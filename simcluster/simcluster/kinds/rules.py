@@ -20,8 +20,7 @@ from simcluster.validation.pods import validate_pod
 from simcluster.validation.rules import Validation
 from simcluster.validation.volumes import VOLUMES
 from simcluster.validation.workloads import WORKLOADS
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 
 def _unchanged(*_objects: object) -> None:

@@ -1,10 +1,9 @@
-"""Warnings of the strategies of kinds: what is stored as asked, but hardly means what was meant.
+"""Warnings about objects that are valid but have deprecated or probably unintended fields.
 
 The texts are kube-apiserver's (``pkg/api/pod/warnings.go`` and the ``WarningsOnCreate`` of kinds).
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from cachetools import LRUCache
 from stowage.api.values.quantity import quantity_milli_value
@@ -12,8 +11,7 @@ from stowage.api.values.quantity import quantity_milli_value
 from simcluster.kinds.resources import Resource
 from simcluster.store.stored import encode
 from simcluster.validation import names
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 _DEPRECATED_LABELS = {
     "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',
@@ -52,7 +50,6 @@ _DEPRECATED_ANNOTATIONS = {
 }
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-_NO_POD = "a null labelSelector results in matching no pod"
 _WHOLE_BYTES = ("memory", "ephemeral-storage")
 _RECOMMENDED = "which can result in surprising behavior; a DNS label is recommended: [{}]".format
 
@@ -64,7 +61,7 @@ def warnings_on_create(resource: Resource, obj: Json) -> tuple[str, ...]:
 
 
 def warnings_on_update(resource: Resource, obj: Json, before: Json) -> tuple[str, ...]:
-    """Warnings of an answer to a change, which only one of what pods are made of earns."""
+    """Warnings of an answer to a change; only changes of pod templates cause some."""
     path = _TEMPLATES.get(resource.stored_in)
     generations = obj["metadata"].get("generation"), before["metadata"].get("generation")
     if path is None or generations[0] == generations[1]:
@@ -85,131 +82,146 @@ def _of_pod(pod: Json) -> Iterator[str]:
 
 
 _pod_warnings: LRUCache[bytes, tuple[str, ...]] = LRUCache(maxsize=1024)
-"""Warnings by what they are about: pods of one template have it between them."""
+"""Warnings by annotations and spec: pods of one template share them."""
+
+
+def _items(holder: Json, field: str, path: str) -> Iterator[tuple[Json, str]]:
+    """The objects of a list, each with its path."""
+    for position, item in enumerate(holder.get(field) or ()):
+        yield item, f"{path}.{field}[{position}]"
 
 
 def _of_template(template: Json, path: str) -> Iterator[str]:
     """Warnings of a pod, at the empty path, or of a pod template."""
     prefix = f"{path}." if path else ""
     spec, place = template.get("spec") or {}, f"{prefix}spec"
-    for key in spec.get("nodeSelector") or ():
-        if key in _DEPRECATED_LABELS:
-            yield f"{place}.nodeSelector[{key}]: {_DEPRECATED_LABELS[key]}"
-    affinity = spec.get("affinity") or {}
-    yield from _of_node_affinity(affinity.get("nodeAffinity") or {}, f"{place}.affinity")
-    yield from _of_spread(spec.get("topologySpreadConstraints") or (), place)
+    for part in (_of_node_selector, _of_node_affinity, _of_spread):
+        yield from part(spec, place)
     annotations = (template.get("metadata") or {}).get("annotations") or {}
     for key, why in _DEPRECATED_ANNOTATIONS.items():
         if key in annotations:
             yield f"{prefix}metadata.annotations[{key}]: {why}"
-    for position, volume in enumerate(spec.get("volumes") or ()):
-        for kind in volume.keys() & _DEPRECATED_VOLUMES.keys():
-            yield f"{place}.volumes[{position}].{kind}: {_DEPRECATED_VOLUMES[kind]}"
-    yield from _of_lists(spec, place)
-    yield from _of_fractions(spec.get("overhead") or {}, f"{place}.overhead")
-    for container, where in _containers(spec, place):
-        yield from _of_container(container, where)
-    yield from _of_ports(spec, place)
+    for part in (_of_volumes, _of_lists, _of_containers, _of_ports, _of_grace, _of_pod_affinity):
+        yield from part(spec, place)
+
+
+def _of_node_selector(spec: Json, path: str) -> Iterator[str]:
+    for key in spec.get("nodeSelector") or ():
+        if key in _DEPRECATED_LABELS:
+            yield f"{path}.nodeSelector[{key}]: {_DEPRECATED_LABELS[key]}"
+
+
+def _of_spread(spec: Json, path: str) -> Iterator[str]:
+    for constraint, where in _items(spec, "topologySpreadConstraints", path):
+        yield from _deprecated(constraint.get("topologyKey"), f"{where}.topologyKey")
+        yield from _null_selector(constraint, where)
+
+
+def _of_volumes(spec: Json, path: str) -> Iterator[str]:
+    for volume, where in _items(spec, "volumes", path):
+        for kind in _DEPRECATED_VOLUMES.keys() & volume.keys():
+            yield f"{where}.{kind}: {_DEPRECATED_VOLUMES[kind]}"
+
+
+def _of_grace(spec: Json, path: str) -> Iterator[str]:
     if spec.get("terminationGracePeriodSeconds", 0) < 0:
         why = "must be >= 0; negative values are invalid and will be treated as 1"
-        yield f"{place}.terminationGracePeriodSeconds: {why}"
+        yield f"{path}.terminationGracePeriodSeconds: {why}"
+
+
+def _of_pod_affinity(spec: Json, path: str) -> Iterator[str]:
     for kind in ("podAffinity", "podAntiAffinity"):
-        yield from _of_pod_terms(affinity.get(kind) or {}, f"{place}.affinity.{kind}")
+        terms, where = (spec.get("affinity") or {}).get(kind) or {}, f"{path}.affinity.{kind}"
+        for term, inner in _items(terms, _REQUIRED, where):
+            yield from _null_selector(term, inner)
+        for weighted, inner in _items(terms, _PREFERRED, where):
+            term = weighted.get("podAffinityTerm") or {}
+            yield from _null_selector(term, f"{inner}.podAffinityTerm")
 
 
-def _of_node_affinity(affinity: Json, path: str) -> Iterator[str]:
-    required = (affinity.get(_REQUIRED) or {}).get("nodeSelectorTerms") or ()
-    terms = [
-        (term, f"{path}.nodeAffinity.{_REQUIRED}.nodeSelectorTerms[{position}]")
-        for position, term in enumerate(required)
-    ] + [
-        (term.get("preference") or {}, f"{path}.nodeAffinity.{_PREFERRED}[{position}].preference")
-        for position, term in enumerate(affinity.get(_PREFERRED) or ())
-    ]
-    for term, place in terms:
-        yield from _of_selector_term(term, place)
+def _deprecated(key: str | None, path: str) -> Iterator[str]:
+    if key in _DEPRECATED_LABELS:
+        yield f"{path}: {key} is {_DEPRECATED_LABELS[key]}"
+
+
+def _null_selector(term: Json, path: str) -> Iterator[str]:
+    if term.get("labelSelector") is None:
+        yield f"{path}.labelSelector: a null labelSelector results in matching no pod"
+
+
+def _of_node_affinity(spec: Json, path: str) -> Iterator[str]:
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    required, place = affinity.get(_REQUIRED) or {}, f"{path}.affinity.nodeAffinity"
+    for term, where in _items(required, "nodeSelectorTerms", f"{place}.{_REQUIRED}"):
+        yield from _of_selector_term(term, where)
+    for weighted, where in _items(affinity, _PREFERRED, place):
+        yield from _of_selector_term(weighted.get("preference") or {}, f"{where}.preference")
 
 
 def _of_selector_term(term: Json, path: str) -> Iterator[str]:
-    for position, expression in enumerate(term.get("matchExpressions") or ()):
-        key = expression.get("key", "")
-        if key in _DEPRECATED_LABELS:
-            yield f"{path}.matchExpressions[{position}].key: {key} is {_DEPRECATED_LABELS[key]}"
-
-
-def _of_spread(constraints: list[Json] | tuple[()], path: str) -> Iterator[str]:
-    for position, constraint in enumerate(constraints):
-        place, key = f"{path}.topologySpreadConstraints[{position}]", constraint.get("topologyKey")
-        if key in _DEPRECATED_LABELS:
-            yield f"{place}.topologyKey: {key} is {_DEPRECATED_LABELS[key]}"
-        if constraint.get("labelSelector") is None:
-            yield f"{place}.labelSelector: {_NO_POD}"
-
-
-def _of_pod_terms(affinity: Json, path: str) -> Iterator[str]:
-    for position, term in enumerate(affinity.get(_REQUIRED) or ()):
-        if term.get("labelSelector") is None:
-            yield f"{path}.{_REQUIRED}[{position}].labelSelector: {_NO_POD}"
-    for position, weighted in enumerate(affinity.get(_PREFERRED) or ()):
-        if (weighted.get("podAffinityTerm") or {}).get("labelSelector") is None:
-            yield f"{path}.{_PREFERRED}[{position}].podAffinityTerm.labelSelector: {_NO_POD}"
+    for expression, where in _items(term, "matchExpressions", path):
+        yield from _deprecated(expression.get("key"), f"{where}.key")
 
 
 def _of_lists(spec: Json, path: str) -> Iterator[str]:
     for field, key in (("hostAliases", "ip"), ("imagePullSecrets", "name")):
         seen: set[str] = set()
-        for position, item in enumerate(spec.get(field) or ()):
+        for item, where in _items(spec, field, path):
             value = item.get(key, "")
             if value in seen:
-                yield f'{path}.{field}[{position}].{key}: duplicate {key} "{value}"'
+                yield f'{where}.{key}: duplicate {key} "{value}"'
             seen.add(value)
-    for position, secret in enumerate(spec.get("imagePullSecrets") or ()):
+    for secret, where in _items(spec, "imagePullSecrets", path):
         if not secret.get("name"):
-            yield f'{path}.imagePullSecrets[{position}].name: invalid empty name ""'
+            yield f'{where}.name: invalid empty name ""'
 
 
-def _of_fractions(amounts: Json, path: str) -> Iterator[str]:
-    for name in _WHOLE_BYTES:
-        amount = amounts.get(name)
-        if amount is not None and amount.endswith("m") and quantity_milli_value(amount) % 1000:
-            why = f'fractional byte value "{amount}" is invalid, must be an integer'
-            yield f"{path}[{name}]: {why}"
+def _fraction(amounts: Json | None, name: str, path: str) -> Iterator[str]:
+    amount = (amounts or {}).get(name)
+    if amount and amount.endswith("m") and quantity_milli_value(amount) % 1000:
+        why = f'fractional byte value "{amount}" is invalid, must be an integer'
+        yield f"{path}[{name}]: {why}"
 
 
 def _containers(spec: Json, path: str) -> Iterator[tuple[Json, str]]:
     for kind in ("initContainers", "containers", "ephemeralContainers"):
-        for position, container in enumerate(spec.get(kind) or ()):
-            yield container, f"{path}.{kind}[{position}]"
+        yield from _items(spec, kind, path)
+
+
+def _of_containers(spec: Json, path: str) -> Iterator[str]:
+    for name in _WHOLE_BYTES:
+        yield from _fraction(spec.get("overhead"), name, f"{path}.overhead")
+    for container, where in _containers(spec, path):
+        yield from _of_container(container, where)
 
 
 def _of_container(container: Json, path: str) -> Iterator[str]:
     resources = container.get("resources") or {}
     for name in _WHOLE_BYTES:
         for kind in ("limits", "requests"):
-            amounts = resources.get(kind) or {}
-            if name in amounts:
-                yield from _of_fractions({name: amounts[name]}, f"{path}.resources.{kind}")
+            yield from _fraction(resources.get(kind), name, f"{path}.resources.{kind}")
     seen: set[str] = set()
-    for position, variable in enumerate(container.get("env") or ()):
+    for variable, where in _items(container, "env", path):
         name, value = variable.get("name", ""), variable.get("value", "")
         reference = f"$({name})"
-        if name in seen and (
-            variable.get("valueFrom") or value == reference or reference not in value
-        ):
-            why = f'hides previous definition of "{name}", which may be dropped when using apply'
-            yield f"{path}.env[{position}]: {why}"
+        is_lost = variable.get("valueFrom") or value == reference or reference not in value
+        if name in seen and is_lost:
+            yield (
+                f'{where}: hides previous definition of "{name}", which may be dropped when using '
+                "apply"
+            )
         seen.add(name)
 
 
 def _of_ports(spec: Json, path: str) -> Iterator[str]:
-    others: dict[tuple[Any, Any], list[tuple[str, Json]]] = {}
+    others: dict[tuple[int, str], list[tuple[Json, str]]] = {}
     for container, where in _containers(spec, path):
-        for position, port in enumerate(container.get("ports") or ()):
-            place, key = f"{where}.ports[{position}]", (port.get("containerPort"), port["protocol"])
-            for other_place, other in others.setdefault(key, []):
+        for port, place in _items(container, "ports", where):
+            same = others.setdefault((port.get("containerPort", 0), port["protocol"]), [])
+            for other, other_place in same:
                 if how := _clash(port, other):
                     yield f"{place}: {how} port definition with {other_place}"
-            others[key].append((place, port))
+            same.append((port, place))
 
 
 def _clash(port: Json, other: Json) -> str:
@@ -224,19 +236,15 @@ def _clash(port: Json, other: Json) -> str:
 
 
 def _of_claim(claim: Json) -> Iterator[str]:
-    requests = ((claim.get("spec") or {}).get("resources") or {}).get("requests") or {}
-    amount = requests.get("storage")
-    if amount and amount.endswith("m") and quantity_milli_value(amount) % 1000:
-        why = f'fractional byte value "{amount}" is invalid, must be an integer'
-        yield f"spec.resources.requests[storage]: {why}"
+    resources = (claim.get("spec") or {}).get("resources") or {}
+    return _fraction(resources.get("requests"), "storage", "spec.resources.requests")
 
 
 def _of_volume(volume: Json) -> Iterator[str]:
     spec = volume.get("spec") or {}
-    terms = ((spec.get("nodeAffinity") or {}).get("required") or {}).get("nodeSelectorTerms") or ()
-    for position, term in enumerate(terms):
-        path = f"spec.nodeAffinity.required.nodeSelectorTerms[{position}]"
-        yield from _of_selector_term(term, path)
+    required = (spec.get("nodeAffinity") or {}).get("required") or {}
+    for term, where in _items(required, "nodeSelectorTerms", "spec.nodeAffinity.required"):
+        yield from _of_selector_term(term, where)
     if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
         why = (
             "The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use "
@@ -245,29 +253,17 @@ def _of_volume(volume: Json) -> Iterator[str]:
         yield f"spec.persistentVolumeReclaimPolicy: {why}"
 
 
+_TEMPLATE = "spec.template"
 _TEMPLATES: Mapping[str, str] = {
-    **dict.fromkeys(
-        (
-            "deployments.apps",
-            "replicasets.apps",
-            "statefulsets.apps",
-            "daemonsets.apps",
-            "replicationcontrollers",
-            "jobs.batch",
-        ),
-        "spec.template",
-    ),
+    "deployments.apps": _TEMPLATE,
+    "replicasets.apps": _TEMPLATE,
+    "statefulsets.apps": _TEMPLATE,
+    "daemonsets.apps": _TEMPLATE,
+    "replicationcontrollers": _TEMPLATE,
+    "jobs.batch": _TEMPLATE,
     "cronjobs.batch": "spec.jobTemplate.spec.template",
 }
-_NAMES_PODS = frozenset(
-    (
-        "deployments.apps",
-        "replicasets.apps",
-        "replicationcontrollers",
-        "jobs.batch",
-        "cronjobs.batch",
-    )
-)
+_NAMES_PODS = _TEMPLATES.keys() - {"statefulsets.apps", "daemonsets.apps"}
 
 
 def _template_of(obj: Json, path: str) -> Json:

@@ -1,12 +1,9 @@
 """Pods that wait for their claims to be bound."""
 
-from typing import Any
-
 from simcluster.controllers.indexes import claims_of
 from simcluster.kinds.resources import PERSISTENT_VOLUME_CLAIMS
 from simcluster.store.store import Change, Store, Stored
 
-Json = dict[str, Any]
 PodName = tuple[str, str]
 
 

@@ -1,12 +1,9 @@
 """The CSINode of a node, as its simulated kubelet registers it."""
 
-from typing import Any
-
 from simcluster.kinds.resources import NODES
 from simcluster.kubelet.nodes import HOSTNAME, ZONE
 from simcluster.store.store import Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 CSI_DRIVERS = "stowage/csi-drivers"
 

@@ -12,7 +12,7 @@ import random
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import structlog
 from stowage.api import InvalidObject, Node, SelectorError, decode_object, decode_pod
@@ -34,8 +34,7 @@ from simcluster.store.deletion import DeleteOptions
 from simcluster.store.registry import Registry, editable
 from simcluster.store.store import Change, Stored
 from simcluster.timers import LoopTimers, Timer, Timers
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 RUN_SECONDS_ANNOTATION = "stowage/run-seconds"
 _FINISHED = frozenset(("Succeeded", "Failed"))

@@ -22,7 +22,6 @@ A YAML list; every field but ``count`` and ``capacity`` may be left out::
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import yaml
@@ -38,8 +37,7 @@ from simcluster.kubelet.node_state import (
     node_behaviour,
 )
 from simcluster.kubelet.nodes import ZONE, make_node
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 
 class _Taint(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):

@@ -1,11 +1,8 @@
 """The conditions that a simulated kubelet reports for its node."""
 
-from typing import Any
-
 from simcluster.kubelet.node_state import NOT_READY, PRESSURES, RUNNING, STOPPED, NodeBehaviour
 from simcluster.kubelet.nodes import node_conditions
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 _PRESSED = {
     "MemoryPressure": "KubeletHasInsufficientMemory",

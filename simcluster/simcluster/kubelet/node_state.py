@@ -23,9 +23,9 @@ The others are numbers:
 """
 
 import contextlib
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-Json = dict[str, Any]
+from simcluster.values import Json
 
 NODE_STATE = "stowage/node-state"
 STOP_AFTER = "stowage/stop-after-seconds"

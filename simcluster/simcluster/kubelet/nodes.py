@@ -1,10 +1,7 @@
 """Nodes of the simulated cluster: a varied set for the demo, equal ones for benchmarks."""
 
-from typing import Any
-
 from simcluster.clock import Clock
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 ZONE = "topology.kubernetes.io/zone"
 REGION = "topology.kubernetes.io/region"

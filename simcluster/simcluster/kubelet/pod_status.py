@@ -1,11 +1,9 @@
 """The pod statuses that a kubelet writes."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from simcluster.kubelet.node_load import Refusal
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 _CONDITIONS = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
 _READINESS = ("Ready", "ContainersReady")

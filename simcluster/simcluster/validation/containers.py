@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from simcluster.apiserver import errors
 from simcluster.validation import names, rules
 from simcluster.validation.resources import requirements
-from simcluster.validation.rules import Errors, Json, Rule
+from simcluster.validation.rules import Errors, Rule
+from simcluster.values import Json
 
 _ONE_SOURCE = "may not have more than one field specified at a time"
 

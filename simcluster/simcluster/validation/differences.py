@@ -8,7 +8,7 @@ import difflib
 import json
 from typing import Any
 
-Json = dict[str, Any]
+from simcluster.values import Json
 
 _CONTEXT_LINES = 10
 _UNNAMED = frozenset(("Requests", "Limits", "NodeSelector", "Overhead", "LabelSelector"))

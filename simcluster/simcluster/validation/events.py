@@ -2,7 +2,8 @@
 
 from simcluster.apiserver import errors
 from simcluster.validation import rules
-from simcluster.validation.rules import Errors, Json
+from simcluster.validation.rules import Errors
+from simcluster.values import Json
 
 _REASON_LIMIT = 128
 _NOTE_LIMIT = 1024

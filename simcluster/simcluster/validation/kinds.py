@@ -6,9 +6,10 @@ from simcluster.apiserver import errors
 from simcluster.validation import names, rules
 from simcluster.validation.containers import port
 from simcluster.validation.resources import amounts
-from simcluster.validation.rules import Errors, Json, Rule, UpdateRule
+from simcluster.validation.rules import Errors, Rule, UpdateRule
 from simcluster.validation.selectors import LABEL_SELECTOR, validate_taints
 from simcluster.validation.workloads import count_or_percent
+from simcluster.values import Json
 
 _MAX_DATA = 1024 * 1024
 _USER_PRIORITY_MAX = 1_000_000_000

@@ -4,7 +4,8 @@ from simcluster.apiserver import errors
 from simcluster.kinds.resources import Resource
 from simcluster.validation import names, rules
 from simcluster.validation.names import NameCheck
-from simcluster.validation.rules import Errors, Json
+from simcluster.validation.rules import Errors
+from simcluster.values import Json
 
 _ANNOTATIONS_LIMIT = 256 * 1024
 _NAME_CHECKS: dict[str, NameCheck] = {

@@ -4,7 +4,8 @@ from simcluster.apiserver import errors
 from simcluster.validation import names, rules
 from simcluster.validation.differences import pod_difference
 from simcluster.validation.pods import INT32_MAX, STRICT_SPEC
-from simcluster.validation.rules import Errors, Json
+from simcluster.validation.rules import Errors
+from simcluster.values import Json
 
 _FREE = ("activeDeadlineSeconds", "schedulingGates", "tolerations")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -8,9 +8,10 @@ from simcluster.validation import names, rules
 from simcluster.validation.containers import containers
 from simcluster.validation.metadata import validate_annotations
 from simcluster.validation.resources import amounts, requirements
-from simcluster.validation.rules import Errors, Json, Rule
+from simcluster.validation.rules import Errors, Rule
 from simcluster.validation.selectors import AFFINITY, labels, spread_constraints, toleration
 from simcluster.validation.volumes import pod_volumes
+from simcluster.values import Json
 
 INT32_MAX = 2**31 - 1
 

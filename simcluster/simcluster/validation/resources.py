@@ -4,7 +4,8 @@ from stowage.api.values.quantity import parse_quantity
 
 from simcluster.apiserver import errors
 from simcluster.validation import names, rules
-from simcluster.validation.rules import Errors, Json, Rule
+from simcluster.validation.rules import Errors, Rule
+from simcluster.values import Json
 
 _STANDARD = frozenset(("cpu", "memory", "ephemeral-storage"))
 

@@ -17,8 +17,8 @@ from simcluster.apiserver.errors import (
     unsupported_value,
 )
 from simcluster.validation.names import NameCheck
+from simcluster.values import Json
 
-Json = dict[str, Any]
 Errors = Iterator[FieldError]
 Rule = Callable[[Json, str], Iterable[FieldError]]
 UpdateRule = Callable[[Json, Json], Iterable[FieldError]]

@@ -3,7 +3,8 @@
 from simcluster.apiserver import errors
 from simcluster.validation import names, rules
 from simcluster.validation.metadata import validate_labels
-from simcluster.validation.rules import Errors, Json, Rule
+from simcluster.validation.rules import Errors, Rule
+from simcluster.values import Json
 
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -3,8 +3,9 @@
 from simcluster.apiserver import errors
 from simcluster.validation import names, rules
 from simcluster.validation.differences import claim_difference
-from simcluster.validation.rules import Errors, Json
+from simcluster.validation.rules import Errors
 from simcluster.validation.selectors import LABEL_SELECTOR, NODE_SELECTOR
+from simcluster.values import Json
 
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _NOT_SOURCES = frozenset(

@@ -4,8 +4,9 @@ from simcluster.apiserver import errors
 from simcluster.store.selectors import match_label_selector
 from simcluster.validation import rules
 from simcluster.validation.pods import no_deadline, template
-from simcluster.validation.rules import Errors, Json, Rule
+from simcluster.validation.rules import Errors, Rule
 from simcluster.validation.selectors import LABEL_SELECTOR
+from simcluster.values import Json
 
 _MISMATCH = "`selector` does not match template `labels`"
 _CHANGEABLE_STATEFUL_SET = (

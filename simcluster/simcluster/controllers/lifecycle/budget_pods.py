@@ -1,11 +1,9 @@
 """The pods of one disruption budget, counted as they change."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from simcluster.controllers.ownership import controller_reference, is_ready
 from simcluster.store.store import Stored
-
-Json = dict[str, Any]
 
 
 class Owner(NamedTuple):

@@ -1,7 +1,7 @@
 """PodDisruptionBudgets: how many pods may be disrupted now."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from simcluster.clock import parse_timestamp
 from simcluster.controllers.indexes import SelectorIndex
@@ -23,8 +23,7 @@ from simcluster.kinds.resources import (
     STATEFUL_SETS,
 )
 from simcluster.store.store import Change, Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 DISRUPTED_POD_TIMEOUT_S = 120.0
 _SCALED = (REPLICA_SETS, DEPLOYMENTS, REPLICATION_CONTROLLERS, STATEFUL_SETS)

@@ -1,7 +1,7 @@
 """The garbage collector: dependents are deleted or orphaned when their owner is deleted."""
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -9,8 +9,7 @@ from simcluster.controllers.reconciler import Key, Reconciler
 from simcluster.controllers.shared import Shared
 from simcluster.kinds.resources import Resource
 from simcluster.store.store import Change, Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 ORPHAN = "orphan"
 FOREGROUND = "foregroundDeletion"

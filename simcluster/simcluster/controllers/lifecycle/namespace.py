@@ -1,15 +1,13 @@
 """Deletion of namespaces: their content is deleted first."""
 
 from collections import Counter
-from typing import Any
 
 from simcluster.controllers.ownership import set_condition
 from simcluster.controllers.reconciler import Key, Reconciler, key_of
 from simcluster.kinds.resources import NAMESPACES, Resource
 from simcluster.store.registry import editable
 from simcluster.store.store import Change, Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 FINALIZER = "kubernetes"
 _NO_PROBLEM = {

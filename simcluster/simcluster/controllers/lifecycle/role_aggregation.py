@@ -1,14 +1,11 @@
 """ClusterRoles that are aggregated from others, which they select by label."""
 
-from typing import Any
-
 from simcluster.controllers.ownership import is_selected
 from simcluster.controllers.reconciler import Key, Reconciler
 from simcluster.kinds.resources import CLUSTER_ROLES
 from simcluster.store.registry import editable
 from simcluster.store.store import Change, Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 
 class RoleAggregationController(Reconciler):

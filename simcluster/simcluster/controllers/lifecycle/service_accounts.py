@@ -1,13 +1,10 @@
 """The default ServiceAccount and the root certificate ConfigMap of every namespace."""
 
-from typing import Any
-
 from simcluster.controllers.reconciler import Key, Reconciler, key_of
 from simcluster.controllers.shared import Shared
 from simcluster.kinds.resources import CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS, Resource
 from simcluster.store.store import Change
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 _AUTHORITY = "kube-root-ca.crt"
 

@@ -1,7 +1,5 @@
 """Node lifecycle: taints that follow a node's state, and nodes whose kubelet is silent."""
 
-from typing import Any
-
 from simcluster.controllers.nodes.node_taints import condition_status, with_own_taints
 from simcluster.controllers.ownership import set_condition
 from simcluster.controllers.reconciler import Key, Reconciler, key_of
@@ -10,8 +8,7 @@ from simcluster.kinds.resources import NODES, PODS
 from simcluster.kubelet.node_state import is_silent
 from simcluster.store.registry import editable
 from simcluster.store.store import Change, Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 DEFAULT_GRACE_S = 50.0
 _HEARTBEATS = ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready")

@@ -1,10 +1,7 @@
 """The taints that a node's own state requires."""
 
-from typing import Any
-
 from simcluster.kinds.admission.pods import NOT_READY_TAINT, UNREACHABLE_TAINT
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable"
 _BY_CONDITION = {

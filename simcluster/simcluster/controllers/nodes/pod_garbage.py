@@ -1,14 +1,10 @@
 """Garbage collection of pods whose node does not exist."""
 
-from typing import Any
-
 from simcluster.controllers.ownership import disruption_target, is_finished
 from simcluster.controllers.reconciler import Key, Reconciler
 from simcluster.kinds.resources import NODES, PODS
 from simcluster.store.deletion import DeleteOptions
 from simcluster.store.store import Change, Stored
-
-Json = dict[str, Any]
 
 UNKNOWN_NODE_GRACE_S = 40.0
 

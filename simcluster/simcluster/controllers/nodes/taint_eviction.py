@@ -1,7 +1,5 @@
 """Eviction of pods that do not tolerate a NoExecute taint, or tolerate it for a limited time."""
 
-from typing import Any
-
 from stowage.api import Taint, Toleration
 from stowage.api.decoding.decode import convert_object
 from stowage.api.values.tolerations import tolerates
@@ -10,8 +8,7 @@ from simcluster.controllers.ownership import disruption_target, is_finished
 from simcluster.controllers.reconciler import Key, Reconciler
 from simcluster.kinds.resources import NODES, PODS
 from simcluster.store.store import Change, Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 _SOURCE = "taint-eviction-controller"
 

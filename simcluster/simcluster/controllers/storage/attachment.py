@@ -1,7 +1,6 @@
 """The simulated attacher: a VolumeAttachment for each CSI volume and node that uses it."""
 
 import hashlib
-from typing import Any
 
 from simcluster.controllers.reconciler import Key, Reconciler
 from simcluster.kinds.resources import (
@@ -11,8 +10,7 @@ from simcluster.kinds.resources import (
     VOLUME_ATTACHMENTS,
 )
 from simcluster.store.store import Change, Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 
 class AttachmentController(Reconciler):

@@ -1,14 +1,12 @@
 """Ephemeral volumes: a claim for each, which is owned by the pod."""
 
 import copy
-from typing import Any
 
 from simcluster.controllers.ownership import is_terminating, owner_reference
 from simcluster.controllers.reconciler import Key, Reconciler, key_of
 from simcluster.kinds.resources import PERSISTENT_VOLUME_CLAIMS, PODS
 from simcluster.store.store import Change, Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 _SOURCE = "ephemeral_volume"
 

@@ -1,7 +1,6 @@
 """The simulated provisioner: creates and deletes volumes, with delays and failures on request."""
 
 import contextlib
-from typing import Any
 
 from stowage.api import quantity_value
 
@@ -25,8 +24,7 @@ from simcluster.controllers.storage.volume_fit import (
 from simcluster.kinds.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES
 from simcluster.store.registry import editable
 from simcluster.store.store import Change, Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 DELAY = "stowage/delay-seconds"
 FAIL = "stowage/fail"

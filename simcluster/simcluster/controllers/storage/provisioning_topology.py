@@ -2,13 +2,12 @@
 
 import itertools
 from collections.abc import Iterable
-from typing import Any
 
 from simcluster.kinds.resources import CSI_NODES, NODES
 from simcluster.kubelet.nodes import HOSTNAME, ZONE
 from simcluster.store.store import Store
+from simcluster.values import Json
 
-Json = dict[str, Any]
 Segment = dict[str, str]
 Topology = list[Segment]
 

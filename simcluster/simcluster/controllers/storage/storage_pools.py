@@ -5,8 +5,6 @@ driver's topology keys are) a pool of that size. The free capacity of each is pu
 external-provisioner, and a claim that does not fit is refused with ``ResourceExhausted``.
 """
 
-from typing import Any
-
 from stowage.api import QuantityError, quantity_value
 
 from simcluster.controllers.storage.provisioning_topology import Segment, Topology, node_topology
@@ -21,8 +19,7 @@ from simcluster.kinds.resources import (
 from simcluster.store.deletion import DeleteOptions
 from simcluster.store.registry import Registry, editable
 from simcluster.store.store import Change, Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 CAPACITY = "stowage/capacity"
 _NAMESPACE = "kube-system"

@@ -1,7 +1,5 @@
 """PersistentVolumes and their claims: binding, release and reclaim."""
 
-from typing import Any
-
 from simcluster.controllers.reconciler import Key, Reconciler, key_of
 from simcluster.controllers.storage.volume_fit import (
     BETA_STORAGE_PROVISIONER,
@@ -23,8 +21,7 @@ from simcluster.controllers.storage.volume_index import VolumeIndex
 from simcluster.kinds.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES
 from simcluster.store.registry import editable
 from simcluster.store.store import Change, Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 _SOURCE = "persistentvolume-controller"
 

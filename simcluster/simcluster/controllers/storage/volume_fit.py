@@ -1,15 +1,13 @@
 """The match of volumes and claims, as in kube-controller-manager."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from stowage.api import quantity_value
 
 from simcluster.controllers.ownership import is_selected
 from simcluster.kinds.resources import PERSISTENT_VOLUME_CLAIMS
 from simcluster.store.store import Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"

@@ -1,12 +1,10 @@
 """Indexes of volumes and claims for binding."""
 
-from typing import Any
-
 from simcluster.controllers.storage.volume_fit import BIND_COMPLETED, annotation, class_of
 from simcluster.kinds.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
 from simcluster.store.store import Change, Store, Stored
+from simcluster.values import Json
 
-Json = dict[str, Any]
 ClaimKey = tuple[str, str]
 
 

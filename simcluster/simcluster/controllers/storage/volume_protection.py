@@ -1,12 +1,8 @@
 """Protection finalizers of claims in use and of bound volumes."""
 
-from typing import Any
-
 from simcluster.controllers.reconciler import Key, Reconciler, key_of
 from simcluster.kinds.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, Resource
 from simcluster.store.store import Change, Stored
-
-Json = dict[str, Any]
 
 CLAIM_FINALIZER = "kubernetes.io/pvc-protection"
 VOLUME_FINALIZER = "kubernetes.io/pv-protection"

@@ -1,7 +1,6 @@
 """ControllerRevisions: the pod templates of a StatefulSet or DaemonSet over time."""
 
 import copy
-from typing import Any
 
 from simcluster.controllers.ownership import owner_reference
 from simcluster.controllers.shared import Shared
@@ -10,8 +9,7 @@ from simcluster.kinds.resources import CONTROLLER_REVISIONS, Resource
 from simcluster.store.deletion import DeleteOptions
 from simcluster.store.registry import editable
 from simcluster.store.store import Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 REVISION_LABEL = "controller-revision-hash"
 

@@ -1,7 +1,6 @@
 """DaemonSets: one pod on every eligible node."""
 
 import itertools
-from typing import Any
 
 from stowage.api import Node, PodSpec, decode_object
 from stowage.api.decoding.decode import convert_object
@@ -30,8 +29,7 @@ from simcluster.controllers.workloads.daemon_pods import (
 from simcluster.controllers.workloads.rollout import scaled_value
 from simcluster.kinds.resources import DAEMON_SETS, NODES, PODS
 from simcluster.store.store import Change, Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 BATCH = 250
 FAILED_POD_BACKOFF_S = 1.0

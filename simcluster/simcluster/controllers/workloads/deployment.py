@@ -1,7 +1,6 @@
 """Deployments: one ReplicaSet per pod template, and rollouts from one to the next."""
 
 import copy
-from typing import Any
 
 from simcluster.controllers.indexes import SelectorIndex
 from simcluster.controllers.ownership import (
@@ -38,8 +37,7 @@ from simcluster.controllers.workloads.template_revision import (
 from simcluster.kinds.resources import DEPLOYMENTS, REPLICA_SETS
 from simcluster.store.registry import editable
 from simcluster.store.store import Change, Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 _SOURCE = "deployment-controller"
 

@@ -1,14 +1,12 @@
 """The status of a Deployment: counts, and the conditions Available and Progressing."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from simcluster.clock import Clock, parse_timestamp
 from simcluster.controllers.ownership import set_condition
 from simcluster.controllers.workloads.rollout import max_unavailable
 from simcluster.store.store import Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 AVAILABLE = "NewReplicaSetAvailable"
 TIMED_OUT = "ProgressDeadlineExceeded"

@@ -1,7 +1,6 @@
 """Jobs: pods that run to completion, with limits for parallelism and completions."""
 
 import itertools
-from typing import Any
 
 from simcluster.clock import parse_timestamp
 from simcluster.controllers.ownership import (
@@ -29,8 +28,7 @@ from simcluster.controllers.workloads.job_status import (
 from simcluster.kinds.resources import JOBS, PODS
 from simcluster.store.object_meta import name_suffix
 from simcluster.store.store import Change, Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 POD_BACKOFF_S = 10.0
 MAX_POD_BACKOFF_S = 600.0

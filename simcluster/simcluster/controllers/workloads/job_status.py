@@ -1,10 +1,9 @@
 """The counts of a Job, and the conditions with which it ends."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from simcluster.store.store import Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 _ENDS = frozenset(("Complete", "Failed"))
 

@@ -1,7 +1,5 @@
 """ReplicaSets and ReplicationControllers: the wanted number of active pods."""
 
-from typing import Any
-
 from simcluster.apiserver.errors import ApiError
 from simcluster.controllers.indexes import SelectorIndex
 from simcluster.controllers.ownership import (
@@ -17,8 +15,7 @@ from simcluster.controllers.reconciler import Key, Reconciler, key_of
 from simcluster.controllers.workloads.deletion_order import in_deletion_order
 from simcluster.kinds.resources import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Resource
 from simcluster.store.store import Change, Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 BURST = 500
 FAILED_CREATE_RETRY_S = 1.0

@@ -1,9 +1,9 @@
 """The arithmetic of rollouts: the next size of each ReplicaSet of a Deployment."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-Json = dict[str, Any]
+from simcluster.values import Json
 
 
 class SetSize(NamedTuple):

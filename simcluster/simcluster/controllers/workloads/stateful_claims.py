@@ -2,15 +2,12 @@
 
 import copy
 from collections.abc import Mapping
-from typing import Any
 
 from simcluster.controllers.ownership import owner_reference, with_list
 from simcluster.controllers.workloads.stateful_pods import Ordinals, claim_names
 from simcluster.kinds.resources import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
 from simcluster.store.registry import Registry
 from simcluster.store.store import Stored
-
-Json = dict[str, Any]
 
 
 class StatefulClaims:

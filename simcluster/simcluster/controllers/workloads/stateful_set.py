@@ -1,6 +1,6 @@
 """StatefulSets: pods with fixed names and claims of their own, created and updated in order."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from simcluster.controllers.ownership import (
     Adoption,
@@ -25,8 +25,7 @@ from simcluster.controllers.workloads.stateful_pods import (
 )
 from simcluster.kinds.resources import PODS, STATEFUL_SETS
 from simcluster.store.store import Change, Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 
 class _Rollout(NamedTuple):

@@ -1,13 +1,11 @@
 """Hashes of pod templates, and the revision annotations of Deployments."""
 
 import hashlib
-from typing import Any
 
 import msgspec
 
 from simcluster.store.store import Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 HASH_LABEL = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"

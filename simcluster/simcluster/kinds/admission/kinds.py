@@ -1,15 +1,12 @@
 """Admission of nodes, namespaces, Services, claims, priority classes and Jobs."""
 
-from typing import Any
-
 from simcluster.apiserver import errors
 from simcluster.kinds.admission.pods import NOT_READY_TAINT
 from simcluster.kinds.admission.service_numbers import ClusterAddresses, NodePorts
 from simcluster.kinds.resources import PRIORITY_CLASSES, SERVICES, STORAGE_CLASSES
 from simcluster.store.object_meta import new_uid
 from simcluster.store.store import Store
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 _IS_DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 

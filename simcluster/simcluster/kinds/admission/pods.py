@@ -1,14 +1,12 @@
 """Admission of pods: priority, tolerations, gates, and the status they begin with."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from simcluster.apiserver.errors import forbidden
 from simcluster.kinds.defaults.pods import qos_class
 from simcluster.kinds.resources import PODS, PRIORITY_CLASSES
 from simcluster.store.store import Store
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
 NOT_READY_TAINT = "node.kubernetes.io/not-ready"

@@ -3,11 +3,9 @@
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from simcluster.store.stored import Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 _NODE_PORTS = range(30000, 32768)
 _ADDRESSES_PER_BLOCK = 254

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 from simcluster.apiserver.errors import bad_request
 from simcluster.schema.scalars import QUANTITY_FORM, canonical_quantity
+from simcluster.values import Json
 
-Json = dict[str, Any]
 Table = Mapping[str, Any]
 
 UNSET = object()

@@ -2,12 +2,10 @@
 
 import base64
 from collections.abc import Callable
-from typing import Any
 
 from simcluster.kinds.defaults.filling import QUANTITIES, UNSET, Table, defaulting
 from simcluster.kinds.defaults.pods import TEMPLATE, set_pod_defaults
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 _NODE_INFO = (
     "machineID systemUUID bootID kernelVersion osImage containerRuntimeVersion kubeletVersion "

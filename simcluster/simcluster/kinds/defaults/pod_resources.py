@@ -1,12 +1,10 @@
 """Resources of a pod as a whole, where it says only in part what they are (PodLevelResources)."""
 
-from typing import Any
-
 from stowage.api.values.quantity import quantity_milli_value
 
 from simcluster.schema.scalars import canonical_quantity
+from simcluster.values import Json
 
-Json = dict[str, Any]
 Amounts = dict[str, int]
 """Resource names to thousandths of their units."""
 

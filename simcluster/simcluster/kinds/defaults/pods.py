@@ -1,13 +1,10 @@
 """Defaults of pods and of pod templates."""
 
-from typing import Any
-
 from stowage.api.values.quantity import quantity_milli_value
 
 from simcluster.kinds.defaults.filling import QUANTITIES, UNSET, defaulting
 from simcluster.kinds.defaults.pod_resources import default_pod_resources
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 
 def _pull_policy(image: str) -> str:

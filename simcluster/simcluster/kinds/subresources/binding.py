@@ -1,12 +1,9 @@
-"""The binding subresource: a pod gets its node, once."""
-
-from typing import Any
+"""The binding subresource, which sets a pod's node once."""
 
 from simcluster.apiserver import errors
 from simcluster.kinds.resources import NODES, PODS
 from simcluster.store.registry import Registry
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 TOPOLOGY_LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 CREATED: Json = {
@@ -16,6 +13,7 @@ CREATED: Json = {
     "status": "Success",
     "code": 201,
 }
+"""The answer to a binding and to an eviction."""
 
 
 def bind(
@@ -36,13 +34,11 @@ def bind(
     _check_bindable(pod)
     if dry_run:
         return CREATED
-    bound_metadata = {**pod["metadata"]}
-    annotations = metadata.get("annotations")
-    if annotations:
-        bound_metadata["annotations"] = {**(bound_metadata.get("annotations") or {}), **annotations}
+    bound_metadata = dict(pod["metadata"])
     labels = {**(metadata.get("labels") or {}), **_topology_labels(registry, node_name)}
-    if labels:
-        bound_metadata["labels"] = {**(bound_metadata.get("labels") or {}), **labels}
+    for field, added in (("annotations", metadata.get("annotations")), ("labels", labels)):
+        if added:
+            bound_metadata[field] = {**(bound_metadata.get(field) or {}), **added}
     status = {key: value for key, value in pod["status"].items() if key != "nominatedNodeName"}
     status["conditions"] = _with_scheduled(pod, registry.clock.now(), bound_metadata)
     bound = {
@@ -73,33 +69,24 @@ def _target(binding: Json) -> str:
 
 
 def _check_preconditions(pod: Json, metadata: Json) -> None:
-    name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
-    asked = metadata.get("uid")
-    if asked and asked != uid:
-        why = f"Precondition failed: UID in precondition: {asked}, UID in object meta: {uid}"
-        raise errors.binding_conflict(name, why)
-    revision = metadata.get("resourceVersion")
-    actual = pod["metadata"]["resourceVersion"]
-    if revision and revision != actual:
-        why = (
-            f"Precondition failed: ResourceVersion in precondition: {revision}, ResourceVersion in "
-            f"object meta: {actual}"
-        )
-        raise errors.binding_conflict(name, why)
+    for field, shown in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+        asked, actual = metadata.get(field), pod["metadata"][field]
+        if asked and asked != actual:
+            why = f"{shown} in precondition: {asked}, {shown} in object meta: {actual}"
+            raise errors.binding_conflict(pod["metadata"]["name"], f"Precondition failed: {why}")
 
 
 def _check_bindable(pod: Json) -> None:
     name, spec = pod["metadata"]["name"], pod["spec"]
+    why = ""
     if pod["metadata"].get("deletionTimestamp"):
-        raise errors.binding_conflict(
-            name, f"pod {name} is being deleted, cannot be assigned to a host"
-        )
-    if spec.get("nodeName"):
-        raise errors.binding_conflict(
-            name, f'pod {name} is already assigned to node "{spec["nodeName"]}"'
-        )
-    if spec.get("schedulingGates"):
-        raise errors.binding_conflict(name, f"pod {name} has non-empty .spec.schedulingGates")
+        why = "is being deleted, cannot be assigned to a host"
+    elif spec.get("nodeName"):
+        why = f'is already assigned to node "{spec["nodeName"]}"'
+    elif spec.get("schedulingGates"):
+        why = "has non-empty .spec.schedulingGates"
+    if why:
+        raise errors.binding_conflict(name, f"pod {name} {why}")
 
 
 def _topology_labels(registry: Registry, node_name: str) -> Json:

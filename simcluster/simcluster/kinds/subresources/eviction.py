@@ -1,24 +1,16 @@
-"""The eviction subresource: delete a pod unless a disruption budget forbids it."""
+"""The eviction subresource, which deletes a pod unless a disruption budget forbids it."""
 
 from dataclasses import replace
-from typing import Any
 
 from simcluster.apiserver import errors
 from simcluster.kinds.resources import POD_DISRUPTION_BUDGETS, PODS
+from simcluster.kinds.subresources.binding import CREATED
 from simcluster.store.deletion import DeleteOptions, parse_delete_options, plan_deletion
 from simcluster.store.registry import Registry
 from simcluster.store.selectors import match_label_selector
 from simcluster.store.store import Stored
+from simcluster.values import Json
 
-Json = dict[str, Any]
-
-CREATED: Json = {
-    "kind": "Status",
-    "apiVersion": "v1",
-    "metadata": {},
-    "status": "Success",
-    "code": 201,
-}
 _REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."
 _RETRY_AFTER_S = 10
 
@@ -66,7 +58,7 @@ def _budgets_over(registry: Registry, pod: Stored) -> list[Stored]:
 
 
 def _is_unready_and_spare(pod: Json, budget: Json) -> bool:
-    """A pod that is not ready does not count as healthy, so it costs the budget nothing."""
+    """Whether a pod is not ready, so that its eviction does not use up the budget."""
     is_ready = any(
         condition.get("type") == "Ready" and condition.get("status") == "True"
         for condition in pod["status"].get("conditions") or ()
@@ -115,7 +107,7 @@ def _refusal(message: str, retry_after_s: int) -> errors.ApiError:
 
 
 def _delete(registry: Registry, pod: Stored, options: DeleteOptions) -> None:
-    plan_deletion(PODS, pod, options, registry.clock)  # refuses before anything is marked
+    plan_deletion(PODS, pod, options, registry.clock)  # raises before anything is written
     if not options.dry_run:
         _mark_disrupted(registry, pod)
         options = replace(options, resource_version="")

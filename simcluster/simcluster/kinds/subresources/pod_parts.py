@@ -3,14 +3,11 @@
 ``ephemeralcontainers`` adds containers for debugging; ``resize`` changes what containers may use.
 """
 
-from typing import Any
-
 from simcluster.apiserver.errors import FieldError, forbidden_field
 from simcluster.kinds.defaults.pods import qos_class
 from simcluster.validation.pods import POD_SPEC
 from simcluster.validation.rules import check
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 
 def ephemeral_containers(spec: Json, before: Json) -> Json:

@@ -9,8 +9,7 @@ from simcluster.store.json_path import compile_path
 from simcluster.store.registry import Registry, editable
 from simcluster.store.selectors import selector_text
 from simcluster.store.store import Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 
 def scale_of(resource: Resource, stored: Stored) -> Json:

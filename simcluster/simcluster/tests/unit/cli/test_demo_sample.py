@@ -8,12 +8,12 @@ from stowage.api.objects.pod import Pod, PodSpec
 
 from simcluster.demo.sample import (
     SCHEDULER_NAME,
-    Json,
     expected_pods,
     is_meant_to_stay_pending,
     sample_objects,
 )
 from simcluster.harness.apply import collection_path
+from simcluster.values import Json
 
 
 def pod_specs() -> list[PodSpec]:
