@@ -145,7 +145,7 @@ class StillCluster:
         """
         for _ in range(MAX_STEPS):
             # Every one of them gets a turn, as on an event loop.
-            worked = [controller.reconcile_next() for controller in self.controllers]
+            worked = [controller.work_next() for controller in self.controllers]
             if any([*worked, self.kubelet.work_next()]):
                 continue
             if self._binds and self._bind_pending():

@@ -1,8 +1,6 @@
 """The base of all controllers: a queue of keys, and a loop that reconciles one after the other."""
 
-import asyncio
-import contextlib
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -16,9 +14,9 @@ from simcluster.store.deletion import DeleteOptions
 from simcluster.store.registry import Registry
 from simcluster.store.store import Change, Store, Stored
 from simcluster.timers import Timer
+from simcluster.worker import Worker
 
 RETRY_S = 0.2
-_YIELD_AFTER = 16
 
 log = structlog.get_logger(__name__)
 
@@ -40,7 +38,7 @@ class _Due(NamedTuple):
     timer: Timer
 
 
-class Reconciler(ABC):
+class Reconciler(Worker):
     """Reconciles the objects whose keys are enqueued; a key that is enqueued twice is done once.
 
     A subclass subscribes to changes in :meth:`follow` and does its work in :meth:`reconcile`,
@@ -51,12 +49,10 @@ class Reconciler(ABC):
     """
 
     def __init__(self, shared: Shared) -> None:
+        super().__init__()
         self.shared = shared
         self._queue: dict[Key, None] = {}
-        self._wake = asyncio.Event()
         self._timers: dict[Key, _Due] = {}
-        self._unsubscribe: list[Callable[[], None]] = []
-        self._task: asyncio.Task[None] | None = None
 
     @property
     def registry(self) -> Registry:
@@ -67,10 +63,6 @@ class Reconciler(ABC):
     def store(self) -> Store:
         """Where objects are read."""
         return self.shared.registry.store
-
-    @abstractmethod
-    def follow(self) -> None:
-        """Subscribe to changes and enqueue what exists."""
 
     @abstractmethod
     def reconcile(self, key: Key) -> None:
@@ -125,34 +117,13 @@ class Reconciler(ABC):
         for stored in self.store.collection(resource.stored_in).items():
             self.enqueue(Key(stored.namespace, stored.name))
 
-    def start(self) -> None:
-        """Follow changes and start to reconcile."""
-        self.follow()
-        self._task = asyncio.create_task(self._run())
-
-    async def stop(self) -> None:
-        """Stop following changes and reconciling."""
-        for unsubscribe in self._unsubscribe:
-            unsubscribe()
+    def cancel_timers(self) -> None:
+        """Cancel all timers."""
         for due in self._timers.values():
             due.timer.cancel()
         self._timers.clear()
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
 
-    async def _run(self) -> None:
-        num_done = 0
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            while self.reconcile_next():
-                num_done += 1
-                if num_done % _YIELD_AFTER == 0:
-                    await asyncio.sleep(0)
-
-    def reconcile_next(self) -> bool:
+    def work_next(self) -> bool:
         """Reconcile one enqueued key; False if there is none."""
         if not self._queue:
             return False

@@ -14,7 +14,6 @@ from stowage.operator.client.connection import connect
 from simcluster.cli.cluster import Shape
 from simcluster.cli.kubectl import kubectl_command
 from simcluster.demo.outcome import Outcome
-from simcluster.demo.progress import DemoProgress
 from simcluster.demo.report import print_report
 from simcluster.demo.sample import (
     SCHEDULER_NAME,
@@ -69,21 +68,24 @@ class Demo:
         objects = sample_objects()
         total = expected_pods(objects)
         self.console.print(f"applying {len(objects)} sample objects that make {total} pods")
-        with DemoProgress(self.console, total) as progress:
+        with self.console.status("binding pods") as status:
             async with PlacementWatch(client) as watch:
                 for obj in objects:
                     await create(client, obj)
-                await watch.wait_until(
-                    lambda: _is_settled(watch, total),
-                    time.monotonic() + PLACEMENT_TIMEOUT_S,
-                    lambda: self._check(progress, watch),
-                )
-                progress.show(watch.placements)
+
+                def check() -> None:
+                    self.processes.check()
+                    status.update(_progress(watch, total))
+
+                deadline = time.monotonic() + PLACEMENT_TIMEOUT_S
+                await watch.wait_until(lambda: _is_settled(watch, total), deadline, check)
                 return Outcome(await read_cluster(client), list(watch.placements.values()), total)
 
-    def _check(self, progress: DemoProgress, watch: PlacementWatch) -> None:
-        self.processes.check()
-        progress.show(watch.placements)
+
+def _progress(watch: PlacementWatch, total: int) -> str:
+    placements = watch.placements.values()
+    refused = sum(found.bound_at is None and found.is_unschedulable for found in placements)
+    return f"{watch.num_bound} of {total} pods bound, {refused} unschedulable"
 
 
 def _is_settled(watch: PlacementWatch, total: int) -> bool:

@@ -6,7 +6,6 @@ the like. No container runs; only statuses change. Annotations set the behaviour
 see ``node_state``.
 """
 
-import asyncio
 import contextlib
 import random
 from collections import deque
@@ -35,10 +34,10 @@ from simcluster.store.registry import Registry, editable
 from simcluster.store.store import Change, Stored
 from simcluster.timers import LoopTimers, Timer, Timers
 from simcluster.values import Json
+from simcluster.worker import Worker
 
 RUN_SECONDS_ANNOTATION = "stowage/run-seconds"
 _FINISHED = frozenset(("Succeeded", "Failed"))
-_YIELD_AFTER = 64
 
 log = structlog.get_logger(__name__)
 
@@ -67,7 +66,7 @@ class _Admitted(NamedTuple):
     name: str
 
 
-class Kubelet:
+class Kubelet(Worker):
     """The kubelets of all nodes.
 
     Args:
@@ -79,6 +78,7 @@ class Kubelet:
     def __init__(
         self, registry: Registry, options: KubeletOptions, timers: Timers | None = None
     ) -> None:
+        super().__init__()
         self._registry = registry
         self._store = registry.store
         self._options = options
@@ -92,16 +92,8 @@ class Kubelet:
         self._claims = ClaimWaits(registry.store)
         self._stopping: set[str] = set()
         self._work: deque[Callable[[], None]] = deque()
-        self._wake = asyncio.Event()
         self._timers: set[Timer] = set()
-        self._task: asyncio.Task[None] | None = None
-        self._unsubscribe: list[Callable[[], None]] = []
         self._next_address = 0
-
-    def start(self) -> None:
-        """Take over existing objects, follow changes, and work on the event loop."""
-        self.follow()
-        self._task = asyncio.create_task(self._run())
 
     def follow(self) -> None:
         """Take over existing objects and follow changes."""
@@ -116,17 +108,11 @@ class Kubelet:
             self._store.subscribe(PERSISTENT_VOLUME_CLAIMS.stored_in, self._on_claim),
         ]
 
-    async def stop(self) -> None:
-        """Stop following; every pod stays as it is."""
-        for unsubscribe in self._unsubscribe:
-            unsubscribe()
+    def cancel_timers(self) -> None:
+        """Cancel all timers; every pod keeps its state."""
         for timer in self._timers:
             timer.cancel()
         self._timers.clear()
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
 
     def _on_node(self, change: Change) -> None:
         if change.type == "DELETED":
@@ -142,23 +128,16 @@ class Kubelet:
 
     def _on_claim(self, change: Change) -> None:
         for namespace, name in self._claims.take(change):
-            pod = self._store.get(PODS.stored_in, namespace, name)
+            pod = self._pod(namespace, name)
             if pod is not None:
                 self._later(self._begin, pod)
+
+    def _pod(self, namespace: str, name: str) -> Stored | None:
+        return self._store.get(PODS.stored_in, namespace, name)
 
     def _later(self, act: Callable[[Stored], None], stored: Stored) -> None:
         self._work.append(lambda: act(stored))
         self._wake.set()
-
-    async def _run(self) -> None:
-        done = 0
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            while self.work_next():
-                done += 1
-                if done % _YIELD_AFTER == 0:
-                    await asyncio.sleep(0)
 
     def work_next(self) -> bool:
         """Do one piece of work that is due; False if there is none."""
@@ -208,7 +187,7 @@ class Kubelet:
             self._dead.discard(name)
             self._catch_up(name)
         for namespace, pod_name in self._waiting.pop(name, {}).values():
-            pod = self._store.get(PODS.stored_in, namespace, pod_name)
+            pod = self._pod(namespace, pod_name)
             if pod is not None:
                 self._see_pod(pod)
 
@@ -257,7 +236,7 @@ class Kubelet:
     def _catch_up(self, node_name: str) -> None:
         """Run the pods of a node whose kubelet runs again, and stop terminating ones."""
         for admitted in [found for found in self._pods.values() if found.node == node_name]:
-            pod = self._store.get(PODS.stored_in, admitted.namespace, admitted.name)
+            pod = self._pod(admitted.namespace, admitted.name)
             if pod is None:
                 continue
             if pod.obj["metadata"].get("deletionTimestamp"):
@@ -339,7 +318,7 @@ class Kubelet:
 
     def _change(self, stored: Stored, transform: Callable[[Json], Json]) -> None:
         """Set a pod's status unless it was replaced or has finished, or its kubelet is stopped."""
-        current = self._store.get(PODS.stored_in, stored.namespace, stored.name)
+        current = self._pod(stored.namespace, stored.name)
         if (
             current is None
             or current.obj["metadata"]["uid"] != stored.obj["metadata"]["uid"]
@@ -415,7 +394,7 @@ class Kubelet:
     def _remove(self, stored: Stored) -> None:
         uid = stored.obj["metadata"]["uid"]
         self._stopping.discard(uid)
-        current = self._store.get(PODS.stored_in, stored.namespace, stored.name)
+        current = self._pod(stored.namespace, stored.name)
         if current is None or current.obj["metadata"]["uid"] != uid:
             return
         if current.obj["spec"].get("nodeName") in self._dead:
