@@ -59,11 +59,10 @@ from simcluster.auth.users import User, parse_token_file, service_account_user
 from simcluster.cluster import ClusterOptions, SimulatedCluster, run_cluster
 from simcluster.crds.definitions import is_established, resources_of
 from simcluster.faults.faults import FaultRule, Faults
-from simcluster.kinds.catalog import BUILT_IN
-from simcluster.kinds.resources import CUSTOM_RESOURCE_DEFINITIONS, PODS, Resource
+from simcluster.kinds.resources import BUILT_IN, CUSTOM_RESOURCE_DEFINITIONS, PODS, Resource
 from simcluster.kubelet.kubelet import KubeletOptions
 from simcluster.kubelet.node_file import read_node_file
-from simcluster.kubelet.nodes import benchmark_nodes, make_node, sample_nodes
+from simcluster.kubelet.nodes import make_node, sample_nodes
 from simcluster.store.dump_reader import DumpError, read_dump
 from simcluster.store.saving import write_items
 
@@ -79,7 +78,6 @@ __all__ = [
     "Resource",
     "SimulatedCluster",
     "User",
-    "benchmark_nodes",
     "is_established",
     "make_node",
     "parse_token_file",

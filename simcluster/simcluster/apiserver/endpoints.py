@@ -28,12 +28,16 @@ from simcluster.apiserver.paths import Review, Target
 from simcluster.auth.access import Access
 from simcluster.auth.reviews import review
 from simcluster.auth.users import name_requester
-from simcluster.kinds.binding import bind
-from simcluster.kinds.control_plane_resources import CERTIFICATE_SIGNING_REQUESTS
-from simcluster.kinds.eviction import evict
-from simcluster.kinds.resources import CONNECTIONS, EVENTS_V1, Resource
-from simcluster.kinds.scale import scale_of, set_scale
-from simcluster.kinds.strategy_warnings import warnings_on_create, warnings_on_update
+from simcluster.kinds.resources import (
+    CERTIFICATE_SIGNING_REQUESTS,
+    CONNECTIONS,
+    EVENTS_V1,
+    Resource,
+)
+from simcluster.kinds.subresources.binding import bind
+from simcluster.kinds.subresources.eviction import evict
+from simcluster.kinds.subresources.scale import scale_of, set_scale
+from simcluster.kinds.warnings import warnings_on_create, warnings_on_update
 from simcluster.patch.apply import Recorder, Writer, record_create, record_update
 from simcluster.patch.apply.field_sets import MissingKeyError
 from simcluster.patch.requests import (

@@ -6,8 +6,8 @@ from functools import cache
 from typing import Any
 
 from simcluster.apiserver.discovery import VERSION
-from simcluster.kinds.catalog import BUILT_IN, Catalog
-from simcluster.kinds.resources import Resource
+from simcluster.kinds.catalog import Catalog
+from simcluster.kinds.resources import BUILT_IN, Resource
 from simcluster.openapi.extensions import extend
 from simcluster.openapi.model_schemas import (
     INT_OR_STRING,

@@ -13,7 +13,7 @@ from simcluster.apiserver.json_errors import json_error
 from simcluster.apiserver.yaml_text import load_yaml
 from simcluster.crds.schema import unknown_fields
 from simcluster.kinds.resources import EVENTS_V1, Resource
-from simcluster.kinds.strategy_warnings import warnings_on_create, warnings_on_update
+from simcluster.kinds.warnings import warnings_on_create, warnings_on_update
 from simcluster.patch.apply import Writer, apply
 from simcluster.patch.apply.field_sets import MissingKeyError
 from simcluster.patch.merge_patch import json_merge, json_patch

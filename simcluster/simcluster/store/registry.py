@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from simcluster.apiserver import errors
 from simcluster.clock import Clock
 from simcluster.kinds.catalog import Catalog
-from simcluster.kinds.pod_defaults import set_pod_defaults
-from simcluster.kinds.pod_parts import ephemeral_containers, resized, validate_part
+from simcluster.kinds.defaults.pods import set_pod_defaults
 from simcluster.kinds.resources import NAMESPACES, Resource
 from simcluster.kinds.rules import rules_of
+from simcluster.kinds.subresources.pod_parts import ephemeral_containers, resized, validate_part
 from simcluster.patch.apply import Recorder
 from simcluster.store.deletion import DeleteOptions, plan_deletion
 from simcluster.store.object_meta import (
