@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions: their defaults, what they refuse, and the resources they define."""
+"""CustomResourceDefinitions: their defaults, their validation and the resources they define."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +14,7 @@ _SCOPES = ("Cluster", "Namespaced")
 
 
 def set_definition_defaults(definition: Json) -> None:
-    """Fill names, conversion and the status a definition starts with."""
+    """Set default names, conversion and status."""
     spec = definition.setdefault("spec", {})
     names = spec.setdefault("names", {})
     if kind := names.get("kind"):
@@ -100,7 +100,7 @@ def _schema_errors(schema: Json, field: str, *, is_root: bool = False) -> Iterat
 
 
 def validate_definition_update(new: Json, old: Json) -> list[FieldError]:
-    """Errors of a changed definition; group, scope and names that address objects stay."""
+    """Errors of a changed definition; group, scope, plural and kind are immutable."""
     errors = validate_definition(new)
     for keys in (("group",), ("scope",), ("names", "plural"), ("names", "kind")):
         before, after = old["spec"], new["spec"]
@@ -113,7 +113,7 @@ def validate_definition_update(new: Json, old: Json) -> list[FieldError]:
 
 
 def is_established(definition: Json) -> bool:
-    """Whether its resources are served."""
+    """Whether the resources of a definition are served."""
     conditions = (definition.get("status") or {}).get("conditions") or ()
     return any(found["type"] == ESTABLISHED and found["status"] == "True" for found in conditions)
 

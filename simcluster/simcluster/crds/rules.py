@@ -1,4 +1,4 @@
-"""Rules of custom resources, made from their schemas."""
+"""Defaults, admission and validation of custom resources, made from their schemas."""
 
 from functools import partial
 from typing import Any
@@ -13,13 +13,13 @@ Json = dict[str, Any]
 
 
 def complete(schema: Json, obj: Json) -> None:
-    """Drop what the schema does not know and fill what it has defaults for."""
+    """Drop unknown fields and set defaults."""
     prune(obj, schema)
     fill_defaults(obj, schema)
 
 
 def admit(custom: CustomVersion, _store: Store, _obj: Json) -> None:
-    """Take no new object of a kind that is going.
+    """Refuse new objects while the definition is being deleted.
 
     Raises:
         ApiError: 405.
@@ -40,15 +40,15 @@ def validate_update(schema: Json, new: Json, _old: Json) -> list[FieldError]:
 
 
 def unknown_field_warnings(resource: Resource, obj: Json, directive: str) -> tuple[str, ...]:
-    """Warnings of an answer to an object with fields its kind does not have.
+    """Warnings about unknown fields of a custom resource.
 
     Args:
-        resource: its kind; only of custom resources this is known.
+        resource: its kind; there are no warnings for built-in kinds.
         obj: as it was sent.
-        directive: ``fieldValidation``: Ignore, Warn or Strict; Warn where empty.
+        directive: ``fieldValidation``: Ignore, Warn or Strict; empty means Warn.
 
     Raises:
-        ApiError: 400, it has such fields and is to be strictly read.
+        ApiError: 400, there are unknown fields and the directive is Strict.
     """
     if resource.custom is None or directive == "Ignore":
         return ()

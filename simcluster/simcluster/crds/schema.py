@@ -1,7 +1,6 @@
-"""Structural schemas: what of an object they keep, which defaults they fill, what they refuse.
+"""Structural schemas of custom resources: pruning, defaults and validation.
 
-Rules in the Common Expression Language (``x-kubernetes-validations``) are kept and shown, but not
-evaluated.
+Rules in the Common Expression Language (``x-kubernetes-validations``) are not evaluated.
 """
 
 from collections.abc import Iterator
@@ -16,12 +15,12 @@ _OF_EVERY_OBJECT = frozenset(("apiVersion", "kind", "metadata"))
 
 
 def prune(value: Any, schema: Json, *, is_object: bool = True) -> None:
-    """Drop, in place, what the schema does not know.
+    """Drop, in place, fields that the schema does not know.
 
     Args:
         value: an object, or a part of one.
         schema: of that part.
-        is_object: ``value`` has a kind and metadata of its own, which stay.
+        is_object: ``value`` has its own kind and metadata, which stay.
     """
     if isinstance(value, list):
         for item in value:
@@ -47,7 +46,7 @@ def _is_embedded(schema: Json | None) -> bool:
 
 
 def unknown_fields(value: Any, schema: Json, path: str = "") -> list[str]:
-    """Paths of what :func:`prune` would drop from an object."""
+    """Paths of the fields that :func:`prune` would drop."""
     if isinstance(value, list):
         items = schema.get("items") or {}
         inner = ((f"{path}[{index}]", item) for index, item in enumerate(value))
@@ -69,7 +68,7 @@ def unknown_fields(value: Any, schema: Json, path: str = "") -> list[str]:
 
 
 def fill_defaults(value: Any, schema: Json) -> None:
-    """Set, in place, the defaults of fields that are not there."""
+    """Set, in place, the defaults of missing fields."""
     if isinstance(value, list):
         for item in value:
             fill_defaults(item, schema.get("items") or {})

@@ -1,4 +1,4 @@
-"""Single values against a structural schema: their type, format and limits."""
+"""Validation of single values by a structural schema: type, format and limits."""
 
 import re
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ def type_name(value: Any) -> str:
 
 
 def wrong_type(value: Any, schema: Json, path: str) -> FieldError | None:
-    """The error of a value that is not of its schema's type or format."""
+    """The error of a value that has not its schema's type or format."""
     if value is None and schema.get("nullable"):
         return None
     if schema.get("x-kubernetes-int-or-string"):
@@ -63,7 +63,7 @@ def _pattern(text: str) -> re.Pattern[str] | None:
 
 
 def broken_limits(value: Any, schema: Json, path: str) -> Iterator[FieldError]:
-    """Errors of a value of the right type: too large, too long, none of the listed."""
+    """Errors of a value of the right type: enum, ranges, lengths and patterns."""
     allowed = schema.get("enum")
     if allowed is not None and value not in allowed:
         known = ", ".join(f'"{word}"' for word in allowed)

@@ -1,4 +1,4 @@
-"""OpenAPI documents: the fields of every served kind, for ``kubectl explain`` and ``apply``."""
+"""Builds OpenAPI documents of the served kinds, for ``kubectl explain`` and ``apply``."""
 
 import hashlib
 from collections.abc import Iterable
@@ -104,7 +104,7 @@ def document(catalog: Catalog, group: str, version: str) -> Json | None:
 
 
 def fingerprint(catalog: Catalog, group: str, version: str) -> str:
-    """The hash under which a document is addressed; another one once its kinds have changed."""
+    """The hash in the URL of a document; it changes with the served kinds."""
     served = [found for found in catalog if (found.group, found.version) == (group, version)]
     content = [
         [VERSION["gitVersion"], found.plural, found.custom.schema if found.custom else None]
@@ -170,7 +170,7 @@ def _package(group: str, version: str) -> str:
 
 
 def _schemas(served: Iterable[Resource]) -> tuple[Json, dict[Resource, str]]:
-    """Every schema the kinds need by its name, and each kind's own."""
+    """All schemas that the kinds need, by name, and the name of each kind's schema."""
     schemas: Json = {}
     names: dict[Resource, str] = {}
     core = _core_models()
@@ -248,7 +248,7 @@ def _definition_name(found: str, package: str, core: frozenset[str]) -> str:
 
 
 def _resolved(schema: Any, package: str, core: frozenset[str]) -> Any:
-    """A schema with its references spelled out."""
+    """A schema with full names in its references."""
     if isinstance(schema, list):
         return [_resolved(item, package, core) for item in schema]
     if not isinstance(schema, dict):
@@ -261,7 +261,7 @@ def _resolved(schema: Any, package: str, core: frozenset[str]) -> Any:
 
 @cache
 def _core_models() -> frozenset[str]:
-    """Models that belong to the core group: what its kinds are made of."""
+    """The models that kinds of the core group consist of."""
     seen: set[str] = set()
     waiting = [model_name(found) for found in BUILT_IN if not found.group]
     while waiting:

@@ -1,7 +1,6 @@
-"""How lists and objects of built-in kinds are merged, as the OpenAPI documents say it.
+"""The ``x-kubernetes-`` extensions of OpenAPI schemas: how lists and objects merge.
 
-Strategic merge goes by ``x-kubernetes-patch-merge-key``, server-side apply by the list's type and
-keys; kubectl reads both. They are read from what patches and applies go by here, too.
+Clients read the strategy of strategic merge patches and of server-side apply from them.
 """
 
 import re
@@ -20,12 +19,12 @@ _RETAINED = frozenset(
         ("PodStatus", "resourceClaimStatuses"),
     )
 )
-"""Lists of which a patch names the items and the keys that stay."""
+"""Lists whose patches also name the items that stay."""
 _STRATEGIES: Mapping[tuple[str, str], str] = {
     ("DeploymentSpec", "strategy"): "retainKeys",
     ("PodDisruptionBudgetSpec", "selector"): "replace",
 }
-"""Of objects, not lists."""
+"""Strategies of objects."""
 
 
 def extend(model: str, schema: Json) -> Json:
@@ -50,7 +49,7 @@ def _extensions(owner: str, name: str, schema: Json, merge: ListMerge) -> Json:
 
 
 def _apply_type(merge: ListMerge) -> Json:
-    """What server-side apply goes by."""
+    """The extensions for server-side apply."""
     if merge.apply_keys:
         keys = list(merge.apply_keys)
         return {"x-kubernetes-list-map-keys": keys, "x-kubernetes-list-type": "map"}
@@ -58,7 +57,7 @@ def _apply_type(merge: ListMerge) -> Json:
 
 
 def _patch_strategy(owner: str, name: str, merge: ListMerge) -> Json:
-    """What strategic merge goes by."""
+    """The extensions for strategic merge patches."""
     if merge.patch_key:
         strategy = "merge,retainKeys" if (owner, name) in _RETAINED else "merge"
         return {

@@ -1,8 +1,8 @@
-"""The schemas of built-in kinds, read from the models of the ``kubernetes`` client package.
+"""Schemas of built-in kinds, read from the models of the ``kubernetes`` client package.
 
-The package is a dependency anyway and its models are made from Kubernetes' own OpenAPI document:
-field names, types, which are required, and what they mean. Their source is parsed, field by field
-and only where asked for, instead of importing several hundred pydantic classes.
+The models are generated from Kubernetes' own OpenAPI document: field names, types, required fields
+and descriptions. Their source is parsed on demand, because importing several hundred pydantic
+classes is slow.
 """
 
 import ast
@@ -47,11 +47,11 @@ _QUANTITY_MAPS = frozenset(
 _QUANTITIES = frozenset(("divisor", "sizeLimit", "maximumVolumeSize"))
 _MICRO_TIMES = frozenset(("acquireTime", "renewTime", "eventTime", "lastObservedTime"))
 _NEWER = frozenset((("V1PodSpec", "evictionResponders"),))
-"""Fields of the package's release that v1.36 does not have yet."""
+"""Fields of the package's release that v1.36 does not have."""
 
 
 class Model(NamedTuple):
-    """One model: its schema and the models it refers to; references are bare model names."""
+    """The schema of a model, and the names of the models that it refers to."""
 
     schema: Json
     references: frozenset[str]
@@ -59,7 +59,7 @@ class Model(NamedTuple):
 
 @cache
 def _sources() -> Mapping[str, Path]:
-    """Files of the package by what their names say, without underscores."""
+    """Source files by the names of their models in lower case."""
     spec = importlib.util.find_spec("kubernetes")
     if spec is None or not spec.submodule_search_locations:
         return {}
@@ -122,7 +122,7 @@ def _fields(body: ast.ClassDef) -> Iterator[_Field]:
 
 
 def _text(node: ast.expr | None) -> str:
-    """A string; two spaces are where the API's own document begins a new paragraph."""
+    """A string; two spaces stand for a new paragraph of the API's document."""
     return str(node.value).replace("  ", "\n\n") if isinstance(node, ast.Constant) else ""
 
 

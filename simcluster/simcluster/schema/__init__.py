@@ -1,4 +1,4 @@
-"""The shape of every served kind: which fields it has, of which types, and how its lists merge.
+"""The types of the served kinds: their fields, and how their lists merge.
 
 - ``types.json`` holds the fields and types of API v1.36, written by ``tests.support.client_models``
   from the models of the kubernetes client; a test holds the two equal.
