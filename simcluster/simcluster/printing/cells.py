@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from simcluster.clock import parse_timestamp
-from simcluster.openapi.model_schemas import field_description
+from simcluster.openapi.descriptions import field_description
 from simcluster.store.json_path import JsonPathError, compile_path
 from simcluster.store.selectors import selector_text
 

@@ -10,7 +10,16 @@
 
 from simcluster.schema.decoding import Problems, conform, num_keys
 from simcluster.schema.scalars import DecodingError
-from simcluster.schema.types import DEDUCED, ListType, MapType, Scalar, Struct, Type, struct_of
+from simcluster.schema.types import (
+    DEDUCED,
+    ListType,
+    MapType,
+    Scalar,
+    Struct,
+    Type,
+    struct_of,
+    type_of_kind,
+)
 
 __all__ = [
     "DEDUCED",
@@ -24,4 +33,5 @@ __all__ = [
     "conform",
     "num_keys",
     "struct_of",
+    "type_of_kind",
 ]

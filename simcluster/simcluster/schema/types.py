@@ -62,6 +62,7 @@ class Struct:
         """The type of unknown fields that are preserved."""
         self.plain: dict[str, type] = {}
         """The Python type of each field that is a string, a boolean or an integer."""
+        self.required: frozenset[str] = frozenset()
         self.kept_empty: frozenset[str] = frozenset()
         """Fields that are written even if they are empty."""
         self.always_written: dict[str, Any] = GO_TYPES.always_written.get(name, {})
@@ -73,12 +74,13 @@ class Struct:
 
     def fill(self, described: dict[str, str]) -> None:
         """Resolve the fields; done after construction because types refer to each other."""
+        self.required = frozenset(key for key, text in described.items() if text.endswith("!"))
         kept = set()
         for field, declared in described.items():
             text = declared.rstrip("!")
             self.fields[field] = _resolve(self.name, field, text)
             self._go_types[field] = go_type(self.name, field, text)
-            if text != declared or is_pointer(self.name, field, text):
+            if field in self.required or is_pointer(self.name, field, text):
                 kept.add(field)
         self.kept_empty = frozenset(kept)
         for field, type_ in self.fields.items():
@@ -106,6 +108,11 @@ def struct_of(name: str) -> Struct | None:
         found = _STRUCTS[name] = Struct(name)
         found.fill(_described()[name])
     return found
+
+
+def type_of_kind(group: str, kind: str) -> Struct | None:
+    """The type of a built-in kind; a kind that several groups have is qualified by its group."""
+    return struct_of(f"{group.partition('.')[0]}.{kind}") or struct_of(kind)
 
 
 def _resolve(owner: str, field: str, text: str) -> Type:
