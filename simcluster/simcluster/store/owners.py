@@ -34,81 +34,39 @@ class Share(NamedTuple):
             "time": time,
             "fieldsType": "FieldsV1",
             "fieldsV1": msgspec.Raw(self.fields),
+            "subresource": self.subresource,
         }
-        if self.subresource:
-            entry["subresource"] = self.subresource
-        return entry
+        return {key: value for key, value in entry.items() if value}
 
 
 Shares = tuple[Share, ...]
-_ENTRY_KEYS = (
-    "manager",
-    "operation",
-    "apiVersion",
-    "time",
-    "fieldsType",
-    "fieldsV1",
-    "subresource",
-)
 
 
-class Owners:
-    """The managedFields of an object; immutable.
+class Owners(NamedTuple):
+    """The managedFields of an object: shares, the time of each share, and the encoded list."""
 
-    Attributes:
-        text: the encoded list.
-    """
-
-    __slots__ = ("_parts", "text")
-
-    def __init__(self, text: bytes, parts: tuple[Shares, tuple[str, ...]] | None = None) -> None:
-        self.text = text
-        self._parts = parts
+    shares: Shares
+    times: tuple[str, ...]
+    text: bytes
 
     def entries(self) -> list[Json]:
         """A decoded copy."""
         return _decode(self.text)
 
-    @property
-    def shares(self) -> Shares:
-        """The fields of each manager."""
-        return self._split()[0]
-
-    @property
-    def times(self) -> tuple[str, ...]:
-        """The time of each share."""
-        return self._split()[1]
-
-    def _split(self) -> tuple[Shares, tuple[str, ...]]:
-        if self._parts is None:
-            entries = self.entries()
-            shares = tuple(_share(entry) for entry in entries)
-            self._parts = shares, tuple(entry.get("time") or "" for entry in entries)
-        return self._parts
-
-
-def _share(entry: Json) -> Share:
-    return Share(
-        entry.get("operation") or "",
-        entry.get("manager") or "",
-        entry.get("apiVersion") or "",
-        entry.get("subresource") or "",
-        _encode(entry.get("fieldsV1") or {}),
-    )
-
 
 def owners_of_entries(entries: Sequence[Json]) -> Owners | None:
-    """The managedFields that a client sent; ``None`` for no entries.
-
-    Their keys are put in the API server's order, so that an update with unchanged managedFields
-    changes nothing.
-    """
-    return Owners(_encode([_in_order(entry) for entry in entries])) if entries else None
-
-
-def _in_order(entry: Json) -> Json:
-    ordered = {key: entry[key] for key in _ENTRY_KEYS if key in entry}
-    return {**ordered, **entry}
+    """The managedFields that a client sent; ``None`` for no entries."""
+    shares = tuple(
+        Share(
+            entry.get("operation") or "",
+            entry.get("manager") or "",
+            entry.get("apiVersion") or "",
+            entry.get("subresource") or "",
+            _encode(entry.get("fieldsV1") or {}),
+        )
+        for entry in entries
+    )
+    return owners_since(shares, tuple(entry.get("time") or "" for entry in entries))
 
 
 @lru_cache(maxsize=4096)
@@ -118,7 +76,7 @@ def owners_since(shares: Shares, times: tuple[str, ...]) -> Owners | None:
         return None
     pairs = sorted(zip(shares, times, strict=True), key=_order)
     text = _encode([share.entry(time) for share, time in pairs])
-    return Owners(text, (tuple(share for share, _ in pairs), tuple(time for _, time in pairs)))
+    return Owners(tuple(share for share, _ in pairs), tuple(time for _, time in pairs), text)
 
 
 def _order(pair: tuple[Share, str]) -> tuple[str, str, str, str]:
