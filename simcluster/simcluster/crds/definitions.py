@@ -3,7 +3,13 @@
 from collections.abc import Iterator
 from typing import Any
 
-from simcluster.apiserver.errors import FieldError, invalid_value, required, unsupported_value
+from simcluster.apiserver.errors import (
+    FieldError,
+    duplicate_value,
+    invalid_value,
+    required,
+    unsupported_value,
+)
 from simcluster.crds.version import CustomVersion
 from simcluster.kinds.resources import Resource
 
@@ -38,12 +44,10 @@ def validate_definition(definition: Json) -> list[FieldError]:
     spec = definition["spec"]
     names, group = spec["names"], spec.get("group") or ""
     errors: list[FieldError] = []
-    expected = f"{names.get('plural') or ''}.{group}"
-    if definition["metadata"]["name"] != expected:
-        name = definition["metadata"]["name"]
-        errors.append(
-            invalid_value("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
-        )
+    name, expected = definition["metadata"]["name"], f"{names.get('plural') or ''}.{group}"
+    if name != expected:
+        detail = 'must be spec.names.plural+"."+spec.group'
+        errors.append(invalid_value("metadata.name", name, detail))
     if not group:
         errors.append(required("spec.group"))
     if spec.get("scope") not in _SCOPES:
@@ -67,8 +71,7 @@ def _version_errors(versions: list[Json]) -> Iterator[FieldError]:
         if not name:
             yield required(f"{field}.name")
         elif name in seen:
-            message = f'Duplicate value: "{name}"'
-            yield FieldError(f"{field}.name", "FieldValueDuplicate", message)
+            yield duplicate_value(f"{field}.name", name)
         seen.add(name)
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         if schema is None:

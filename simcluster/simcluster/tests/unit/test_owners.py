@@ -48,7 +48,7 @@ def test_an_answer_has_the_managed_fields_within_the_metadata_and_the_tree_does_
         assert whole == stored.obj == stored.copy_of_obj()
 
 
-def test_an_object_keeps_its_managed_fields_unless_others_or_none_are_given() -> None:
+def test_an_object_keeps_its_managed_fields_unless_a_write_replaces_them() -> None:
     store, owners = Store(), created()
     store.put("pods", pod(), owners)
     assert store.put("pods", pod(phase="Running")).owners is owners
