@@ -43,7 +43,7 @@ def cell_of_all(function: Callable[[list[Any]], Cell]) -> Callable[[list[Any]], 
 
 
 class Column(msgspec.Struct, frozen=True):
-    """One column: its definition and what it shows of an object.
+    """One column: its definition and its cells.
 
     Args:
         name: heading.

@@ -2,7 +2,7 @@
 
 - ``types.json`` holds the fields and types of API v1.36, written by ``tests.support.client_models``
   from the models of the kubernetes client; a test holds the two equal.
-- ``go_types`` knows what only Kubernetes' Go source tells of them: pointers, and how lists merge.
+- ``go_types`` holds declarations of Kubernetes' Go types: pointers, and how lists merge.
 - ``types`` resolves both into ``Struct``, ``ListType``, ``MapType`` and scalars.
 - ``decoding`` makes an object of a request into one of its type: it drops fields that are unknown,
   null or empty, makes quantities canonical, and reports errors in the API server's words.
