@@ -233,7 +233,7 @@ def apply_object(
         conform(fresh, known)
     stored_shape = to_core(fresh) if resource is EVENTS_V1 else fresh
     registry.check_address(resource, *address, stored_shape)
-    options = request.options._replace(recorder=lambda _new, _old, _owners: applied.owners)
+    options = request.options._replace(recorder=lambda _new, _old, _owners: applied.managed_fields)
     if current is not None:
         kept = request._replace(options=options)
         stored = _store(registry, resource, current, stored_shape, kept)

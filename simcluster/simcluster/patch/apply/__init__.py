@@ -1,7 +1,7 @@
 """Server-side apply: field ownership, and how applied configurations change objects.
 
 - ``field_sets``: sets of field paths, their comparison, and ``fieldsV1``.
-- ``managed_fields``: ``metadata.managedFields`` after a create, an update or an apply; results for
+- ``recording``: ``metadata.managedFields`` after a create, an update or an apply; results for
   equal writes are cached.
 - ``server_side_apply``: merges an applied configuration, removes fields that its manager no longer
   names, and refuses to change fields of other managers.
@@ -12,7 +12,7 @@ controllers and of the kubelet simulation, have no managedFields before their fi
 on their earlier fields belong to ``before-first-apply``, as in kube-apiserver.
 """
 
-from simcluster.patch.apply.managed_fields import Recorder, Writer, record_create, record_update
+from simcluster.patch.apply.recording import Recorder, Writer, record_create, record_update
 from simcluster.patch.apply.server_side_apply import apply
 
 __all__ = ["Recorder", "Writer", "apply", "record_create", "record_update"]

@@ -15,7 +15,7 @@ from simcluster.patch.apply.field_sets import (
     path_text,
 )
 from simcluster.patch.apply.last_applied import claimed_fields, keep_last_applied
-from simcluster.patch.apply.managed_fields import (
+from simcluster.patch.apply.recording import (
     BEFORE_FIRST_APPLY,
     Identity,
     Managers,
@@ -26,7 +26,7 @@ from simcluster.patch.apply.managed_fields import (
     take,
 )
 from simcluster.schema import ListType, Struct, Type
-from simcluster.store.owners import Owners
+from simcluster.store.managed_fields import ManagedFields
 
 Json = dict[str, Any]
 
@@ -35,7 +35,7 @@ class Applied(NamedTuple):
     """The result of an apply: the object and its managedFields."""
 
     obj: Json
-    owners: Owners | None
+    managed_fields: ManagedFields | None
 
 
 def apply(

@@ -42,7 +42,7 @@ class Share(NamedTuple):
 Shares = tuple[Share, ...]
 
 
-class Owners(NamedTuple):
+class ManagedFields(NamedTuple):
     """The managedFields of an object: shares, the time of each share, and the encoded list."""
 
     shares: Shares
@@ -54,7 +54,7 @@ class Owners(NamedTuple):
         return _decode(self.text)
 
 
-def owners_of_entries(entries: Sequence[Json]) -> Owners | None:
+def managed_fields_of_entries(entries: Sequence[Json]) -> ManagedFields | None:
     """The managedFields that a client sent; ``None`` for no entries."""
     shares = tuple(
         Share(
@@ -66,17 +66,17 @@ def owners_of_entries(entries: Sequence[Json]) -> Owners | None:
         )
         for entry in entries
     )
-    return owners_since(shares, tuple(entry.get("time") or "" for entry in entries))
+    return managed_fields_since(shares, tuple(entry.get("time") or "" for entry in entries))
 
 
 @lru_cache(maxsize=4096)
-def owners_since(shares: Shares, times: tuple[str, ...]) -> Owners | None:
+def managed_fields_since(shares: Shares, times: tuple[str, ...]) -> ManagedFields | None:
     """ManagedFields in the API server's order: appliers first, then by time and name."""
     if not shares:
         return None
     pairs = sorted(zip(shares, times, strict=True), key=_order)
     text = _encode([share.entry(time) for share, time in pairs])
-    return Owners(tuple(share for share, _ in pairs), tuple(time for _, time in pairs), text)
+    return ManagedFields(tuple(share for share, _ in pairs), tuple(time for _, time in pairs), text)
 
 
 def _order(pair: tuple[Share, str]) -> tuple[str, str, str, str]:
