@@ -87,7 +87,7 @@ def test_invalid_pods_name_the_field(registry: Registry, body: Json, message: st
     assert message in error.message
 
 
-def test_a_quantity_that_is_none_is_refused(registry: Registry) -> None:
+def test_a_malformed_quantity_is_refused(registry: Registry) -> None:
     container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "lots"}}}
     error = refusal(lambda: registry.create(PODS, "default", pod(containers=[container])))
     assert (error.code, "requests.cpu: quantity 'lots'" in error.message) == (400, True)

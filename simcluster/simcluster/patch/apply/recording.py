@@ -19,11 +19,17 @@ from simcluster.patch.apply.field_sets import (
     without_system_fields,
 )
 from simcluster.schema import Struct
-from simcluster.store.owners import Owners, Share, Shares, owners_of_entries, owners_since
+from simcluster.store.managed_fields import (
+    ManagedFields,
+    Share,
+    Shares,
+    managed_fields_of_entries,
+    managed_fields_since,
+)
 from simcluster.store.stored import encode
 
 Json = dict[str, Any]
-Recorder = Callable[[Json, Json | None, Owners | None], Owners | None]
+Recorder = Callable[[Json, Json | None, ManagedFields | None], ManagedFields | None]
 """Computes managedFields from an object after a write, the object before it and its managedFields;
 neither object has them in its tree."""
 
@@ -84,13 +90,13 @@ class Writer(NamedTuple):
 
 def decode_managers(entries: list[Json]) -> Managers:
     """The managers that ``managedFields`` lists."""
-    owners = owners_of_entries(entries)
-    return {} if owners is None else _managers(owners.shares, owners.times)
+    managed_fields = managed_fields_of_entries(entries)
+    return {} if managed_fields is None else _managers(managed_fields.shares, managed_fields.times)
 
 
-def encode_managers(managers: Managers) -> Owners | None:
+def encode_managers(managers: Managers) -> ManagedFields | None:
     """``managedFields`` as it is stored: appliers first, then by time and name."""
-    return owners_since(*_told(managers))
+    return managed_fields_since(*_told(managers))
 
 
 def _managers(shares: Shares, times: Iterable[str]) -> Managers:
@@ -123,13 +129,13 @@ _created: LRUCache[Hashable, Shares] = LRUCache(maxsize=256)
 """Results for equal creations: all pods of one template have the same fields."""
 
 
-def record_create(obj: Json, struct: Struct, writer: Writer) -> Owners | None:
+def record_create(obj: Json, struct: Struct, writer: Writer) -> ManagedFields | None:
     """All fields of a new object are its creator's."""
     key = (struct.name, writer._replace(now=""), _content(obj))
     shares = _created.get(key)
     if shares is None:
         shares = _created[key] = _shares_of_new(obj, struct, writer)
-    return owners_since(shares, (writer.now,) * len(shares))
+    return managed_fields_since(shares, (writer.now,) * len(shares))
 
 
 def _content(obj: Json) -> bytes:
@@ -151,20 +157,20 @@ def _shares_of_new(obj: Json, struct: Struct, writer: Writer) -> Shares:
 
 
 def record_update(
-    obj: Json, before: Json, struct: Struct, writer: Writer, owners: Owners
-) -> Owners | None:
+    obj: Json, before: Json, struct: Struct, writer: Writer, managed_fields: ManagedFields
+) -> ManagedFields | None:
     """The fields that an update changed become its writer's."""
     is_of_status = writer.subresource == "status"
     changed, removed = compare(
         _compared(before, is_of_status), _compared(obj, is_of_status), struct
     )
     if not changed and not removed:
-        return owners
+        return managed_fields
     shares, sources = _shares_after(
-        owners.shares, frozenset(changed), frozenset(removed), writer._replace(now="")
+        managed_fields.shares, frozenset(changed), frozenset(removed), writer._replace(now="")
     )
-    times = owners.times
-    return owners_since(
+    times = managed_fields.times
+    return managed_fields_since(
         shares, tuple([writer.now if source < 0 else times[source] for source in sources])
     )
 
