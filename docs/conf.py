@@ -26,7 +26,6 @@ myst_heading_anchors = 4
 # Docstrings put names between single backticks.
 default_role = "literal"
 autodoc_member_order = "bysource"
-autodoc_typehints = "description"
 autodoc_preserve_defaults = True
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
