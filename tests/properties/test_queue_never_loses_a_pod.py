@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.status import SUCCESS, Status, unresolvable
-from stowage.queue import QueuedPod, QueueState, Registration, Registrations, SchedulingQueue
+from stowage.queue import (
+    QueuedPod,
+    QueueRules,
+    QueueState,
+    Registration,
+    Registrations,
+    SchedulingQueue,
+)
 from stowage.state.pods.pod_info import PodInfo
 
 from tests.unit.queue.scenario import (
@@ -216,7 +223,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.now = 0.0
         self.number = 0
         self.model = ModelQueue()
-        self.queue = SchedulingQueue(by_priority, self._pre_enqueue, REGISTRATIONS)
+        self.queue = SchedulingQueue(QueueRules(by_priority, self._pre_enqueue, REGISTRATIONS))
         self.flying: dict[str, QueuedPod] = {}
 
     def _pre_enqueue(self, info: PodInfo) -> Status:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+import msgspec
 from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.status import SUCCESS, Status, unresolvable
-from stowage.queue import QueuedPod, QueueState, SchedulingQueue
+from stowage.queue import QueuedPod, QueueRules, QueueState, SchedulingQueue
 from stowage.queue.event_registrations import Hint
 from stowage.state.pods.pod_info import PodClasses, PodInfo, make_pod_info
 
@@ -90,12 +91,13 @@ def make_queue(
 ) -> SchedulingQueue:
     """A queue ordered by priority; `events` replaces what some plugins registered."""
     registered = {**DEFAULT_EVENTS, **(events or {})}
-    return SchedulingQueue(
+    rules = QueueRules(
         by_priority,
         pre_enqueue or Gate(),
         {(PROFILE, plugin): wanted for plugin, wanted in registered.items()},
-        **timing,
     )
+    rules = msgspec.structs.replace(rules, **timing)
+    return SchedulingQueue(rules)
 
 
 def pop(queue: SchedulingQueue, now: float = 0.0) -> QueuedPod:

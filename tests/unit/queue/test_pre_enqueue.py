@@ -98,7 +98,7 @@ def test_a_gate_that_judges_by_class_is_asked_about_one_pod_of_a_group() -> None
         {(PROFILE, "Fit"): [(NODE_ADD, None)]},
         gates_per_pod=lambda _pod: False,
     )
-    queue = SchedulingQueue.of(rules)
+    queue = SchedulingQueue(rules)
     for name in ("a", "b", "c"):
         reject(queue, pending(name), by=("Fit",))
     gate.asked.clear()

@@ -144,7 +144,7 @@ def test_a_pod_that_comes_back_although_it_waits_is_reported_and_left_alone() ->
     queue = make_queue()
     queued = reject(queue, pending("p"))
     assert queue.add_unschedulable(queued, 9.0, is_error=True) is QueueState.UNSCHEDULABLE
-    assert queue.drain_problems() == ["pod default/p: came back but waits already; ignored"]
+    assert queue.drain_problems() == ["pod default/p: returned but waits already; ignored"]
     assert queued.consecutive_errors == 0
 
 
@@ -217,5 +217,5 @@ def test_validate_names_a_pod_that_is_in_two_places() -> None:
         queue.validate()
     queue.done(queued.uid)
     queue._waiting.backoff.put(queued, (0, 0.0))
-    with pytest.raises(QueueInconsistentError, match="uid-p waits in 2 places"):
+    with pytest.raises(QueueInconsistentError, match="uid-p waits in 2 sub-queues"):
         queue.validate()

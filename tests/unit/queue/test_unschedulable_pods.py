@@ -71,7 +71,7 @@ def test_a_pod_that_changes_is_put_among_those_it_equals_now() -> None:
 
 def test_a_gated_pod_is_found_by_its_gating_plugin_only() -> None:
     queued = _rejected("a", "Fit")
-    queued.close_gate("Gatekeeper", ())
+    queued.gate("Gatekeeper", ())
     waiting = _filled(queued)
     assert waiting.num_gated == 1
     assert _listed_under(waiting, "Fit") == []
@@ -80,16 +80,16 @@ def test_a_gated_pod_is_found_by_its_gating_plugin_only() -> None:
 
 def test_a_gated_pod_has_no_deadline_unless_its_gate_waits_for_everything() -> None:
     queued = _rejected("a")
-    queued.close_gate("Gatekeeper", (CLAIM_ADD,))
+    queued.gate("Gatekeeper", (CLAIM_ADD,))
     assert _filled(queued).next_deadline() is None
-    queued.close_gate("Stranger", (ClusterEvent(EventResource.WILDCARD, ActionType.ALL),))
+    queued.gate("Stranger", (ClusterEvent(EventResource.WILDCARD, ActionType.ALL),))
     assert _filled(queued).next_deadline() == 300.0
 
 
 def test_putting_a_pod_again_lists_it_under_those_who_reject_it_now() -> None:
     queued = _rejected("a", "Fit")
     waiting = _filled(queued)
-    queued.close_gate("Gatekeeper", ())
+    queued.gate("Gatekeeper", ())
     waiting.put(queued)
     assert waiting.counts_by_plugin() == {(PROFILE, "Gatekeeper"): 1}
     assert len(waiting) == 1
