@@ -67,6 +67,7 @@ def _pod_key(machine: Machine, uid: str) -> str:
 def _queued(queued: QueuedPod) -> dict[str, Any]:
     return {
         "pod": queued.info.key,
+        "uid": queued.uid,
         "attempts": queued.attempts,
         "queued_at": queued.queued_at,
         "unschedulable_plugins": sorted(queued.unschedulable_plugins),

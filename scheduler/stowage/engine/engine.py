@@ -29,6 +29,7 @@ from stowage.queue.queue_events import event_label
 from stowage.queue.scheduling_queue import SchedulingQueue
 from stowage.state.cache import ClusterCache
 from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import Snapshot
 
 #: What takes in one kind of event; returns what it amounts to for pods that wait.
 Handler: TypeAlias = Callable[[Machine, Any, float], Sequence[ClusterEvent] | None]
@@ -221,9 +222,13 @@ class Engine:
             if self._machine.cache.get_pod(queued.uid) is None:
                 yield queued.info
 
+    def snapshot(self) -> Snapshot:
+        """The cluster as the plugins of the next scheduling cycle see it."""
+        return self._machine.cache.snapshot()
+
     def node_names(self) -> list[str]:
         """Of the nodes that exist, in no order."""
-        snapshot = self._machine.cache.snapshot()
+        snapshot = self.snapshot()
         return [
             name
             for row, name in enumerate(snapshot.node_names)
