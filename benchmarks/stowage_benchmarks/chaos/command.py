@@ -63,7 +63,8 @@ def chaos(
 
     from stowage_benchmarks.chaos.replicas import LeaseTimes  # noqa: PLC0415
     from stowage_benchmarks.chaos.report import print_chaos  # noqa: PLC0415
-    from stowage_benchmarks.chaos.run import ChaosOptions, run_chaos  # noqa: PLC0415
+    from stowage_benchmarks.chaos.judge import ChaosOptions  # noqa: PLC0415
+    from stowage_benchmarks.chaos.run import run_chaos  # noqa: PLC0415
 
     console, progress = Console(highlight=False), Console(stderr=True, highlight=False)
     times = LeaseTimes(takeover_s=takeover_allowance)
