@@ -94,7 +94,7 @@ def _pod_differences(
 
 
 def _storage_differences(server: ModelServer, engine: Engine) -> Iterator[str]:
-    storage = engine._machine.cache.snapshot().storage
+    storage = engine.snapshot().storage
     known = {
         (type(obj), obj.metadata.namespaced_name): obj.metadata.resource_version
         for obj in storage.objects()
@@ -105,20 +105,18 @@ def _storage_differences(server: ModelServer, engine: Engine) -> Iterator[str]:
     }
     for kind, key in sorted(known.items() ^ there.items(), key=str):
         yield f"the engine differs from the server in {kind[0].__name__} {kind[1]}: {key}"
-    for what, uid in engine._machine.cache.assumed_storage().items():
-        yield f"{what} is still assumed for pod {uid}"
+    for what, key in engine.dump()["storage_assumed"].items():
+        yield f"{what} is still assumed for pod {key}"
 
 
 def _unfinished(engine: Engine) -> Iterator[str]:
-    machine = engine._machine
+    dump = engine.dump()
     lasting = {
-        "being bound": sorted(machine.bindings),
-        "not confirmed": sorted(machine.unconfirmed),
-        "waiting for volumes": sorted(machine.stages.uids()),
-        "waiting at Permit": sorted(machine.permit_since),
-        "being made room for": sorted(machine.preemptions),
-        "with extenders": sorted(machine.consultations.uids),
-        "in flight": sorted(machine.queue.in_flight()),
+        "being bound": sorted(dump["bindings"]),
+        "not confirmed": sorted(dump["unconfirmed"]),
+        "waiting at Permit": sorted(each.pod.key for each in engine.waiting_pods()),
+        "preempting": sorted(each["preemptor"] for each in dump["preemptions"]),
+        "with extenders": sorted(dump["consultations"]),
         "kept for pods in flight": sorted(engine.in_flight_event_counts()),
     }
     for what, found in lasting.items():
