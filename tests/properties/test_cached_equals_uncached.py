@@ -75,7 +75,7 @@ def test_decisions_are_the_same_with_and_without_the_cache(
         assert cached.evaluations.totals() == uncached.evaluations.totals()
         placed = got.get("node")
         if isinstance(placed, str) and pod.uid not in cluster.plain.pods:
-            cluster.pod_seen(on_node(template, placed))
+            cluster.update_pod(on_node(template, placed))
 
 
 def _disguised(pod: Pod, disguise: int) -> Pod:
@@ -182,7 +182,7 @@ def test_pods_of_one_class_with_different_claims_are_told_apart() -> None:
     for index in (3, 7):
         where = (HOSTNAME, [f"quiet{index}"])
         volume = make_volume(f"d{index}", given_to=f"c{index}", where=where)
-        cluster.storage_seen(volume, make_claim(f"c{index}", volume=f"d{index}"))
+        cluster.update_storage(volume, make_claim(f"c{index}", volume=f"d{index}"))
     pods = [
         cluster.info(make_pod(f"p{index}", volumes=(claim_volume(f"c{index}"),)))
         for index in (3, 7)

@@ -80,7 +80,7 @@ class FullCluster(RandomCluster):
         pod = self._pod(self.random.choice(_POD_NAMES), choosy=self._affinity)
         if pod.metadata.uid in self.cluster.plain.pods:
             # Another one of that name: the volumes of a pod never change.
-            self.cluster.pod_gone(pod.metadata.uid)
+            self.cluster.remove_pod(pod.metadata.uid)
         self.cluster.bind(pod, self.random.choice(_NODE_NAMES))
 
     def _with_priority(self, pod: Pod, priorities: tuple[int, ...]) -> Pod:
@@ -114,7 +114,7 @@ class FullCluster(RandomCluster):
 
     def _add_storage(self) -> None:
         """Claims of every name in every namespace, of which different ones mean one volume."""
-        random, seen = self.random, self.cluster.storage_seen
+        random, seen = self.random, self.cluster.update_storage
         seen(make_class("waits"))
         volumes = [f"d{index}" for index in range(4)]
         for name in volumes:
@@ -140,7 +140,7 @@ class FullCluster(RandomCluster):
             PodDisruptionBudgetSpec(self._selector()),
             PodDisruptionBudgetStatus(self.random.choice((0, 0, 1, 2)), disrupted),
         )
-        self.cluster.cache.budget_seen(budget)
+        self.cluster.cache.update_budget(budget)
         self.budgets.append(budget)
 
 

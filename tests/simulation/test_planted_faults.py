@@ -43,8 +43,8 @@ MAX_SEEDS_TO_A_FAULT = 120
 _emit = EventRecorder.emit
 _add_seen = Reflector._add_seen
 _ask_a_guard = VictimReviewer._ask
-_namespace_seen = ClusterCache.namespace_seen
-_node_seen = ClusterCache.node_seen
+_namespace_seen = ClusterCache.update_namespace
+_node_seen = ClusterCache.update_node
 _skip = attempts._skip
 _USUAL = Emphasis()
 _LONG = aiohttp.ClientTimeout(total=300.0)
@@ -340,7 +340,7 @@ PLANTED = {
     ),
     "labels of namespaces are read once": Planted(
         ClusterCache,
-        "namespace_seen",
+        "update_namespace",
         _read_labels_once,
         _USUAL,
         "the engine has labels",
@@ -348,7 +348,7 @@ PLANTED = {
     ),
     "a node's taints are read once": Planted(
         ClusterCache,
-        "node_seen",
+        "update_node",
         _read_taints_once,
         _USUAL,
         "the engine has node",

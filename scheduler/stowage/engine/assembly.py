@@ -32,5 +32,5 @@ def make_engine(
         extenders: Who has a say besides the plugins.
     """
     by_name = {framework.scheduler_name: framework for framework in frameworks}
-    queue = SchedulingQueue.of(queue_rules(frameworks, queue_settings or {}))
+    queue = SchedulingQueue(queue_rules(frameworks, queue_settings or {}))
     return Engine(by_name, queue, choose, timer=timer, journal=journal, extenders=extenders)

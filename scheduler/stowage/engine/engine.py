@@ -16,7 +16,6 @@ from stowage.engine import event_handlers, storage_event_handlers
 from stowage.engine.binding import commitments
 from stowage.engine.dump import dump_machine
 from stowage.engine.extenders.consulting import extenders_answered, victims_reviewed
-from stowage.engine.failure import report_unsorted
 from stowage.engine.invariants import check_invariants
 from stowage.engine.journal import Handled, Journal, Scheduled
 from stowage.engine.machine import Machine
@@ -248,7 +247,6 @@ class Engine:
         check_invariants(self._machine)
 
     def _answer(self) -> list[Instruction]:
-        report_unsorted(self._machine)
         return self._machine.take_outbox()
 
     def _try_one(self, now: float) -> bool:

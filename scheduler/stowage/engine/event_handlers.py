@@ -113,7 +113,7 @@ def assigned_pod_seen(machine: Machine, event: AssignedPodSeen, now: float) -> H
         drop_consultation(machine, info.uid)
         machine.queue.delete(info.uid)
         machine.statuses.forget(info.uid)
-    change = machine.cache.pod_seen(info)
+    change = machine.cache.update_pod(info)
     if change.ignored:
         return ()
     machine.unconfirmed.pop(info.uid, None)
@@ -138,7 +138,7 @@ def assigned_pod_gone(machine: Machine, event: AssignedPodGone, now: float) -> H
     cycle = machine.bindings.get(event.uid)
     if cycle is not None:
         cycle.was_deleted = True
-    info = machine.cache.pod_gone(event.uid)
+    info = machine.cache.remove_pod(event.uid)
     if info is not None:
         machine.note_leaving(event.uid)
         machine.queue.move_on_event(ASSIGNED_POD_DELETE, info, None, now)
@@ -149,7 +149,7 @@ def assigned_pod_gone(machine: Machine, event: AssignedPodGone, now: float) -> H
 def node_seen(machine: Machine, event: NodeSeen, now: float) -> Happened:
     """Take in a node and wake pods by what changed about it."""
     try:
-        change = machine.cache.node_seen(event.node)
+        change = machine.cache.update_node(event.node)
     except InvalidObject as invalid:
         machine.problem(f"Node {event.node.metadata.name}", str(invalid))
         return ()
@@ -166,7 +166,7 @@ def node_seen(machine: Machine, event: NodeSeen, now: float) -> Happened:
 
 def node_gone(machine: Machine, event: NodeGone, now: float) -> Happened:
     """Forget a node; its pods stay accounted for until they go."""
-    node = machine.cache.node_gone(event.name)
+    node = machine.cache.remove_node(event.name)
     if node is not None:
         storage_changed(machine, EventResource.NODE, event.name, now)
         machine.queue.move_on_event(NODE_DELETE, node, None, now)
@@ -179,14 +179,14 @@ def namespace_seen(machine: Machine, event: NamespaceSeen, now: float) -> None:
     Unlike kube-scheduler, which tells no pod that waits of them.
     """
     before = _known_namespace(machine, event.namespace.metadata.name)
-    if machine.cache.namespace_seen(event.namespace):
+    if machine.cache.update_namespace(event.namespace):
         machine.queue.move_on_event(NAMESPACE_UPDATE, before, event.namespace, now)
 
 
 def namespace_gone(machine: Machine, event: NamespaceGone, now: float) -> None:
     """A namespace without an object has no labels."""
     before = _known_namespace(machine, event.name)
-    if machine.cache.namespace_gone(event.name):
+    if machine.cache.remove_namespace(event.name):
         nothing = Namespace(ObjectMeta(name=event.name))
         machine.queue.move_on_event(NAMESPACE_UPDATE, before, nothing, now)
 
@@ -199,22 +199,22 @@ def _known_namespace(machine: Machine, name: str) -> Namespace:
 
 def workload_seen(machine: Machine, event: WorkloadSeen, _now: float) -> None:
     """Services, controllers and sets give pods their default spreading."""
-    machine.cache.workload_seen(event.kind, event.namespace, event.name, event.selector)
+    machine.cache.update_workload(event.kind, event.namespace, event.name, event.selector)
 
 
 def workload_gone(machine: Machine, event: WorkloadGone, _now: float) -> None:
     """A Service, controller or set is gone."""
-    machine.cache.workload_gone(event.kind, event.namespace, event.name)
+    machine.cache.remove_workload(event.kind, event.namespace, event.name)
 
 
 def disruption_budget_seen(machine: Machine, event: DisruptionBudgetSeen, _now: float) -> None:
     """A budget says which victims cost more than others."""
-    machine.cache.budget_seen(event.budget)
+    machine.cache.update_budget(event.budget)
 
 
 def disruption_budget_gone(machine: Machine, event: DisruptionBudgetGone, _now: float) -> None:
     """A budget is gone."""
-    machine.cache.budget_gone(event.namespace, event.name)
+    machine.cache.remove_budget(event.namespace, event.name)
 
 
 def object_invalid(machine: Machine, event: ObjectInvalid, _now: float) -> None:

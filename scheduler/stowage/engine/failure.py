@@ -64,15 +64,6 @@ def give_back_to_queue(
     report_failure(machine, info, failure)
 
 
-def report_unsorted(machine: Machine) -> None:
-    """Tell the owners of pods that QueueSort gave no place in line; they are tried again."""
-    for queued, why in machine.queue.drain_unsorted():
-        message = f"sorting the scheduling queue: {why}"
-        machine.problem(f"Pod {queued.info.key}", message)
-        failure = Failure(message, is_error=True, nominated_node_name=None)
-        report_failure(machine, queued.info, failure)
-
-
 def report_failure(machine: Machine, info: PodInfo, failure: Failure) -> None:
     """FailedScheduling event and, if it says something new, PodScheduled=False."""
     machine.emit(

@@ -49,7 +49,7 @@ def _check_bindings(machine: Machine) -> None:
         is_waiting = cycle.phase is BindingPhase.WAITING_ON_PERMIT
         if is_waiting is not (uid in machine.waiting):
             raise InvariantViolation(f"pod {cycle.info.key} {cycle.phase.value}", "waiting", "not")
-        if not is_waiting and machine.queue.place_of(uid) is not None:
+        if not is_waiting and machine.queue.state_of(uid) is not None:
             raise InvariantViolation(subject, "nowhere else", "queued")
 
 

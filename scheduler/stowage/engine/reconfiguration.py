@@ -39,7 +39,6 @@ def configuration_changed(machine: Machine, event: ConfigurationChanged, now: fl
     dropped.update(_drop_consultations(machine, frameworks))
     machine.frameworks = frameworks
     machine.configuration = event.hash
-    machine.consultations.sort_anew(settings.frameworks[0].sort_key)
     for name, number in dropped.items():
         text = f"no profile any more, {number} pods leave the queue (expected a profile of theirs)"
         machine.problem(f"scheduler name {name}", text)

@@ -37,7 +37,7 @@ def storage_seen(machine: Machine, event: StorageSeen, now: float) -> None:
         subject = f"{type(event.object).__name__} {metadata.name}"
         machine.problem(subject, f'{missing}: "" (expected a name)')
         return
-    change = machine.cache.storage_seen(event.object)
+    change = machine.cache.update_storage(event.object)
     if change.ignored:
         return
     resource = RESOURCES[type(event.object)]
@@ -59,7 +59,7 @@ def storage_gone(machine: Machine, event: StorageGone, now: float) -> None:
     """Forget an object of storage."""
     kind = _KINDS[event.kind]
     key = f"{event.namespace}/{event.name}" if event.namespace else event.name
-    old = machine.cache.storage_gone(kind, key)
+    old = machine.cache.remove_storage(kind, key)
     if old is None:
         return
     resource = RESOURCES[kind]

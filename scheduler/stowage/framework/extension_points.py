@@ -36,8 +36,8 @@ class Reads(Enum):
     `normalize_score` must give equal raw scores equal results.
 
     Two more declarations, true attributes of a plugin, save more. ``per_demand``: what it reads of
-    the pod is in the class's `Demand`, so not its namespace, labels or owner, nor its terms about
-    other pods; that goes for its PreFilter and PreScore too, as far as they bear on this.
+    the pod is in the class's `NodeDemand`, so not its namespace, labels or owner, nor its terms
+    about other pods; that goes for its PreFilter and PreScore too, as far as they bear on this.
     ``by_amounts``, for USAGE: what it reads of a node is `allocatable`, `requested`,
     `nonzero_requested` and `num_pods`, so that its answer holds for whatever node has the same.
     """
@@ -133,8 +133,11 @@ class PreemptionGate(Plugin, Protocol):
 class QueueSortPlugin(Plugin, Protocol):
     """Orders the active queue; a key instead of Less, so a heap needs no callbacks."""
 
-    def sort_key(self, pod: PodInfo, queued_at: float) -> tuple[Any, ...]:
-        """Smaller goes first; `queued_at` is when the pod entered the queue, in seconds."""
+    def sort_key(self, pod: PodInfo, queued_at: float) -> tuple[float, ...]:
+        """Numbers, no NaN; the smallest key goes first.
+
+        `queued_at` is when the pod entered the queue, in seconds.
+        """
         ...
 
 
@@ -157,7 +160,7 @@ class FilterPlugin(Plugin, Protocol):
     node's own what-if; its `snapshot` is the cluster without any change. A plugin that reads
     anything else of pods, of its node or of others, corrects it by ``nodes.changes``, which is
     None for all other views: ``changes.sum(question, ask)`` is how much more of something each
-    node itself has, ``changes.count_matching`` and ``changes.count_carrying`` count like the
+    node itself has, ``changes.count_matching`` and ``changes.count_terms`` count like the
     pod index. PreFilter is not run again: its state is of the cluster without any change, as is
     what it skips. (These stand for ``AddPod`` and ``RemovePod`` of ``PreFilterExtensions``.)
 

@@ -14,7 +14,8 @@ from stowage.framework.verdict import BoolArray, Int64Array
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
 from stowage.state.what_if.added_pods import NOBODY, AddedPods
-from stowage.state.what_if.rows import RowWhatIf, SortAnswers
+from stowage.state.what_if.removed_pods import VariantValues
+from stowage.state.what_if.row_local import RowWhatIf
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -81,7 +82,7 @@ class DryRun(msgspec.Struct, frozen=True):
     pod: PodInfo
     nominated: Callable[[Snapshot], AddedPods]
     choose: Callable[[int], int]
-    answers: SortAnswers = msgspec.field(default_factory=SortAnswers)
+    answers: VariantValues = msgspec.field(default_factory=VariantValues)
 
     def on(self, snapshot: Snapshot, rows: Int64Array) -> RowTrial:
         """Begin with `rows` as they are."""

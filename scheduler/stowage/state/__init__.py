@@ -46,14 +46,13 @@ from stowage.state.nodes.node_matching import (
     tolerated_taint_sets,
     untolerated_taint_counts,
 )
-from stowage.state.nodes.node_view import NodeView
 from stowage.state.nodes.resource_index import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, ResourceIndex
 from stowage.state.pods.affinity_terms import AffinityTerm, TermKind
 from stowage.state.pods.pod_class import PodClass, PodClasses
 from stowage.state.pods.pod_counts import PodCounts
-from stowage.state.pods.pod_index import CarriedTerm, PodIndex
+from stowage.state.pods.pod_index import ExistingTerm, PodIndex
 from stowage.state.pods.pod_info import PodInfo, make_pod_info
-from stowage.state.snapshot import Snapshot
+from stowage.state.snapshot import NodeView, Snapshot
 
 __all__ = [
     "CPU",
@@ -61,8 +60,8 @@ __all__ = [
     "MEMORY",
     "PODS",
     "AffinityTerm",
-    "CarriedTerm",
     "ClusterCache",
+    "ExistingTerm",
     "InvariantViolation",
     "NodeChange",
     "NodeView",

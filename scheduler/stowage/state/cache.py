@@ -2,16 +2,14 @@
 
 What a pod can be to the cache, and what moves it (pods are told apart by UID):
 
-                    assume_pod                       pod_seen, same node
-    +---------+ --------------------> +---------+ ------------------------> +-------+
-    | unknown |      forget_pod       | assumed |   pod_seen, other node    | added | <-+ pod_seen,
-    |         | <-------------------- |         | ---(moved, reported)----> |       | --+ any node
-    +---------+       pod_gone        +---------+                           +-------+
-      |     ^ <--------------------------- |                                 |     ^
-      |     |                     pod_gone                                   |     |
-      |     +----------------------------------------------------------------+     |
-      |                            pod_seen                                        |
-      +----------------------------------------------------------------------------+
+                 assume_pod                     update_pod, same node
+    +---------+ ------------> +---------+ --------------------------> +-------+ <--+ update_pod,
+    | unknown |  forget_pod   | assumed |   update_pod, other node    | added |    | any node
+    |         | <------------ |         | --------------------------> |       | ---+
+    +---------+  remove_pod   +---------+     (moved, reported)       +-------+
+      |     ^                                                           |   ^
+      |     +-------------------- remove_pod ---------------------------+   |
+      +-------------------------- update_pod -------------------------------+
 
 An assumed pod never expires: whether its binding failed is for the engine to find out. An added
 pod cannot be forgotten, only deleted. An event older than what is known changes nothing.
@@ -40,9 +38,10 @@ from stowage.state.changes import (
     node_update_actions,
     pod_update_actions,
 )
+from stowage.state.cluster_state import ClusterState
 from stowage.state.pods.pod_class import PodClass, PodClasses
 from stowage.state.pods.pod_info import PodInfo
-from stowage.state.snapshot import ClusterState, Snapshot
+from stowage.state.snapshot import LastAsked, Snapshot
 from stowage.state.storage.event_handlers import StorageKeeper
 from stowage.state.validation import InvariantViolation, validate_state
 
@@ -62,16 +61,17 @@ class ClusterCache:
         self.classes = PodClasses()
         self._state = ClusterState()
         self._assumed: set[str] = set()
-        self._snapshot = Snapshot(self._state)
+        self._last = LastAsked()
+        self._snapshot = Snapshot(self._state, self._last)
         self._storage = StorageKeeper(self._state)
 
     def snapshot(self) -> Snapshot:
         """The cluster as it is now; the same object until something changes."""
         if self._snapshot.generation != self._state.generation:
-            self._snapshot = Snapshot(self._state)
+            self._snapshot = Snapshot(self._state, self._last)
         return self._snapshot
 
-    def node_seen(self, node: Node) -> NodeChange:
+    def update_node(self, node: Node) -> NodeChange:
         """Take in a node, new or changed; a change of nothing that is in a column costs little.
 
         Raises:
@@ -97,7 +97,7 @@ class ClusterCache:
         self._state.generation += 1
         return NodeChange(old, node, node_update_actions(old, node))
 
-    def node_gone(self, name: str) -> Node | None:
+    def remove_node(self, name: str) -> Node | None:
         """Forget a node; its pods stay until they go themselves. None if it is not known."""
         columns = self._state.columns
         row = columns.row_of(name)
@@ -109,7 +109,7 @@ class ClusterCache:
         self._state.generation += 1
         return node
 
-    def pod_seen(self, pod: PodInfo) -> PodChange:
+    def update_pod(self, pod: PodInfo) -> PodChange:
         """Take in a pod that is on a node: new, changed, or assumed and now confirmed.
 
         A pod without a node is taken as news of an assumed pod whose binding is under way.
@@ -139,7 +139,7 @@ class ClusterCache:
             moved_from=old.node_name if moved else None,
         )
 
-    def pod_gone(self, uid: str) -> PodInfo | None:
+    def remove_pod(self, uid: str) -> PodInfo | None:
         """Forget a pod that was deleted or ended; None if it is not on a node."""
         pod = self._state.placed.get(uid)
         if pod is not None:
@@ -166,7 +166,7 @@ class ClusterCache:
 
     def forget_pod(self, uid: str) -> PodInfo | None:
         """Undo `assume_pod`; None if the pod is not assumed (any more)."""
-        return self.pod_gone(uid) if uid in self._assumed else None
+        return self.remove_pod(uid) if uid in self._assumed else None
 
     def is_assumed(self, uid: str) -> bool:
         """Whether the pod is on its node only because we put it there."""
@@ -181,44 +181,44 @@ class ClusterCache:
         row = self._state.columns.row_of(node_name)
         return () if row is None else self._state.placed.on_row(row)
 
-    def namespace_seen(self, namespace: Namespace) -> bool:
+    def update_namespace(self, namespace: Namespace) -> bool:
         """Take in a namespace; returns whether it is new or its labels changed."""
-        return self._changed(self._state.namespaces.seen(namespace))
+        return self._changed(self._state.namespaces.update(namespace))
 
-    def namespace_gone(self, name: str) -> bool:
+    def remove_namespace(self, name: str) -> bool:
         """Forget a namespace; returns whether it was known."""
-        return self._changed(self._state.namespaces.gone(name))
+        return self._changed(self._state.namespaces.remove(name))
 
-    def workload_seen(
+    def update_workload(
         self, kind: str, namespace: str, name: str, selector: LabelSelector | None
     ) -> bool:
         """Take in a Service or controller; returns whether anything changed."""
-        return self._changed(self._state.workloads.seen(kind, namespace, name, selector))
+        return self._changed(self._state.workloads.update(kind, namespace, name, selector))
 
-    def workload_gone(self, kind: str, namespace: str, name: str) -> bool:
+    def remove_workload(self, kind: str, namespace: str, name: str) -> bool:
         """Forget a Service or controller; returns whether it was known."""
-        return self._changed(self._state.workloads.gone(kind, namespace, name))
+        return self._changed(self._state.workloads.remove(kind, namespace, name))
 
-    def storage_seen(self, obj: StorageObject) -> StorageChange:
+    def update_storage(self, obj: StorageObject) -> StorageChange:
         """Take in a claim, a volume or another object of storage, new or changed."""
-        return self._storage.seen(obj)
+        return self._storage.update(obj)
 
-    def storage_gone(self, kind: type[StorageObject], key: str) -> StorageObject | None:
+    def remove_storage(self, kind: type[StorageObject], key: str) -> StorageObject | None:
         """Forget a deleted object by ``namespace/name`` or name; None if it is not known."""
-        return self._storage.gone(kind, key)
+        return self._storage.remove(kind, key)
 
     def assumed_storage(self) -> dict[str, str]:
         """What is taken for changed before the API server shows it -> UID of the pod it is for."""
         return self._storage.assumed()
 
-    def budget_seen(self, budget: PodDisruptionBudget) -> None:
+    def update_budget(self, budget: PodDisruptionBudget) -> None:
         """Take in a pod disruption budget, new or changed."""
-        self._state.budgets.seen(budget)
+        self._state.budgets.update(budget)
         self._state.generation += 1
 
-    def budget_gone(self, namespace: str, name: str) -> bool:
+    def remove_budget(self, namespace: str, name: str) -> bool:
         """Forget a pod disruption budget; returns whether it was known."""
-        return self._changed(self._state.budgets.gone(namespace, name))
+        return self._changed(self._state.budgets.remove(namespace, name))
 
     def pods(self) -> Iterator[PodInfo]:
         """All pods that are on a node, or assumed to be."""
@@ -244,7 +244,7 @@ class ClusterCache:
         validate_state(self._state)
 
     def _terminal_pod_seen(self, pod: PodInfo) -> PodChange:
-        old = self.pod_gone(pod.uid)
+        old = self.remove_pod(pod.uid)
         if old is None:
             return PodChange(None, None, NOTHING_CHANGED, ignored=True)
         return PodChange(old, None, ActionType.DELETE)

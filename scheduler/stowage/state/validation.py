@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from stowage.api.values.resources import node_allocatable
 from stowage.state.arrays import Int64Array, wrapped_int64
+from stowage.state.cluster_state import ClusterState
 from stowage.state.nodes.label_columns import LabelColumn
 from stowage.state.nodes.node_columns import NodeColumns
 from stowage.state.nodes.resource_index import ResourceIndex
-from stowage.state.pods.carrier_counts import CarrierCounts
 from stowage.state.pods.placed_pods import PlacedPods
 from stowage.state.pods.pod_counts import PodCounts
 from stowage.state.pods.pod_info import PodInfo, TermKind
+from stowage.state.pods.term_counts import TermCounts
 from stowage.state.storage.validation import validate_storage
 from stowage.state.violation import InvariantViolation, expect
-
-if TYPE_CHECKING:
-    from stowage.state.snapshot import ClusterState
 
 __all__ = ["InvariantViolation", "validate_state"]
 
@@ -140,16 +137,16 @@ def _check_carried_terms(state: ClusterState, which: TermKind) -> None:
     for pod in state.placed:
         for term in pod.pod_class.terms[which]:
             carriers.setdefault(term, []).append(pod)
-    carried_terms = list(state.pods.carried_terms(which))
-    found = {carried.term for carried in carried_terms}
+    existing_terms = list(state.pods.existing_terms(which))
+    found = {carried.term for carried in existing_terms}
     expect(f"distinct terms of {which.value}", set(carriers), found)
-    for carried in carried_terms:
+    for carried in existing_terms:
         pods = carriers[carried.term]
         _check_counts(state.columns, carried.counts, pods, f"carriers of {carried.term}")
 
 
 def _check_counts(
-    columns: NodeColumns, counts: PodCounts | CarrierCounts, pods: list[PodInfo], subject: str
+    columns: NodeColumns, counts: PodCounts | TermCounts, pods: list[PodInfo], subject: str
 ) -> None:
     per_node = np.zeros(columns.num_rows, dtype=np.int64)
     for pod in pods:

@@ -76,7 +76,7 @@ def test_evaluations_are_counted_and_dice_are_thrown_as_if_it_had_been_judged() 
 
 
 def _node_comes(world: World) -> None:
-    world.cluster.node_seen(make_node("n3", cpu="1"))
+    world.cluster.update_node(make_node("n3", cpu="1"))
 
 
 def _pod_comes(world: World) -> None:
@@ -117,7 +117,7 @@ def test_a_pod_that_is_nominated_is_judged_itself() -> None:
 
 def test_pods_with_claims_are_judged_one_by_one() -> None:
     world = World()
-    world.cluster.storage_seen(make_claim("c"))
+    world.cluster.update_storage(make_claim("c"))
     first = world.ask(_large("a", volumes=(claim_volume("c"),)))
     assert world.ask(_large("b", volumes=(claim_volume("c"),))) is not first
     assert not len(world.refusals)

@@ -68,7 +68,7 @@ def test_amounts_seen_before_are_not_asked_about_again(cluster: MirroredCluster)
         cluster.bind(make_pod(f"second{index}"), f"n{index}")
         _ask(framework, cluster)
     assert plugin.asked[2:] == [1]
-    cluster.pod_gone("uid-second0")
+    cluster.remove_pod("uid-second0")
     rows, totals = _ask(framework, cluster)
     assert plugin.asked[3:] == []
     names = cluster.snapshot().node_names
@@ -105,5 +105,5 @@ def test_a_score_out_of_bounds_is_found_as_often_as_it_comes(cluster: MirroredCl
         with pytest.raises(PluginFailed, match="invalid score"):
             _ask(framework, cluster)
     for index in range(3):
-        cluster.pod_gone(f"uid-p{index}")
+        cluster.remove_pod(f"uid-p{index}")
     assert _ask(framework, cluster)[1] == [50] * NUM_NODES

@@ -131,7 +131,7 @@ class Counted:
 def test_a_plugin_that_knows_nothing_of_what_ifs_is_asked_about_one_node_at_a_time() -> None:
     cluster = MirroredCluster([make_node(name, cpu="4") for name in ("n0", "n1", "n2")])
     for name, node in (("a", "n0"), ("b", "n0"), ("c", "n1")):
-        cluster.pod_seen(make_pod(name, cpu="1", node=node, priority=1))
+        cluster.update_pod(make_pod(name, cpu="1", node=node, priority=1))
     result = _preempt(_framework(plugin_factory(Jealous)), cluster)
     assert result.preemption is not None
     (candidate,) = result.preemption.find_candidates().values()
@@ -154,7 +154,7 @@ def test_a_plugin_of_single_nodes_sees_each_with_the_pods_that_are_left() -> Non
     cluster = MirroredCluster([make_node("n0", cpu="4")])
     for name, noise in (("a", "low"), ("b", "loud"), ("c", "low")):
         pod = make_pod(name, cpu="1", node="n0", priority=1, labels={"noise": noise})
-        cluster.pod_seen(pod)
+        cluster.update_pod(pod)
     result = _preempt(_framework(plugin_factory(Quiet)), cluster)
     assert result.preemption is not None
     chosen = result.preemption.chosen

@@ -1,27 +1,22 @@
-"""From the API server's JSON to structs.
+"""Decodes the API server's JSON to structs.
 
-One decoder per kind, made once. The fast path is strict; what it refuses is decoded again without
-its nulls, for Go writes ``null`` where it means "not set". What is still refused becomes an
-`InvalidObject` that names the object, the field, the value and what was expected there.
+There is one decoder per kind. The fast path is strict. What it refuses is decoded again by the
+lenient path, which drops nulls (Go writes ``null`` for "not set") and reads JSON that a proxy
+damaged as far as the standard library can. What that refuses becomes an `InvalidObject`, which
+names the object, the field, the value and the expectation; one such object does not spoil its
+page or its watch.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from stowage.api.decoding.damaged_json import (
-    elements,
-    is_balanced,
-    members,
-    mended,
-    metadata_of,
-    strings,
-)
 from stowage.api.decoding.errors import InvalidObject, shown
 from stowage.api.objects.meta import ApiStruct, ListMeta
 from stowage.api.objects.namespace import Namespace
@@ -46,6 +41,7 @@ from stowage.api.objects.workloads import (
 )
 
 ObjectT = TypeVar("ObjectT", bound=ApiStruct)
+StructT = TypeVar("StructT", bound=msgspec.Struct)
 
 KINDS: Mapping[str, type[ApiStruct]] = {
     kind.__name__: kind
@@ -73,7 +69,7 @@ KINDS: Mapping[str, type[ApiStruct]] = {
 
 _REFUSAL = re.compile(r"(?P<problem>.*?)(?: - at `(?:key in )?\$(?P<path>.*)`)?", re.DOTALL)
 _PATH_STEP = re.compile(r"\.([^.\[\]]+)|\[(\.\.\.|\d+)\]")
-#: What is raised for what is no JSON, or nested too deep.
+#: Raised for bytes that are not JSON, not of the expected type, or nested too deep.
 _UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 _TYPE_NAMES = {"null": "NoneType", "array": "list", "object": "dict"}
 
@@ -104,25 +100,17 @@ class ObjectList(msgspec.Struct, Generic[ObjectT], frozen=True):
     invalid: list[InvalidObject] = msgspec.field(default_factory=list)
 
 
+class _ListHeader(msgspec.Struct, frozen=True):
+    kind: str = ""
+    metadata: ListMeta = ListMeta()
+
+
 class _ListPage(msgspec.Struct, Generic[ObjectT], frozen=True, gc=False):
     kind: str = ""
     metadata: ListMeta = ListMeta()
     items: list[ObjectT] = msgspec.field(default_factory=list)
 
 
-class _RawListPage(msgspec.Struct, frozen=True, gc=False):
-    kind: str = ""
-    metadata: ListMeta = ListMeta()
-    items: list[msgspec.Raw] | None = None
-
-
-class _RawWatchEvent(msgspec.Struct, frozen=True, gc=False):
-    type: str = ""
-    object: msgspec.Raw = msgspec.Raw(b"null")
-
-
-_decode_raw_list = msgspec.json.Decoder(_RawListPage).decode
-_decode_raw_watch_event = msgspec.json.Decoder(_RawWatchEvent).decode
 _decode_pod = msgspec.json.Decoder(Pod).decode
 
 
@@ -135,7 +123,7 @@ def decode_pod(data: bytes) -> Pod:
     try:
         return _decode_pod(data)
     except _UNREADABLE:
-        return _decode_leniently(Pod, data)
+        return _convert_leniently(Pod, _lenient_json(Pod.__name__, data))
 
 
 def decode_object(kind: type[ObjectT], data: bytes) -> ObjectT:
@@ -148,7 +136,7 @@ def decode_object(kind: type[ObjectT], data: bytes) -> ObjectT:
         decoded: ObjectT = _object_decoder(kind).decode(data)
         return decoded
     except _UNREADABLE:
-        return _decode_leniently(kind, data)
+        return _convert_leniently(kind, _lenient_json(kind.__name__, data))
 
 
 def decode_watch_event(kind: type[ObjectT], line: bytes) -> WatchEvent[ObjectT] | WatchError:
@@ -163,16 +151,29 @@ def decode_watch_event(kind: type[ObjectT], line: bytes) -> WatchEvent[ObjectT] 
             return event
     except _UNREADABLE:
         pass  # the slow path below tells an error from an object with nulls from a bad object
-    line = mended(line)
+    event_type, found = _event_parts(_lenient_json(kind.__name__, line))
+    if event_type == "ERROR":
+        return msgspec.convert(_cleaned(found), WatchError, strict=False)
+    return WatchEvent(event_type, _convert_leniently(kind, found))
+
+
+def decode_event_metadata(line: bytes) -> tuple[str, dict[str, str]]:
+    """The type of a watch event and the texts in its object's metadata, which may be invalid.
+
+    Empty if the line is not JSON.
+    """
     try:
-        raw = _decode_raw_watch_event(line)
-    except _UNREADABLE as error:
-        raise _unreadable(kind.__name__, line, error) from error
-    if raw.type == "ERROR":
-        return msgspec.convert(
-            _without_nulls(msgspec.json.decode(raw.object)), WatchError, strict=False
-        )
-    return WatchEvent(raw.type, _decode_leniently(kind, bytes(raw.object)))
+        event_type, found = _event_parts(_lenient_json("", line))
+    except InvalidObject:
+        return "", {}
+    metadata = _cleaned(found).get("metadata") if isinstance(found, dict) else None
+    texts = metadata.items() if isinstance(metadata, dict) else ()
+    return event_type, {key: value for key, value in texts if isinstance(value, str)}
+
+
+def _event_parts(event: Any) -> tuple[str, Any]:
+    parts = event if isinstance(event, dict) else {}
+    return str(parts.get("type", "")), parts.get("object")
 
 
 def decode_list(kind: type[ObjectT], data: bytes) -> ObjectList[ObjectT]:
@@ -187,12 +188,17 @@ def decode_list(kind: type[ObjectT], data: bytes) -> ObjectList[ObjectT]:
         return ObjectList(page.metadata, page.items)
     except _UNREADABLE:
         pass  # the slow path below decodes the objects one by one
-    listed, metadata, items = _raw_list(f"{kind.__name__}List", mended(data))
-    _check_kind(kind, listed)
-    result: ObjectList[ObjectT] = ObjectList(metadata)
-    for item in items:
+    name = f"{kind.__name__}List"
+    raw = _lenient_json(name, data)
+    items = raw.pop("items", None) if isinstance(raw, dict) else None
+    if not isinstance(items, list | None):
+        raise InvalidObject(name, "", "items", shown(items), "array")
+    header = _convert_leniently(_ListHeader, raw, name)
+    _check_kind(kind, header.kind)
+    result: ObjectList[ObjectT] = ObjectList(header.metadata)
+    for item in items or ():
         try:
-            result.items.append(decode_object(kind, bytes(item)))
+            result.items.append(_convert_leniently(kind, item))
         except InvalidObject as invalid:
             result.invalid.append(invalid)
     return result
@@ -242,57 +248,40 @@ def _list_decoder(kind: type[ObjectT]) -> msgspec.json.Decoder[_ListPage[ObjectT
     return msgspec.json.Decoder(_ListPage[kind])  # type: ignore[valid-type]
 
 
-def _raw_list(kind: str, data: bytes) -> tuple[str, ListMeta, Iterable[bytes]]:
-    """The kind of a page, its metadata and its objects, whatever these are."""
+def _lenient_json(kind: str, data: bytes) -> Any:
+    """The JSON as builtins.
+
+    Raises:
+        InvalidObject: The bytes are not JSON.
+    """
     try:
-        raw = _decode_raw_list(data)
-        return raw.kind, raw.metadata, map(bytes, raw.items or ())
-    except _UNREADABLE as error:
-        parts = members(data)
-        # What is missing from a page that was cut off would count as gone.
-        if "items" not in parts or not is_balanced(data):
-            raise _unreadable(kind, data, error) from error
-        try:
-            metadata = msgspec.json.decode(parts.get("metadata", b"{}"), type=ListMeta)
-        except _UNREADABLE:
-            raise _unreadable(kind, data, error) from error
-        return strings(data).get("kind", ""), metadata, elements(parts["items"])
-
-
-def _decode_leniently(kind: type[ObjectT], data: bytes) -> ObjectT:
-    data = mended(data)
+        return msgspec.json.decode(data)
+    except _UNREADABLE:
+        pass  # it may still be readable without what is no text, and with NaN
     try:
-        return _convert_leniently(kind, msgspec.json.decode(data))
-    except _UNREADABLE as error:
-        raise _unreadable(kind.__name__, data, error) from error
+        return json.loads(data.decode("utf-8-sig", errors="replace"), strict=False)
+    except (ValueError, RecursionError) as error:
+        text = data[:80].decode(errors="replace")
+        raise InvalidObject(kind, "", "$", text, f"JSON; {error}") from error
 
 
-def _convert_leniently(kind: type[ObjectT], builtins: Any) -> ObjectT:
-    meant = _without_nulls(builtins)
+def _convert_leniently(kind: type[StructT], builtins: Any, name: str = "") -> StructT:
     try:
-        return msgspec.convert(meant, kind)
+        return msgspec.convert(_cleaned(builtins), kind)
     except msgspec.ValidationError as error:
-        raise _invalid(kind.__name__, meant, error) from error
+        raise _invalid(name or kind.__name__, builtins, error) from error
+    except RecursionError as error:
+        found, uid = _identity(builtins)
+        raise InvalidObject(name or kind.__name__, found, "$", "", f"JSON; {error}", uid) from error
 
 
-def _without_nulls(value: Any) -> Any:
+def _cleaned(value: Any) -> Any:
+    """Without nulls and without halves of surrogate pairs."""
     if isinstance(value, Mapping):
-        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
+        return {_cleaned(key): _cleaned(each) for key, each in value.items() if each is not None}
     if isinstance(value, list | tuple):
-        return [_without_nulls(each) for each in value if each is not None]
-    return value
-
-
-def _unreadable(kind: str, data: bytes, error: Exception) -> InvalidObject:
-    """Says what is wrong with JSON that is in order, else that it is not."""
-    if isinstance(error, msgspec.ValidationError):
-        try:
-            return _invalid(kind, msgspec.json.decode(data), error)
-        except _UNREADABLE as graver:
-            error = graver
-    name, uid = _identity({"metadata": metadata_of(data)})
-    shown_data = data[:80].decode(errors="replace")
-    return InvalidObject(kind, name, "$", shown_data, f"JSON; {error}", uid)
+        return [_cleaned(each) for each in value if each is not None]
+    return value.encode(errors="replace").decode() if isinstance(value, str) else value
 
 
 def _invalid(kind: str, value: Any, error: msgspec.ValidationError) -> InvalidObject:

@@ -69,16 +69,6 @@ class InvalidObject(ValueError):  # noqa: N818 - it names the finding, as Object
         self.expectation = expectation
         self.uid = uid
 
-    @property
-    def namespace(self) -> str:
-        """The namespace in `name`, empty for an object without one."""
-        return self.name.rpartition("/")[0]
-
-    @property
-    def object_name(self) -> str:
-        """`name` without its namespace."""
-        return self.name.rpartition("/")[2]
-
     def __str__(self) -> str:
         return (
             f"{self.kind} {self.name or '<unknown>'}: {self.field}: "

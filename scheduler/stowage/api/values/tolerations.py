@@ -44,8 +44,3 @@ def first_untolerated_taint(
         if taint.effect in DO_NOT_SCHEDULE_EFFECTS and not tolerated(taint, tolerations):
             return taint
     return None
-
-
-def prefer_no_schedule_tolerations(tolerations: Iterable[Toleration]) -> tuple[Toleration, ...]:
-    """The tolerations that can cover a PreferNoSchedule taint: that effect, or any effect."""
-    return tuple(each for each in tolerations if each.effect in ("", PREFER_NO_SCHEDULE))

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import msgspec
 
@@ -66,7 +65,7 @@ class Consultations:
         self._num_out = 0
         self._numbers = 0
         self._answered: deque[Consultation] = deque()
-        self._waiting: list[tuple[tuple[Any, ...], int, Consultation]] = []
+        self._waiting: list[tuple[tuple[float, ...], int, Consultation]] = []
 
     def __len__(self) -> int:
         return len(self._all)
@@ -115,7 +114,7 @@ class Consultations:
         return consultation
 
     def wait(
-        self, queued: QueuedPod, info: PodInfo, started: float, sort_key: tuple[Any, ...]
+        self, queued: QueuedPod, info: PodInfo, started: float, sort_key: tuple[float, ...]
     ) -> None:
         """Let a pod wait for a place; it is attempted anew when it gets one."""
         consultation = self._add(queued, info, started)
@@ -141,15 +140,6 @@ class Consultations:
         ready = self._answered.popleft() if self._answered else heapq.heappop(self._waiting)[2]
         del self._all[ready.queued.uid]
         return ready
-
-    def sort_anew(self, sort_key: Callable[[PodInfo, float], tuple[Any, ...]]) -> None:
-        """Put the pods that wait for a place in another order."""
-        self._waiting = [
-            (sort_key(each.info, each.queued.queued_at), number, each)
-            for _, number, each in self._waiting
-            if self._is_here(each)
-        ]
-        heapq.heapify(self._waiting)
 
     def remove(self, uid: str) -> bool:
         """The pod is gone: forget it, whatever the extenders will say; whether it was here."""

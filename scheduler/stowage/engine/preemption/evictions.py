@@ -37,7 +37,7 @@ from stowage.api.instructions import (
 from stowage.engine.binding.commitments import cancel_unbound
 from stowage.engine.machine import Machine
 from stowage.framework import Candidate, Framework, Preemption
-from stowage.queue.queued_pod import Place
+from stowage.queue.queued_pod import QueueState
 from stowage.state.pods.pod_info import PodInfo
 
 
@@ -153,7 +153,7 @@ def preemption_problems(machine: Machine) -> Iterator[str]:
 
 def _left_at_the_gate(machine: Machine) -> Iterator[str]:
     """Gated preemptors that need not wait, and that no event would let in."""
-    for queued in machine.queue.contents()[Place.UNSCHEDULABLE]:
+    for queued in machine.queue.contents()[QueueState.UNSCHEDULABLE]:
         framework = machine.frameworks[queued.scheduler_name]
         if framework.released(queued.gating_plugin) is None or queued.uid in machine.released:
             continue

@@ -11,7 +11,7 @@ from stowage.framework.verdict import Int64Array
 from stowage.state.arrays import extended
 from stowage.state.change_log import ChangeLog
 from stowage.state.pods.pod_info import PodInfo
-from stowage.state.pods.pod_sorts import PodSort, PodSorts
+from stowage.state.pods.pod_variants import PodVariant, PodVariants
 from stowage.state.snapshot import Snapshot
 from stowage.state.what_if.added_pods import NOBODY, AddedPods
 
@@ -141,7 +141,7 @@ class NominatedColumns:
         self._generation = nominated.generation
         self._node_log: ChangeLog = snapshot.node_changes
         self._node_generation = snapshot.node_changes.generation
-        self._sorts = PodSorts(snapshot.resources)
+        self._sorts = PodVariants(snapshot.resources)
         self._places: Int64Array = np.full(_FEWEST_SLOTS, _NOWHERE, dtype=np.int64)
         self._priority: Int64Array = np.zeros(_FEWEST_SLOTS, dtype=np.int64)
         self._codes: Int64Array = np.zeros(_FEWEST_SLOTS, dtype=np.int64)
@@ -177,7 +177,7 @@ class NominatedColumns:
             self._generation = nominated.generation
         return True
 
-    def content(self) -> dict[str, tuple[PodInfo, int, int, PodSort | None]]:
+    def content(self) -> dict[str, tuple[PodInfo, int, int, PodVariant | None]]:
         """By UID the pod, its row or -1, its priority and its sort; for comparisons."""
         return {
             uid: (

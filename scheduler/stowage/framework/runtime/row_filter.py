@@ -15,7 +15,7 @@ from stowage.framework.runtime.pre_filter_run import run_pre_filter_plugins
 from stowage.framework.verdict import BoolArray, FilterVerdict, Int64Array, Rejection
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.what_if.added_pods import NOBODY, AddedPods
-from stowage.state.what_if.rows import RowWhatIf
+from stowage.state.what_if.row_local import RowWhatIf
 
 
 def judges_rows(plugin: FilterPlugin) -> bool:

@@ -230,7 +230,7 @@ class VolumeBinding:
 
 def _problem(used: UsedClaim, pod: PodInfo, snapshot: Snapshot) -> str:
     """Why a claim cannot be used at all; empty if it can (``podHasPVCs``)."""
-    claim = snapshot.storage.claims.seen(f"{pod.namespace}/{used.name}")
+    claim = snapshot.storage.claims.get_api_object(f"{pod.namespace}/{used.name}")
     if claim is None and used.is_ephemeral:
         waiting = "waiting for ephemeral volume controller to create the persistentvolumeclaim"
         return f'{waiting} "{used.name}"'

@@ -145,7 +145,7 @@ def _check_given(
 ) -> Status:
     storage = node.snapshot.storage
     name, key = given.after.metadata.name, given.claim.metadata.namespaced_name
-    volume, claim = storage.volumes.seen(name), storage.claims.seen(key)
+    volume, claim = storage.volumes.get_api_object(name), storage.claims.get_api_object(key)
     if volume is None:
         return _failed(f'failed to check binding: could not find v1.PersistentVolume "{name}"')
     if claim is None:
@@ -167,7 +167,7 @@ def _check_provisioned(
     each: Provisioned, plan: VolumePlan, node: NodeView, topology: VolumeTopology
 ) -> Status:
     key = each.after.metadata.namespaced_name
-    claim = node.snapshot.storage.claims.seen(key)
+    claim = node.snapshot.storage.claims.get_api_object(key)
     if claim is None:
         text = f'could not find v1.PersistentVolumeClaim "{key}"'
         return _failed(f"failed to check provisioning pvc: {text}")
@@ -190,7 +190,7 @@ def _check_bound(claim: PersistentVolumeClaim, node: NodeView, topology: VolumeT
     """
     if not claim.spec.volume_name:
         return WAIT
-    volume = node.snapshot.storage.volumes.seen(claim.spec.volume_name)
+    volume = node.snapshot.storage.volumes.get_api_object(claim.spec.volume_name)
     if volume is None:
         return WAIT
     unreachable = _unreachable(volume, node, topology)
@@ -217,7 +217,7 @@ def _watched(plan: VolumePlan, storage: Storage) -> Iterator[tuple[EventResource
         yield _VOLUME, given.after.metadata.name
     for key in claims:
         yield _CLAIM, key
-        claim = storage.claims.seen(key)
+        claim = storage.claims.get_api_object(key)
         if claim is not None and claim.spec.volume_name:
             yield _VOLUME, claim.spec.volume_name
 

@@ -8,7 +8,7 @@ from cachetools import LRUCache
 from stowage.api.decoding.errors import SelectorError
 from stowage.api.objects.policy import PodDisruptionBudget
 from stowage.api.values.selectors import NOTHING, Selector, compile_label_selector
-from stowage.state.pods.pod_class import PodClass, PodIdentity
+from stowage.state.pods.pod_class import NamespacedLabels, PodClass
 
 _MAX_KINDS = 4096
 
@@ -32,12 +32,12 @@ class DisruptionBudgets:
 
     def __init__(self) -> None:
         self._in: dict[str, dict[str, Budget]] = {}
-        self._covering: LRUCache[PodIdentity, tuple[Budget, ...]] = LRUCache(_MAX_KINDS)
+        self._covering: LRUCache[NamespacedLabels, tuple[Budget, ...]] = LRUCache(_MAX_KINDS)
 
     def __len__(self) -> int:
         return sum(map(len, self._in.values()))
 
-    def seen(self, budget: PodDisruptionBudget) -> None:
+    def update(self, budget: PodDisruptionBudget) -> None:
         """Take in a budget, new or changed; one whose selector is invalid covers nobody."""
         metadata, status = budget.metadata, budget.status
         try:
@@ -52,7 +52,7 @@ class DisruptionBudgets:
         known.allowed = status.disruptions_allowed
         known.disrupted = frozenset(status.disrupted_pods)
 
-    def gone(self, namespace: str, name: str) -> bool:
+    def remove(self, namespace: str, name: str) -> bool:
         """Forget a budget; returns whether it was known."""
         of_namespace = self._in.get(namespace, {})
         known = of_namespace.pop(name, None)
@@ -72,9 +72,9 @@ class DisruptionBudgets:
         of_namespace = self._in.get(pod_class.namespace)
         if not of_namespace or not pod_class.labels:
             return ()
-        known = self._covering.get(pod_class.identity)
+        known = self._covering.get(pod_class.namespaced_labels)
         if known is None:
-            known = self._covering[pod_class.identity] = tuple(
+            known = self._covering[pod_class.namespaced_labels] = tuple(
                 budget
                 for budget in of_namespace.values()
                 if not budget.selector.matches_everything

@@ -26,7 +26,7 @@ from stowage.state.pods.affinity_terms import (
 ANY_IP = "0.0.0.0"  # noqa: S104 - what an empty hostIP stands for, not a socket
 HostPort = tuple[str, str, int]
 """(IP, protocol, port) as the node sees it."""
-PodIdentity = tuple[str, frozenset[tuple[str, str]]]
+NamespacedLabels = tuple[str, frozenset[tuple[str, str]]]
 """(namespace, label pairs): what selectors judge."""
 
 #: (apiVersion, kind): a StatefulSet of another group is somebody else's.
@@ -38,7 +38,7 @@ _RUNNING = "Running"
 _ENCODER = msgspec.msgpack.Encoder()
 
 
-class Demand:
+class NodeDemand:
     """What pods of some classes ask of a node by itself.
 
     Those classes differ in no more than namespace, labels, owner, affinity to other pods and
@@ -62,7 +62,7 @@ class PodClass:
         demand: What it has in common with classes that ask the same of a node.
         namespace: The namespace of its pods.
         labels: Their labels.
-        identity: Namespace and labels as one hashable value.
+        namespaced_labels: Namespace and labels as one hashable value.
         spec: Their spec, without node name and without volumes other than images.
         priority: 0 where the spec has none.
         requests: Resource name -> amount; cpu in milli units, the rest in whole units.
@@ -85,10 +85,10 @@ class PodClass:
         "has_affinity_terms",
         "host_ports",
         "id",
-        "identity",
         "images",
         "labels",
         "namespace",
+        "namespaced_labels",
         "nonzero_cpu_milli",
         "nonzero_memory_bytes",
         "priority",
@@ -98,13 +98,16 @@ class PodClass:
         "terms",
     )
 
-    def __init__(self, class_id: int, pod: Pod, spec: PodSpec, demand: Demand) -> None:
+    def __init__(self, class_id: int, pod: Pod, spec: PodSpec, demand: NodeDemand) -> None:
         metadata = pod.metadata
         self.id = class_id
         self.demand = demand
         self.namespace = metadata.namespace
         self.labels: dict[str, str] = metadata.labels
-        self.identity: PodIdentity = (metadata.namespace, frozenset(metadata.labels.items()))
+        self.namespaced_labels: NamespacedLabels = (
+            metadata.namespace,
+            frozenset(metadata.labels.items()),
+        )
         self.spec = spec
         self.priority = spec.priority or 0
         usage = pod_usage(pod)
@@ -161,7 +164,7 @@ class PodClasses:
 
     def __init__(self) -> None:
         self._classes: WeakValueDictionary[bytes, PodClass] = WeakValueDictionary()
-        self._demands: WeakValueDictionary[bytes, Demand] = WeakValueDictionary()
+        self._demands: WeakValueDictionary[bytes, NodeDemand] = WeakValueDictionary()
         self._ids = count(1)
 
     def __len__(self) -> int:
@@ -181,11 +184,11 @@ class PodClasses:
             self._classes[key] = known
         return known
 
-    def _demand_of(self, pod: Pod, spec: PodSpec) -> Demand:
+    def _demand_of(self, pod: Pod, spec: PodSpec) -> NodeDemand:
         key = _demand_key(pod, spec)
         known = self._demands.get(key)
         if known is None:
-            known = self._demands[key] = Demand(next(self._ids))
+            known = self._demands[key] = NodeDemand(next(self._ids))
         return known
 
 

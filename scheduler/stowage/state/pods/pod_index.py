@@ -18,15 +18,15 @@ from stowage.state.arrays import Int64Array
 from stowage.state.namespaces import Namespaces
 from stowage.state.nodes.label_columns import LabelColumns
 from stowage.state.pods.affinity_terms import TermKind
-from stowage.state.pods.carried_terms import CarriedTerm, CarriedTerms
-from stowage.state.pods.carrier_counts import CarrierCounts
+from stowage.state.pods.existing_terms import ExistingTerm, ExistingTerms
+from stowage.state.pods.label_groups import LabelGroup, LabelGroups
 from stowage.state.pods.pod_class import PodClass
 from stowage.state.pods.pod_counts import DomainTracking, PodCounts
 from stowage.state.pods.pod_info import PodInfo
-from stowage.state.pods.pod_kinds import PodKind, PodKinds
 from stowage.state.pods.selector_buckets import MAX_HOMES, SelectorBuckets
+from stowage.state.pods.term_counts import TermCounts
 
-__all__ = ["CarriedTerm", "PodCounts", "PodIndex", "Question", "TermKind"]
+__all__ = ["ExistingTerm", "PodCounts", "PodIndex", "PodQuery", "TermKind"]
 
 
 MAX_LINKS = 1_000_000
@@ -36,7 +36,7 @@ MAX_LINKS_AT_ONCE = 100_000
 """So often between two changes; what is asked beyond that is counted for now."""
 
 
-class Question(NamedTuple):
+class PodQuery(NamedTuple):
     """What counts are asked for by.
 
     Attributes:
@@ -55,7 +55,7 @@ class Question(NamedTuple):
         namespaces = self.namespaces
         return (None,) if namespaces is None or len(namespaces) > MAX_HOMES else namespaces
 
-    def means(self, kind: PodKind) -> bool:
+    def means(self, kind: LabelGroup) -> bool:
         """Whether pods of a kind are to be counted."""
         if self.namespaces is not None and kind.namespace not in self.namespaces:
             return False
@@ -89,15 +89,15 @@ class PodIndex:
         self._num_rows = num_rows
         self._max_selectors = max_selectors
         self._tracking = DomainTracking(labels)
-        self.kinds = PodKinds()
-        self._asked: OrderedDict[Question, PodCounts] = OrderedDict()
-        self._asked_about: SelectorBuckets[Question] = SelectorBuckets()
-        self._links: dict[Question, int] = {}
+        self.kinds = LabelGroups()
+        self._asked: OrderedDict[PodQuery, PodCounts] = OrderedDict()
+        self._asked_about: SelectorBuckets[PodQuery] = SelectorBuckets()
+        self._links: dict[PodQuery, int] = {}
         self._num_links = 0
         self._num_asked_now = 0
         self._num_links_now = 0
-        self._carried = {kind: CarriedTerms(self._new_counts) for kind in TermKind}
-        self._carried_by: dict[PodClass, tuple[int, tuple[CarriedTerm, ...]]] = {}
+        self._carried = {kind: ExistingTerms(self._new_counts) for kind in TermKind}
+        self._carried_by: dict[PodClass, tuple[int, tuple[ExistingTerm, ...]]] = {}
 
     def count_matching(
         self, selector: Selector, namespaces: frozenset[str] | None, *, skip_terminating: bool
@@ -108,7 +108,7 @@ class PodIndex:
         no more questions are taken up than are kept; what is asked beyond that is counted for
         now, or all would push each other out.
         """
-        question = Question(selector, namespaces, skip_terminating)
+        question = PodQuery(selector, namespaces, skip_terminating)
         counts = self._asked.get(question)
         if counts is not None:
             self._asked.move_to_end(question)
@@ -118,22 +118,22 @@ class PodIndex:
             return self._start_counting(question)
         return PodCounts(self._labels, self._per_row(question))
 
-    def carried_terms(self, which: TermKind) -> Collection[CarriedTerm]:
+    def existing_terms(self, which: TermKind) -> Collection[ExistingTerm]:
         """All distinct terms that some pod on a node carries."""
         return self._carried[which].terms.values()
 
-    def carried_terms_matching(self, which: TermKind, pod: PodInfo) -> Sequence[CarriedTerm]:
+    def existing_terms_matching(self, which: TermKind, pod: PodInfo) -> Sequence[ExistingTerm]:
         """The carried terms that mean `pod`, by its labels, namespace and namespace labels."""
         labels = self._namespaces.labels(pod.namespace)
         return self._carried[which].matching(pod.pod_class, labels)
 
-    def asked(self) -> Iterable[tuple[Question, PodCounts]]:
+    def asked(self) -> Iterable[tuple[PodQuery, PodCounts]]:
         """What is being counted, least recently asked about first."""
         return self._asked.items()
 
-    def no_carriers(self) -> CarrierCounts:
+    def zero_term_counts(self) -> TermCounts:
         """Counts of no pods at all, which nobody keeps up to date."""
-        return CarrierCounts(self._labels, self._rows_now, None)
+        return TermCounts(self._labels, self._rows_now, None)
 
     def add(self, pod: PodInfo, row: int) -> None:
         """Count a pod that came to a row."""
@@ -164,12 +164,12 @@ class PodIndex:
             self._remove_terms(pod_class, row)
 
     def grow(self, num_rows: int) -> None:
-        """Make room for more rows."""
+        """Extend the arrays to `num_rows`."""
         self._num_rows = num_rows
         for counts in self._asked.values():
             counts.grow(num_rows)
-        for carried_terms in self._carried.values():
-            for carried in carried_terms.terms.values():
+        for existing_terms in self._carried.values():
+            for carried in existing_terms.terms.values():
                 carried.counts.grow(num_rows)
 
     def _pods_change(self) -> None:
@@ -177,7 +177,7 @@ class PodIndex:
         self._num_asked_now = 0
         self._num_links_now = 0
 
-    def _start_counting(self, question: Question) -> PodCounts:
+    def _start_counting(self, question: PodQuery) -> PodCounts:
         counts = PodCounts(self._labels, self._per_row(question), self._tracking)
         kinds = self.kinds.meant(*question)
         self._make_place_for(len(kinds))
@@ -190,7 +190,7 @@ class PodIndex:
         self._asked_about.add(question, question.selector, question.homes)
         return counts
 
-    def _per_row(self, question: Question) -> Int64Array:
+    def _per_row(self, question: PodQuery) -> Int64Array:
         if self.kinds.are_many(question.namespaces):
             return self.kinds.per_row(*question, self._num_rows)
         per_row = np.zeros(self._num_rows, dtype=np.int64)
@@ -205,14 +205,14 @@ class PodIndex:
         ):
             self._stop_counting(*self._asked.popitem(last=False))
 
-    def _stop_counting(self, question: Question, counts: PodCounts) -> None:
+    def _stop_counting(self, question: PodQuery, counts: PodCounts) -> None:
         for kind in self.kinds.meant(*question):
             del kind.counts[counts]
         self._num_links -= self._links.pop(question)
         self._asked_about.discard(question, question.selector, question.homes)
         counts.dropped()
 
-    def _new_kind(self, pod_class: PodClass, terminating: bool) -> PodKind:
+    def _new_kind(self, pod_class: PodClass, terminating: bool) -> LabelGroup:
         kind = self.kinds.add(pod_class, terminating)
         for question in self._asked_about.candidates(kind.namespace, kind.labels):
             if question.means(kind):
@@ -220,23 +220,23 @@ class PodIndex:
         return kind
 
     def _add_terms(self, pod_class: PodClass, row: int) -> None:
-        num_pods, carried_terms = self._carried_by.get(pod_class, (0, ()))
+        num_pods, existing_terms = self._carried_by.get(pod_class, (0, ()))
         if not num_pods:
-            carried_terms = tuple(
+            existing_terms = tuple(
                 self._carried[kind].intern(term)
                 for kind, terms in pod_class.terms.items()
                 for term in terms
             )
-        self._carried_by[pod_class] = (num_pods + 1, carried_terms)
-        for carried in carried_terms:
+        self._carried_by[pod_class] = (num_pods + 1, existing_terms)
+        for carried in existing_terms:
             carried.counts.add(row, 1)
 
     def _remove_terms(self, pod_class: PodClass, row: int) -> None:
-        num_pods, carried_terms = self._carried_by[pod_class]
-        for carried in carried_terms:
+        num_pods, existing_terms = self._carried_by[pod_class]
+        for carried in existing_terms:
             carried.counts.add(row, -1)
         if num_pods > 1:
-            self._carried_by[pod_class] = (num_pods - 1, carried_terms)
+            self._carried_by[pod_class] = (num_pods - 1, existing_terms)
             return
         del self._carried_by[pod_class]
         for kind, terms in pod_class.terms.items():
@@ -246,8 +246,8 @@ class PodIndex:
                 if known is not None and not known.counts.total:
                     of_kind.drop(known)
 
-    def _new_counts(self) -> CarrierCounts:
-        return CarrierCounts(self._labels, self._rows_now, self._tracking)
+    def _new_counts(self) -> TermCounts:
+        return TermCounts(self._labels, self._rows_now, self._tracking)
 
     def _rows_now(self) -> int:
         return self._num_rows

@@ -59,7 +59,7 @@ class AssumeCache(Generic[T]):
         seen = self._seen.get(key)
         return None if seen is None else self._latest(key, seen)
 
-    def seen(self, key: str) -> T | None:
+    def get_api_object(self, key: str) -> T | None:
         """The object as the API server showed it last."""
         return self._seen.get(key)
 

@@ -56,7 +56,7 @@ class CSINodeColumns:
             self._migrated[plugin][row] = True
 
     def grow(self, num_rows: int) -> None:
-        """Make room for more rows."""
+        """Extend the arrays to `num_rows`."""
         self._num_rows = num_rows
         for driver, limits in self._limits.items():
             self._limits[driver] = extended(limits, num_rows, NO_LIMIT)

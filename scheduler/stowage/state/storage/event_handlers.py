@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stowage.api.objects.volume import (
     CSINode,
@@ -15,10 +15,8 @@ from stowage.api.objects.volume import (
 )
 from stowage.api.values.csi_migration import AttachedVolume
 from stowage.state.changes import StorageChange
+from stowage.state.cluster_state import ClusterState
 from stowage.state.storage.volume_use import attached_volume
-
-if TYPE_CHECKING:
-    from stowage.state.snapshot import ClusterState
 
 
 class StorageKeeper:
@@ -40,7 +38,7 @@ class StorageKeeper:
             VolumeAttachment: self._attachment_changed,
         }
 
-    def seen(self, obj: StorageObject) -> StorageChange:
+    def update(self, obj: StorageObject) -> StorageChange:
         """Take in an object, new or changed."""
         old, is_news = self._state.storage.put(obj)
         if not is_news:
@@ -48,7 +46,7 @@ class StorageKeeper:
         self._changed(type(obj), obj.metadata.namespaced_name, obj)
         return StorageChange(old, obj)
 
-    def gone(self, kind: type[StorageObject], key: str) -> StorageObject | None:
+    def remove(self, kind: type[StorageObject], key: str) -> StorageObject | None:
         """Forget a deleted object; None if it is not known."""
         old = self._state.storage.drop(kind, key)
         if old is not None:

@@ -98,9 +98,9 @@ class Storage:
     def objects(self) -> Iterator[StorageObject]:
         """Everything as the API server showed it last."""
         for claim in self.claims:
-            yield self.claims.seen(claim.metadata.namespaced_name) or claim
+            yield self.claims.get_api_object(claim.metadata.namespaced_name) or claim
         for volume in self.volumes:
-            yield self.volumes.seen(volume.metadata.name) or volume
+            yield self.volumes.get_api_object(volume.metadata.name) or volume
         for by_name in self._plain.values():
             yield from by_name.values()
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from stowage.api.values.csi_migration import migrated_plugins
+from stowage.state.cluster_state import ClusterState
 from stowage.state.storage.csi_nodes import NO_LIMIT
 from stowage.state.storage.objects import Storage
 from stowage.state.storage.volume_use import VolumeUse, attached_volume
 from stowage.state.violation import expect
-
-if TYPE_CHECKING:
-    from stowage.state.snapshot import ClusterState
 
 
 def validate_storage(state: ClusterState) -> None:
@@ -29,7 +25,7 @@ def validate_storage(state: ClusterState) -> None:
         (state.storage.claims.assumptions(), state.storage.claims),
         (state.storage.volumes.assumptions(), state.storage.volumes),
     ):
-        unknown = [key for key, _ in assumptions if cache.seen(key) is None]
+        unknown = [key for key, _ in assumptions if cache.get_api_object(key) is None]
         expect("assumptions about what does not exist", [], unknown)
 
 

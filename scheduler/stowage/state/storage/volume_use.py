@@ -146,19 +146,19 @@ class VolumeUse:
         return conflicts
 
     def grow(self, num_rows: int) -> None:
-        """Make room for more rows."""
+        """Extend the arrays to `num_rows`."""
         self._num_rows = num_rows
         for driver, counts in self._attached.items():
             self._attached[driver] = extended(counts, num_rows)
 
     def with_changes(
-        self, removed: Iterable[tuple[PodInfo, int]], added: Iterable[tuple[PodInfo, int]]
+        self, removed: Iterable[PodInfo], added: Iterable[PodInfo], row: int
     ) -> VolumeUse:
-        """What it would be without some pods and with some more; costs those pods only."""
+        """What it would be with other pods on one row; costs those pods only."""
         changed = self._copy()
-        for pod, row in added:
+        for pod in added:
             changed.add_pod(pod, row)
-        for pod, row in removed:
+        for pod in removed:
             changed.remove_pod(pod, row)
         return changed
 
@@ -250,10 +250,10 @@ class VolumeUse:
 
     def _resolve(self, use: ClaimUse) -> AttachedVolume | None:
         """``getCSIDriverInfo``: by its volume, or else by its class under a name of its own."""
-        claim = self._storage.claims.seen(use.claim)
+        claim = self._storage.claims.get_api_object(use.claim)
         if claim is None or (use.pod_uid and not is_made_for(claim, use.pod_uid)):
             return None
-        volume = self._storage.volumes.seen(claim.spec.volume_name)
+        volume = self._storage.volumes.get_api_object(claim.spec.volume_name)
         if volume is not None:
             return csi_volume_of(volume)
         storage_class = self._storage.classes.get(claim_class(claim))
@@ -315,7 +315,7 @@ def attached_volume(attachment: VolumeAttachment | None, storage: Storage) -> At
     if attachment is None or not attachment.spec.attacher:
         return None
     name = attachment.spec.source.persistent_volume_name
-    volume = None if name is None else storage.volumes.seen(name)
+    volume = None if name is None else storage.volumes.get_api_object(name)
     if volume is None or volume.spec.csi is None:
         return None
     return AttachedVolume(attachment.spec.attacher, volume.spec.csi.volume_handle)

@@ -1,4 +1,4 @@
-"""Sorts of pods as small integers, and what a pod of each sort requests."""
+"""Sorts of pods as small integers, and what a pod of each variant requests."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ from stowage.state.nodes.resource_index import ResourceIndex
 from stowage.state.pods.pod_class import PodClass
 from stowage.state.pods.pod_info import PodInfo
 
-PodSort = tuple[PodClass, bool]
+PodVariant = tuple[PodClass, bool]
 """A pod's class, and whether it is being deleted."""
 
 
-class PodSorts:
-    """The sorts of some pods; a code is reused once no pod is of its sort any more.
+class PodVariants:
+    """The variants of some pods; a code is reused once no pod is of its variant any more.
 
     Args:
         resources: Which column is which resource.
 
     Attributes:
-        numbering: Changes when a code may stand for another sort than before.
+        numbering: Changes when a code may stand for another variant than before.
     """
 
     __slots__ = ("_interned", "_requests", "_resources", "_version", "numbering")
 
     def __init__(self, resources: ResourceIndex) -> None:
         self.numbering = 0
-        self._interned: Interner[PodSort] = Interner()
+        self._interned: Interner[PodVariant] = Interner()
         self._resources = resources
         self._requests = np.zeros((1, 0), dtype=np.int64)
         self._version = -1
 
     @property
-    def values(self) -> Sequence[PodSort | None]:
-        """``code -> sort``; None where a code is free."""
+    def values(self) -> Sequence[PodVariant | None]:
+        """``code -> variant``; None where a code is free."""
         return self._interned.values
 
     def acquire(self, pod: PodInfo) -> int:
-        """The code of a pod's sort, which is held once more."""
-        sort = (pod.pod_class, pod.terminating)
-        is_new = self._interned.get(sort) == ABSENT
-        code = self._interned.acquire(sort)
+        """The code of a pod's variant, which is held once more."""
+        variant = (pod.pod_class, pod.terminating)
+        is_new = self._interned.get(variant) == ABSENT
+        code = self._interned.acquire(variant)
         if is_new:
             self.numbering += 1
             self.requests()
@@ -55,11 +55,11 @@ class PodSorts:
         return code
 
     def release(self, code: int) -> None:
-        """Give back one hold on a sort."""
+        """Give back one hold on a variant."""
         self._interned.release(code)
 
     def requests(self) -> Int64Array:
-        """``int64[sorts + 1, resources + 3]``: what a pod of each sort takes of its node.
+        """``int64[variants + 1, resources + 3]``: what a pod of each variant takes of its node.
 
         By column of the resource index (what has none is left out), then cpu milli and memory
         bytes with defaults, then 1 for the pod itself. The last entry, for no pod, is zero.
@@ -68,9 +68,9 @@ class PodSorts:
             self._version = self._resources.version
             width = len(self._resources) + 3
             self._requests = np.zeros((len(self._interned) + 1, width), dtype=np.int64)
-            for code, sort in enumerate(self._interned.values):
-                if sort is not None:
-                    self._note_requests(code, sort[0])
+            for code, variant in enumerate(self._interned.values):
+                if variant is not None:
+                    self._note_requests(code, variant[0])
         return self._requests
 
     def _note_requests(self, code: int, pod_class: PodClass) -> None:

@@ -1,8 +1,8 @@
 """The pods of each row in the order of their importance, as arrays: what preemption asks about.
 
 A row's order is worked out when somebody asks for it after its pods changed, so a pod that comes
-or goes costs nothing here but a note. Pods of one class in one state of life are one sort; what
-is asked of pods is asked once per sort and looked up per pod.
+or goes costs nothing here but a note. Pods of one class in one state of life are one variant; what
+is asked of pods is asked once per variant and looked up per pod.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from stowage.state.arrays import BoolArray, Int64Array
 from stowage.state.nodes.resource_index import ResourceIndex
 from stowage.state.pods.placed_pods import PlacedPods
 from stowage.state.pods.pod_info import PodInfo
-from stowage.state.pods.pod_sorts import PodSorts
+from stowage.state.pods.pod_variants import PodVariants
 
 NOT_STARTED = np.iinfo(np.int64).max
 """The start time of a pod that has none yet: later than all that have one."""
@@ -30,7 +30,7 @@ class RankedRows(msgspec.Struct, frozen=True):
     Attributes:
         pods: Of all rows there are; see `pods_at`.
         rows: Which of them these are.
-        sorts: ``int64[rows, slots]``, codes in the table of sorts; -1 where there is no pod.
+        variants: ``int64[rows, slots]``, codes in the table of variants; -1 where there is no pod.
         priority: ``int64[rows, slots]``.
         start: ``int64[rows, slots]``, ``YYYYmmddHHMMSS`` as a number, or `NOT_STARTED`.
         present: ``bool[rows, slots]``, where there is a pod.
@@ -38,7 +38,7 @@ class RankedRows(msgspec.Struct, frozen=True):
 
     pods: list[tuple[PodInfo, ...]]
     rows: Int64Array
-    sorts: Int64Array
+    variants: Int64Array
     priority: Int64Array
     start: Int64Array
     present: BoolArray
@@ -56,13 +56,13 @@ class RankedPods:
         resources: Which column is which resource.
 
     Attributes:
-        sorts: The sorts of pods there are.
+        variants: The variants of pods there are.
     """
 
-    __slots__ = ("_columns", "_pods", "sorts")
+    __slots__ = ("_columns", "_pods", "variants")
 
     def __init__(self, placed: PlacedPods, resources: ResourceIndex) -> None:
-        self.sorts = PodSorts(resources)
+        self.variants = PodVariants(resources)
         self._pods = placed
         self._columns = _Columns(0, _SLOTS_AT_ONCE)
 
@@ -80,10 +80,10 @@ class RankedPods:
         return RankedRows(
             columns.pods,
             rows,
-            columns.sorts[rows, :slots].astype(np.int64),
+            columns.variants[rows, :slots].astype(np.int64),
             columns.priority[rows, :slots],
             columns.start[rows, :slots],
-            columns.sorts[rows, :slots] != _NOBODY,
+            columns.variants[rows, :slots] != _NOBODY,
         )
 
     def outdated(self) -> Iterator[int]:
@@ -103,14 +103,14 @@ class RankedPods:
         if len(ordered) > columns.num_slots:
             slots = -(-len(ordered) // _SLOTS_AT_ONCE) * _SLOTS_AT_ONCE
             columns = self._columns = columns.resized(len(columns.pods), slots)
-        codes = [self.sorts.acquire(pod) for pod in ordered]
-        for code in columns.sorts[row, : columns.length[row]].tolist():
-            self.sorts.release(code)
+        codes = [self.variants.acquire(pod) for pod in ordered]
+        for code in columns.variants[row, : columns.length[row]].tolist():
+            self.variants.release(code)
         num_pods = len(ordered)
         columns.pods[row] = tuple(ordered)
         columns.length[row] = num_pods
-        columns.sorts[row] = _NOBODY
-        columns.sorts[row, :num_pods] = codes
+        columns.variants[row] = _NOBODY
+        columns.variants[row, :num_pods] = codes
         columns.priority[row, :num_pods] = [-rank[0] for rank in ranks]
         columns.start[row, :num_pods] = [rank[1] for rank in ranks]
         self._pods.reordered.discard(row)
@@ -119,23 +119,23 @@ class RankedPods:
 class _Columns:
     """The arrays over rows and slots."""
 
-    __slots__ = ("length", "num_slots", "pods", "priority", "sorts", "start")
+    __slots__ = ("length", "num_slots", "pods", "priority", "start", "variants")
 
     def __init__(self, num_rows: int, num_slots: int) -> None:
         self.num_slots = num_slots
         self.pods: list[tuple[PodInfo, ...]] = [()] * num_rows
         self.length = np.zeros(num_rows, dtype=np.int64)
-        self.sorts = np.full((num_rows, num_slots), _NOBODY, dtype=np.int32)
+        self.variants = np.full((num_rows, num_slots), _NOBODY, dtype=np.int32)
         self.priority = np.zeros((num_rows, num_slots), dtype=np.int64)
         self.start = np.zeros((num_rows, num_slots), dtype=np.int64)
 
     def resized(self, num_rows: int, num_slots: int) -> _Columns:
         """A copy with more rows or slots."""
         larger = _Columns(num_rows, num_slots)
-        rows, slots = self.sorts.shape
+        rows, slots = self.variants.shape
         larger.pods[:rows] = self.pods
         larger.length[:rows] = self.length
-        larger.sorts[:rows, :slots] = self.sorts
+        larger.variants[:rows, :slots] = self.variants
         larger.priority[:rows, :slots] = self.priority
         larger.start[:rows, :slots] = self.start
         return larger

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from stowage.api.status import Status, error, unresolvable
-from stowage.queue import Place, QueueRules, SchedulingQueue
+from stowage.queue import QueueRules, QueueState, SchedulingQueue
 from stowage.state.pods.pod_info import PodInfo
 
 from tests.unit.queue.scenario import (
@@ -32,7 +32,7 @@ def _anonymous(info: PodInfo) -> Status:
 def test_a_gated_pod_waits_as_unschedulable_and_counts_as_gated() -> None:
     queue = make_queue()
     info = pending("p", gates=["hold"])
-    assert queue.add(info, 0.0) is Place.UNSCHEDULABLE
+    assert queue.add(info, 0.0) is QueueState.UNSCHEDULABLE
     assert queue.pending_counts() == {"active": 0, "backoff": 0, "unschedulable": 0, "gated": 1}
     assert pop_names(queue) == []
     queued = queue.get(info.uid)
@@ -44,8 +44,8 @@ def test_a_gated_pod_waits_as_unschedulable_and_counts_as_gated() -> None:
 def test_a_pod_whose_scheduling_gates_are_removed_becomes_active() -> None:
     queue = make_queue()
     queue.add(pending("p", gates=["a", "b"]), 0.0)
-    assert queue.update(pending("p", gates=["b"]), 1.0) is Place.UNSCHEDULABLE
-    assert queue.update(pending("p"), 2.0) is Place.ACTIVE
+    assert queue.update(pending("p", gates=["b"]), 1.0) is QueueState.UNSCHEDULABLE
+    assert queue.update(pending("p"), 2.0) is QueueState.ACTIVE
     queue.validate()
     assert pop_names(queue) == ["p"]
 
@@ -98,7 +98,7 @@ def test_a_gate_that_judges_by_class_is_asked_about_one_pod_of_a_group() -> None
         {(PROFILE, "Fit"): [(NODE_ADD, None)]},
         gates_per_pod=lambda _pod: False,
     )
-    queue = SchedulingQueue.of(rules)
+    queue = SchedulingQueue(rules)
     for name in ("a", "b", "c"):
         reject(queue, pending(name), by=("Fit",))
     gate.asked.clear()
@@ -111,7 +111,7 @@ def test_an_opened_gate_can_reveal_another_one() -> None:
     gate.closed.add("p")
     queue = make_queue(pre_enqueue=gate)
     queue.add(pending("p", gates=["hold"]), 0.0)
-    assert queue.update(pending("p"), 1.0) is Place.UNSCHEDULABLE
+    assert queue.update(pending("p"), 1.0) is QueueState.UNSCHEDULABLE
     queue.validate()
     assert queue.unschedulable_counts() == {
         (PROFILE, "SchedulingGates"): 1,
@@ -129,7 +129,7 @@ def test_a_pod_that_comes_back_can_be_gated_instead_of_backing_off() -> None:
     queued = queue.pop(0.0)
     assert queued is not None
     gate.closed.add("p")
-    assert queue.add_unschedulable(queued, 0.0, is_error=True) is Place.UNSCHEDULABLE
+    assert queue.add_unschedulable(queued, 0.0, is_error=True) is QueueState.UNSCHEDULABLE
     queue.validate()
     assert queue.pending_counts()["gated"] == 1
 
@@ -156,7 +156,7 @@ def test_a_pod_gated_by_who_waits_for_everything_is_asked_again_after_five_minut
 
 def test_an_error_of_pre_enqueue_gates_the_pod_and_is_reported() -> None:
     queue = make_queue(pre_enqueue=_failing)
-    assert queue.add(pending("p"), 0.0) is Place.UNSCHEDULABLE
+    assert queue.add(pending("p"), 0.0) is QueueState.UNSCHEDULABLE
     assert queue.drain_problems() == [
         (
             "pod default/p: PreEnqueue of plugin Gatekeeper failed: no connection; "
@@ -168,7 +168,7 @@ def test_an_error_of_pre_enqueue_gates_the_pod_and_is_reported() -> None:
 
 def test_a_raising_pre_enqueue_gates_the_pod_until_anything_happens() -> None:
     queue = make_queue(pre_enqueue=_raising)
-    assert queue.add(pending("p"), 0.0) is Place.UNSCHEDULABLE
+    assert queue.add(pending("p"), 0.0) is QueueState.UNSCHEDULABLE
     queue.validate()
     assert len(queue.drain_problems()) == 1
     queue.move_on_event(NODE_ADD, None, None, 1.0)

@@ -1,8 +1,4 @@
-"""The cluster as it would be without some pods or with some more.
-
-Used for nominated pods, preemption and simulation. What the changed pods touch is copied, the
-rest is shared with the live state; there is nothing to undo.
-"""
+"""A pod index with some pods counted off and others counted in."""
 
 from __future__ import annotations
 
@@ -10,46 +6,31 @@ from collections.abc import Collection, Sequence
 
 from stowage.api.values.selectors import Selector
 from stowage.state.namespaces import Namespaces
-from stowage.state.nodes.node_columns import NodeColumns
 from stowage.state.pods.affinity_terms import AffinityTerm, TermKind
-from stowage.state.pods.carried_terms import CarriedTerm
-from stowage.state.pods.carrier_counts import CarrierCounts
+from stowage.state.pods.existing_terms import ExistingTerm
 from stowage.state.pods.pod_counts import PodCounts
 from stowage.state.pods.pod_index import PodIndex
 from stowage.state.pods.pod_info import PodInfo
-
-Placement = tuple[PodInfo, int]
-"""A pod and the row it is on."""
-
-
-def placements(
-    columns: NodeColumns, removed: Sequence[Placement], added: Sequence[Placement]
-) -> NodeColumns:
-    """The columns with what some pods use taken off, and what others use added."""
-    changed = columns.with_own_usage()
-    for pod, row in added:
-        changed.add_pod(row, pod.pod_class)
-    for pod, row in removed:
-        changed.remove_pod(row, pod.pod_class)
-    return changed
+from stowage.state.pods.term_counts import TermCounts
 
 
 class WhatIfPodIndex:
-    """A pod index (or another what-if) with some pods counted off and others counted in."""
+    """The pod index with some pods removed from a row and others added to it."""
 
-    __slots__ = ("_base", "_changes", "_namespaces")
+    __slots__ = ("_base", "_changes", "_namespaces", "_row")
 
     def __init__(
         self,
         base: PodIndex | WhatIfPodIndex,
         namespaces: Namespaces,
-        removed: Sequence[Placement],
-        added: Sequence[Placement],
+        removed: Sequence[PodInfo],
+        added: Sequence[PodInfo],
+        row: int,
     ) -> None:
         self._base = base
         self._namespaces = namespaces
-        self._changes = [(pod, row, -1) for pod, row in removed]
-        self._changes += [(pod, row, 1) for pod, row in added]
+        self._row = row
+        self._changes = [*((pod, -1) for pod in removed), *((pod, 1) for pod in added)]
 
     def count_matching(
         self, selector: Selector, namespaces: frozenset[str] | None, *, skip_terminating: bool
@@ -57,19 +38,19 @@ class WhatIfPodIndex:
         """Count the pods of `namespaces` (None: all) that `selector` matches."""
         counts = self._base.count_matching(selector, namespaces, skip_terminating=skip_terminating)
         touched = [
-            (row, delta)
-            for pod, row, delta in self._changes
+            (self._row, delta)
+            for pod, delta in self._changes
             if (namespaces is None or pod.namespace in namespaces)
             and not (skip_terminating and pod.terminating)
             and selector.matches(pod.labels)
         ]
         return counts.with_changes(touched) if touched else counts
 
-    def carried_terms(self, which: TermKind) -> Collection[CarriedTerm]:
+    def existing_terms(self, which: TermKind) -> Collection[ExistingTerm]:
         """All distinct terms that some pod on a node carries; counts may have become zero."""
-        return self._adjusted(self._base.carried_terms(which), self._touched(which))
+        return self._adjusted(self._base.existing_terms(which), self._touched(which))
 
-    def carried_terms_matching(self, which: TermKind, pod: PodInfo) -> Sequence[CarriedTerm]:
+    def existing_terms_matching(self, which: TermKind, pod: PodInfo) -> Sequence[ExistingTerm]:
         """The carried terms that mean `pod`; counts may have become zero."""
         labels = self._namespaces.labels(pod.namespace)
         touched = {
@@ -77,33 +58,33 @@ class WhatIfPodIndex:
             for term, changes in self._touched(which).items()
             if term.matches(pod.namespace, pod.labels, labels)
         }
-        return self._adjusted(self._base.carried_terms_matching(which, pod), touched)
+        return self._adjusted(self._base.existing_terms_matching(which, pod), touched)
 
-    def no_carriers(self) -> CarrierCounts:
+    def zero_term_counts(self) -> TermCounts:
         """Counts of no pods at all."""
-        return self._base.no_carriers()
+        return self._base.zero_term_counts()
 
     def _touched(self, which: TermKind) -> dict[AffinityTerm, list[tuple[int, int]]]:
         touched: dict[AffinityTerm, list[tuple[int, int]]] = {}
-        for pod, row, delta in self._changes:
+        for pod, delta in self._changes:
             for term in pod.pod_class.terms[which]:
-                touched.setdefault(term, []).append((row, delta))
+                touched.setdefault(term, []).append((self._row, delta))
         return touched
 
     def _adjusted(
         self,
-        carried_terms: Collection[CarriedTerm],
+        existing_terms: Collection[ExistingTerm],
         touched: dict[AffinityTerm, list[tuple[int, int]]],
-    ) -> list[CarriedTerm]:
+    ) -> list[ExistingTerm]:
         adjusted = []
-        for carried in carried_terms:
+        for carried in existing_terms:
             changes = touched.pop(carried.term, None)
             if changes is not None:
                 counts = carried.counts.with_changes(changes)
-                adjusted.append(CarriedTerm(carried.term, counts))
+                adjusted.append(ExistingTerm(carried.term, counts))
             else:
                 adjusted.append(carried)
         for term, changes in touched.items():
-            counts = self.no_carriers().with_changes(changes)
-            adjusted.append(CarriedTerm(term, counts))
+            counts = self.zero_term_counts().with_changes(changes)
+            adjusted.append(ExistingTerm(term, counts))
         return adjusted

@@ -13,14 +13,14 @@ import numpy as np
 from stowage.api.values.csi_migration import AttachedVolume
 from stowage.state.arrays import BoolArray, Int64Array
 from stowage.state.pods.pod_info import PodInfo
-from stowage.state.snapshot import Snapshot
+from stowage.state.storage.volume_use import VolumeUse
 
 
-class RowVolumes:
+class RemovedVolumes:
     """The volumes of one driver that pods on some rows use.
 
     Args:
-        snapshot: The cluster as it is.
+        use: What pods use on each node.
         rows: Of nodes.
         driver: Whose volumes.
         pods: (position in `rows`, the pods there by slot); volumes elsewhere never go.
@@ -28,7 +28,7 @@ class RowVolumes:
 
     def __init__(
         self,
-        snapshot: Snapshot,
+        use: VolumeUse,
         rows: Int64Array,
         driver: str,
         pods: Iterable[tuple[int, Sequence[PodInfo]]],
@@ -42,20 +42,20 @@ class RowVolumes:
             codes: dict[AttachedVolume, int] = {}
             row = int(rows[position])
             for slot, pod in enumerate(each):
-                for volume in snapshot.volume_use.volumes_of(pod) if pod.volumes else ():
+                for volume in use.volumes_of(pod) if pod.volumes else ():
                     if volume.driver != driver:
                         continue
                     if volume not in codes:
                         codes[volume] = len(positions)
                         positions.append(position)
                         self._volumes.append(volume)
-                        kept.append(snapshot.volume_use.is_attached(volume, row))
+                        kept.append(use.is_attached(volume, row))
                     uses.append((codes[volume], position, slot))
         self._positions = np.array(positions, dtype=np.int64)
         self._kept = np.array(kept, dtype=np.bool_)
         self._uses: Int64Array = np.array(uses, dtype=np.int64).reshape(-1, 3)
 
-    def gone(
+    def count(
         self, removed: BoolArray, wanted: Set[AttachedVolume]
     ) -> tuple[Int64Array, Int64Array]:
         """Count what no pod uses that is left.

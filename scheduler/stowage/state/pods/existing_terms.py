@@ -9,14 +9,14 @@ from cachetools import LRUCache
 
 from stowage.api.values.selectors import NOTHING
 from stowage.state.pods.affinity_terms import AffinityTerm
-from stowage.state.pods.carrier_counts import CarrierCounts
-from stowage.state.pods.pod_class import PodClass, PodIdentity
+from stowage.state.pods.pod_class import NamespacedLabels, PodClass
 from stowage.state.pods.selector_buckets import MAX_HOMES, SelectorBuckets
+from stowage.state.pods.term_counts import TermCounts
 
 _MAX_ASKERS = 1024
 
 
-class CarriedTerm:
+class ExistingTerm:
     """A term, and how many pods with it are on each node and in each domain.
 
     Attributes:
@@ -26,7 +26,7 @@ class CarriedTerm:
 
     __slots__ = ("counts", "term")
 
-    def __init__(self, term: AffinityTerm, counts: CarrierCounts) -> None:
+    def __init__(self, term: AffinityTerm, counts: TermCounts) -> None:
         self.term = term
         self.counts = counts
 
@@ -41,10 +41,10 @@ class _Matching(NamedTuple):
 
     generation: int
     namespace_labels: Mapping[str, str]
-    carried_terms: tuple[CarriedTerm, ...]
+    existing_terms: tuple[ExistingTerm, ...]
 
 
-class CarriedTerms:
+class ExistingTerms:
     """All terms of one kind; written by the pod index only.
 
     A pod is judged once per distinct (namespace, labels), and again after distinct terms came or
@@ -56,23 +56,23 @@ class CarriedTerms:
 
     __slots__ = ("_buckets", "_generation", "_matching", "_new_counts", "terms")
 
-    def __init__(self, new_counts: Callable[[], CarrierCounts]) -> None:
-        self.terms: dict[AffinityTerm, CarriedTerm] = {}
+    def __init__(self, new_counts: Callable[[], TermCounts]) -> None:
+        self.terms: dict[AffinityTerm, ExistingTerm] = {}
         self._new_counts = new_counts
         self._generation = 0
-        self._buckets: SelectorBuckets[CarriedTerm] = SelectorBuckets()
-        self._matching: LRUCache[PodIdentity, _Matching] = LRUCache(_MAX_ASKERS)
+        self._buckets: SelectorBuckets[ExistingTerm] = SelectorBuckets()
+        self._matching: LRUCache[NamespacedLabels, _Matching] = LRUCache(_MAX_ASKERS)
 
-    def intern(self, term: AffinityTerm) -> CarriedTerm:
+    def intern(self, term: AffinityTerm) -> ExistingTerm:
         """The record of a term, new if no pod carries it yet."""
         carried = self.terms.get(term)
         if carried is None:
-            carried = self.terms[term] = CarriedTerm(term, self._new_counts())
+            carried = self.terms[term] = ExistingTerm(term, self._new_counts())
             self._buckets.add(carried, term.selector, _homes(term))
             self._generation += 1
         return carried
 
-    def drop(self, carried: CarriedTerm) -> None:
+    def drop(self, carried: ExistingTerm) -> None:
         """Forget a term that no pod carries any more."""
         term = carried.term
         del self.terms[term]
@@ -82,24 +82,26 @@ class CarriedTerms:
 
     def matching(
         self, pod_class: PodClass, namespace_labels: Mapping[str, str]
-    ) -> tuple[CarriedTerm, ...]:
+    ) -> tuple[ExistingTerm, ...]:
         """The terms that mean pods of `pod_class`, whose namespace has these labels."""
         if not self.terms:
             return ()
-        known = self._matching.get(pod_class.identity)
+        known = self._matching.get(pod_class.namespaced_labels)
         if (
             known is not None
             and known.generation == self._generation
             and known.namespace_labels is namespace_labels
         ):
-            return known.carried_terms
+            return known.existing_terms
         namespace, labels = pod_class.namespace, pod_class.labels
         found = tuple(
             carried
             for carried in self._buckets.candidates(namespace, labels)
             if carried.term.matches(namespace, labels, namespace_labels)
         )
-        self._matching[pod_class.identity] = _Matching(self._generation, namespace_labels, found)
+        self._matching[pod_class.namespaced_labels] = _Matching(
+            self._generation, namespace_labels, found
+        )
         return found
 
 

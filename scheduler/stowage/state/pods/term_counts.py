@@ -15,7 +15,7 @@ from stowage.state.nodes.label_columns import LabelColumns
 from stowage.state.pods.pod_counts import DomainTracking, PodCounts
 
 
-class CarrierCounts:
+class TermCounts:
     """Numbers of pods, as in `PodCounts`.
 
     Args:
@@ -75,15 +75,15 @@ class CarrierCounts:
             self._counts = PodCounts(self._labels, self._spread_out(), self._tracking)
             self._few = FewRows()
 
-    def with_changes(self, changes: Iterable[tuple[int, int]]) -> CarrierCounts:
+    def with_changes(self, changes: Iterable[tuple[int, int]]) -> TermCounts:
         """A copy with these (row, delta) added, which nobody keeps up to date."""
         if self._counts is not None:
             changed = self._counts.with_changes(changes)
-            return CarrierCounts(self._labels, self._num_rows, None, counts=changed)
+            return TermCounts(self._labels, self._num_rows, None, counts=changed)
         few = dict(self._few.counts)
         for row, delta in changes:
             few[row] = few.get(row, 0) + delta
-        return CarrierCounts(self._labels, self._num_rows, None, few)
+        return TermCounts(self._labels, self._num_rows, None, few)
 
     def grow(self, num_rows: int) -> None:
         """Make room for more rows; for the index only."""

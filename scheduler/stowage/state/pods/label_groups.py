@@ -15,7 +15,7 @@ import numpy as np
 from stowage.api.values.selectors import Selector
 from stowage.state.arrays import BoolArray, Int64Array, extended, grown_capacity
 from stowage.state.nodes.label_columns import LabelColumn, LabelColumns
-from stowage.state.pods.pod_class import PodClass, PodIdentity
+from stowage.state.pods.pod_class import NamespacedLabels, PodClass
 
 if TYPE_CHECKING:
     from stowage.state.pods.pod_counts import PodCounts
@@ -24,7 +24,7 @@ _FEW = 64
 _NO_LABELS: Mapping[str, str] = {}
 
 
-class PodKind:
+class LabelGroup:
     """Pods that no selector can tell apart.
 
     Attributes:
@@ -33,10 +33,18 @@ class PodKind:
         counts: Kept up to date as they come and go.
     """
 
-    __slots__ = ("_placements", "counts", "identity", "labels", "per_row", "slot", "terminating")
+    __slots__ = (
+        "_placements",
+        "counts",
+        "labels",
+        "namespaced_labels",
+        "per_row",
+        "slot",
+        "terminating",
+    )
 
     def __init__(self, pod_class: PodClass, terminating: bool, slot: int) -> None:
-        self.identity = pod_class.identity
+        self.namespaced_labels = pod_class.namespaced_labels
         self.labels = pod_class.labels
         self.terminating = terminating
         self.slot = slot
@@ -61,7 +69,7 @@ class PodKind:
     @property
     def namespace(self) -> str:
         """Whose pods they are."""
-        return self.identity[0]
+        return self.namespaced_labels[0]
 
     def placements(self) -> tuple[Int64Array, Int64Array]:
         """Rows, and how many of them are on each."""
@@ -80,7 +88,7 @@ class PodKind:
         return selector.matches(self.labels)
 
 
-class PodKinds:
+class LabelGroups:
     """All kinds; one without pods vanishes.
 
     Attributes:
@@ -88,9 +96,9 @@ class PodKinds:
     """
 
     def __init__(self) -> None:
-        self._kinds: dict[tuple[PodIdentity, bool], PodKind] = {}
-        self._kinds_in: dict[str, dict[PodKind, None]] = {}
-        self._slots: list[PodKind | None] = []
+        self._kinds: dict[tuple[NamespacedLabels, bool], LabelGroup] = {}
+        self._kinds_in: dict[str, dict[LabelGroup, None]] = {}
+        self._slots: list[LabelGroup | None] = []
         self._free: list[int] = []
         self.labels = LabelColumns(self._labels_of, 0, keeps_unused=False)
         self._namespaces = LabelColumn("", 0)
@@ -98,16 +106,16 @@ class PodKinds:
         self._placed: tuple[Int64Array, Int64Array, Int64Array] | None = None
         self._judged: tuple[int, frozenset[str], BoolArray] | None = None
 
-    def get(self, pod_class: PodClass, terminating: bool) -> PodKind | None:
+    def get(self, pod_class: PodClass, terminating: bool) -> LabelGroup | None:
         """The kind of such pods, if there are any."""
-        return self._kinds.get((pod_class.identity, terminating))
+        return self._kinds.get((pod_class.namespaced_labels, terminating))
 
-    def add(self, pod_class: PodClass, terminating: bool) -> PodKind:
+    def add(self, pod_class: PodClass, terminating: bool) -> LabelGroup:
         """A kind of pods there were none of."""
         if not self._free:
             self._grow(grown_capacity(len(self._slots), len(self._slots) + 1))
-        kind = PodKind(pod_class, terminating, self._free.pop())
-        self._kinds[kind.identity, terminating] = kind
+        kind = LabelGroup(pod_class, terminating, self._free.pop())
+        self._kinds[kind.namespaced_labels, terminating] = kind
         self._kinds_in.setdefault(kind.namespace, {})[kind] = None
         self._slots[kind.slot] = kind
         self.labels.update(kind.slot, _NO_LABELS, kind.labels)
@@ -115,9 +123,9 @@ class PodKinds:
         self._terminating[kind.slot] = terminating
         return kind
 
-    def drop(self, kind: PodKind) -> None:
+    def drop(self, kind: LabelGroup) -> None:
         """Forget a kind that has no pods any more."""
-        del self._kinds[kind.identity, kind.terminating]
+        del self._kinds[kind.namespaced_labels, kind.terminating]
         of_namespace = self._kinds_in[kind.namespace]
         del of_namespace[kind]
         if not of_namespace:
@@ -144,7 +152,7 @@ class PodKinds:
 
     def meant(
         self, selector: Selector, namespaces: frozenset[str] | None, skip_terminating: bool
-    ) -> list[PodKind]:
+    ) -> list[LabelGroup]:
         """The kinds that are to be counted."""
         if not self.are_many(namespaces):
             return [
@@ -190,7 +198,7 @@ class PodKinds:
             self._judged = (version, namespaces, table)
         return self._judged[2]
 
-    def _of(self, namespaces: frozenset[str] | None) -> Iterator[PodKind]:
+    def _of(self, namespaces: frozenset[str] | None) -> Iterator[LabelGroup]:
         if namespaces is None:
             yield from self._kinds.values()
             return
