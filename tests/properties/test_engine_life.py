@@ -15,7 +15,7 @@ from stowage.api.events import Event, PreBindFinished, WaitingPodAllowed, Waitin
 from stowage.api.instructions import Instruction
 from stowage.api.objects.pod import PodSpec
 from stowage.api.status import Code
-from stowage.engine.journal import Handled
+from stowage.engine.journal import HandleCall
 
 from tests.support.builders import make_node, make_pod
 from tests.support.cluster_driver import ClusterDriver
@@ -209,7 +209,7 @@ class EngineLife(RuleBasedStateMachine):
 
     @invariant()
     def the_cache_equals_a_count_of_the_objects(self) -> None:
-        snapshot = self.engine.snapshot()
+        snapshot = self.engine.state.cache.snapshot()
         cpu = snapshot.resources.names.index("cpu")
         cached = {
             name: (
@@ -224,7 +224,7 @@ class EngineLife(RuleBasedStateMachine):
 
     @invariant()
     def plugins_hold_reservations_for_pods_being_bound_only(self) -> None:
-        assert len(self.tracker.reserved) == self.engine.in_flight()
+        assert self.tracker.reserved == set(self.engine.state.bindings.uids)
 
     @invariant()
     def events_are_kept_for_pods_that_wait_at_permit_only(self) -> None:
@@ -284,7 +284,7 @@ class EngineLife(RuleBasedStateMachine):
         self.num_followed = len(journal)
         for entry in entries:
             answer: list[Instruction]
-            if isinstance(entry, Handled):
+            if isinstance(entry, HandleCall):
                 self.expected.take_events(entry.events)
                 answer = self.twin.handle(entry.events, entry.now)
             else:
@@ -295,16 +295,15 @@ class EngineLife(RuleBasedStateMachine):
 
     def _places(self) -> dict[str, list[str]]:
         """UID -> where the engine has the pod: a queue, on a node, or being bound."""
-        places = {uid: ["being bound"] for uid in self.tracker.reserved}
-        for queue, pods in self.engine.dump()["queue"].items():
+        state = self.engine.state
+        places = {uid: ["being bound"] for uid in state.bindings.uids}
+        for queue, pods in state.queue.contents().items():
             for queued in pods:
-                if queued["uid"] not in self.tracker.reserved:
-                    places.setdefault(queued["uid"], []).append(queue)
-        snapshot = self.engine.snapshot()
-        for name in filter(None, snapshot.node_names):
-            for pod in snapshot.pods_on(name):
-                if pod.uid not in self.tracker.reserved:
-                    places.setdefault(pod.uid, []).append("placed")
+                if queued.uid not in state.bindings:
+                    places.setdefault(queued.uid, []).append(queue.value)
+        for pod in state.cache.pods():
+            if pod.uid not in state.bindings:
+                places.setdefault(pod.uid, []).append("placed")
         return places
 
     def _uid_of(self, name: str) -> str | None:

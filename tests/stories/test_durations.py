@@ -15,7 +15,7 @@ from stowage.api.events import (
 )
 from stowage.api.instructions import AttemptResult, BindPod
 from stowage.engine import Engine, Journal, replay
-from stowage.engine.journal import Scheduled
+from stowage.engine.journal import ScheduleCall
 from stowage.framework import Timings
 
 from tests.support.builders import make_node, make_pod
@@ -141,12 +141,12 @@ def test_every_pod_and_node_can_be_listed() -> None:
     assert engine.unschedulable_counts() == {("default-scheduler", "NodeResourcesFit"): 1}
 
 
-def test_what_is_judged_for_its_duration_replays_where_it_is_told_as_before() -> None:
-    """A timed cycle judges a pod that any other would tell what the last of its class was told."""
+def test_a_timed_cycle_refuses_a_pod_like_the_last_one_of_its_class_and_replays() -> None:
     journal = Journal()
     engine = default_engine(journal=journal)
     seconds = count()
-    engine.take_durations(Timings(lambda: float(next(seconds)), _Observed(), 2))
+    observed = _Observed()
+    engine.take_durations(Timings(lambda: float(next(seconds)), observed, one_in=1))
     engine.handle([NodeSeen(make_node(f"n{number}", cpu="2")) for number in range(3)], 0.0)
     running = [
         make_pod(f"r{number}", cpu="2", priority=9, node=f"n{number}") for number in range(3)
@@ -157,6 +157,7 @@ def test_what_is_judged_for_its_duration_replays_where_it_is_told_as_before() ->
     told = of_type(AttemptResult, engine.schedule(0.0, 6))
     assert [each.result for each in told] == ["unschedulable"] * 6
     assert len({each.message for each in told}) == 1
-    (scheduled,) = [each for each in journal.entries if isinstance(each, Scheduled)]
+    (scheduled,) = [each for each in journal.entries if isinstance(each, ScheduleCall)]
     assert len(scheduled.choices) == 6
+    assert [point for point, _, _ in observed.points] == ["PreFilter", "Filter", "PostFilter"]
     replay(journal, default_engine)

@@ -11,7 +11,7 @@ from stowage.api.decoding.decode import KINDS, decode_object
 from stowage.api.events import Event, NodeSeen, PendingPodSeen
 from stowage.api.instructions import AttemptResult, BindPod, ReportProblem
 from stowage.api.objects.pod import Pod
-from stowage.operator.watch.kinds import ALL_REFLECTED
+from stowage.operator.watch.kinds import REFLECTED_KINDS
 
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine, of_type
@@ -95,7 +95,7 @@ SPECS: dict[str, tuple[dict[str, Any], str]] = {
         "scheduled",
     ),
 }
-SEEN: dict[str, Callable[[Any], Event]] = {each.kind: each.seen for each in ALL_REFLECTED}
+SEEN: dict[str, Callable[[Any], Event]] = {each.kind: each.seen for each in REFLECTED_KINDS}
 SELECTOR = {"matchLabels": {"app": "web"}}
 CYCLE = ("ReplicaSet", "StatefulSet", "ReplicationController", "Pod", "Node")
 LABELS = {f"label-{n}": f"value-{n}" for n in range(5_000)}

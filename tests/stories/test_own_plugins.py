@@ -5,7 +5,7 @@ from __future__ import annotations
 from stowage.api.events import PendingPodGone, PreBindFinished
 from stowage.api.instructions import BindPod, EmitEvent, PatchPodStatus, RunPreBind, StopPreBind
 from stowage.api.status import SUCCESS, WAIT, Code, unschedulable
-from stowage.framework import Handle
+from stowage.framework import Handle, PluginTraits
 from stowage.framework.authoring import CycleState, PodInfo, Status
 
 from tests.stories.plugin_driver import SCHEDULER, PluginDriver
@@ -20,6 +20,7 @@ class ReleasesOthers:
     """Pods labelled ``wait`` wait at Permit; one labelled ``release`` lets them all go."""
 
     name = "ReleasesOthers"
+    traits = PluginTraits()
 
     def __init__(self, handle: Handle) -> None:
         self.handle = handle

@@ -32,6 +32,7 @@ from stowage.api.objects.policy import (
     PodDisruptionBudgetStatus,
 )
 from stowage.api.status import SUCCESS, Code, Status
+from stowage.framework import PluginTraits
 
 from tests.stories.preemption_driver import HIGHER, LOW, PreemptionDriver
 from tests.support.builders import HOSTNAME, affinity_term, label_selector
@@ -367,6 +368,7 @@ class HoldsAtPermit:
     """Makes pods named so wait at Permit."""
 
     name = "Holds"
+    traits = PluginTraits()
 
     def permit(self, state: object, pod: Any, node_name: str) -> tuple[Status, float]:
         del state, node_name

@@ -32,7 +32,7 @@ def default_engine(
     choose: Callable[[int], int] = lambda _num_ties: 0,
     *,
     profile: Mapping[str, Any] = DEFAULT_PROFILE,
-    plugins: Sequence[Plugin] = (),
+    plugins: Sequence[Any] = (),
     journal: Journal | None = None,
     extenders: Extenders = NO_EXTENDERS,
 ) -> Engine:
@@ -57,8 +57,8 @@ def bare_engine(
     return make_engine([framework_of(*plugins)], choose, journal=journal)
 
 
-def _factory(plugin: Plugin) -> PluginFactory:
-    def construct() -> Plugin:
+def _factory(plugin: Any) -> PluginFactory:
+    def construct() -> Any:
         return plugin
 
     return plugin_factory(construct, name=plugin.name)
@@ -97,7 +97,7 @@ def change_to(*profiles: Mapping[str, Any], **fields: Any) -> ConfigurationChang
 
 def configurable_engine(
     *profiles: Mapping[str, Any],
-    plugins: Sequence[Plugin] = (),
+    plugins: Sequence[Any] = (),
     journal: Journal | None = None,
     choose: Callable[[int], int] = lambda _num_ties: 0,
 ) -> Engine:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 from stowage.api.events import ActionType, ClusterEvent, EventResource
@@ -16,8 +16,8 @@ from stowage.framework import (
     Diagnosis,
     EventRegistration,
     FilterVerdict,
+    PluginTraits,
     PreFilterResult,
-    Reads,
 )
 from stowage.framework.verdict import Int64Array
 from stowage.state import NodeView, PodInfo, Snapshot
@@ -43,8 +43,7 @@ class ScriptedPlugin:
     only: str = ""
     log: list[str] = field(default_factory=list)
     registered: Sequence[ClusterEvent] = (ASSIGNED_POD_DELETE,)
-    filter_reads = Reads.CLUSTER
-    score_reads = Reads.CLUSTER
+    traits = PluginTraits()
 
     def _act(self, method: str, pod: PodInfo, usual: T, *args: Any) -> T:
         if self.only and pod.name != self.only:
@@ -111,6 +110,7 @@ class ScriptedBinder:
 
     name: str = "ScriptedBinder"
     problem: Exception | None = None
+    traits: ClassVar[PluginTraits] = PluginTraits()
 
     def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> BindPod | None:
         if self.problem is not None:

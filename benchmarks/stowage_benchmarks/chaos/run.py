@@ -1,7 +1,7 @@
-"""A run under chaos: cluster, replicas, load and trouble together, and the judgement at the end.
+"""A run of `stowage bench chaos`: cluster, replicas, load and faults, and the verdict.
 
-The judgement is by what the cluster's store wrote down itself (`chaos_history`), so what the
-faults do to watches and answers does not touch it.
+The verdict rests on the history that the cluster's store writes (`chaos.history`), so faults of
+watches and answers do not affect it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _Run:
         options: What to run.
         processes: Where cluster and replicas are started.
         directory: For kubeconfigs, logs and the history.
-        say: Told how far it is.
+        say: Called with progress messages.
     """
 
     def __init__(
@@ -65,11 +65,11 @@ class _Run:
         self._judge = Judge(options, self._ledger, self._replicas)
 
     async def run(self) -> ChaosResult:
-        """Let it all happen; leaves nothing behind.
+        """Run everything and clean up.
 
         Raises:
             ProcessDiedError, NotReadyError: the cluster or the replicas did not come up.
-            ApiError: the calm door refused something.
+            ApiError: the calm API server refused a request.
         """
         cluster = self._start_cluster()
         await wait_for_file(cluster, kubeconfig_of(self._directory, CALM))
@@ -119,7 +119,7 @@ class _Run:
             await load.close()
 
     async def _storm(self, load: ChaosLoad, trouble: Trouble) -> Storm:
-        """Create pods, at first in peace; then let everything go wrong."""
+        """Create pods, first without faults, then with them."""
         machine, plan, counts = this_machine(), self._options.plan(), self._ledger.counts
         begin = time.monotonic()
         async with _beside(load.create_pods(self._options.pods_per_s), self._tell()):
@@ -135,11 +135,11 @@ class _Run:
         deadline = time.monotonic() + _FIRST_BINDING_WITHIN_S
         while not self._ledger.counts["pods bound"]:
             if time.monotonic() > deadline:
-                raise NotReadyError("the replicas have bound nothing")
+                raise NotReadyError("no replica bound a pod")
             await asyncio.sleep(_READ_EVERY_S)
 
     async def _tell(self) -> None:
-        """Say now and then how it goes."""
+        """Report progress every ten seconds."""
         started_at = time.monotonic()
         while True:
             await asyncio.sleep(10.0)
@@ -147,14 +147,14 @@ class _Run:
             self._say(
                 f"{time.monotonic() - started_at:5.0f} s: {ledger.counts['pods created']} pods "
                 f"created, {ledger.counts['pods bound']} bound, {len(ledger.waiting)} waiting, "
-                f"{ledger.holding_replica or 'nobody'} leads, "
+                f"{ledger.holding_replica or 'no replica'} leads, "
                 f"{len(ledger.violations)} violations"
             )
 
 
 @asynccontextmanager
 async def _beside(*work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Have work that never ends done for as long as the block lasts; its failure ends the block."""
+    """Run endless tasks for as long as the block lasts; a failing task ends the block."""
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(each) for each in work]
         try:
@@ -167,10 +167,10 @@ async def _beside(*work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
 def run_chaos(
     options: ChaosOptions, say: Callable[[str], None], keep_logs: Path | None
 ) -> ChaosResult:
-    """Run once, with processes of its own.
+    """Run once in separate processes.
 
     Raises:
-        ProcessDiedError, NotReadyError, ApiError, OSError: it could not be done.
+        ProcessDiedError, NotReadyError, ApiError, OSError: the run could not be completed.
     """
     with tempfile.TemporaryDirectory(prefix="stowage-chaos-") as name:
         directory = keep_logs or Path(name)
@@ -179,7 +179,7 @@ def run_chaos(
             try:
                 return asyncio.run(_Run(options, processes, directory, say).run())
             except* Exception as group:
-                # They are all of one cause; the first says it.
+                # All exceptions of the group have one cause; the first names it.
                 raise _first(group) from None
 
 

@@ -45,11 +45,12 @@ from stowage.framework.extension_points import (
     Plugin,
     PreBindProgress,
     PreFilterResult,
-    Reads,
 )
 from stowage.framework.failure import PluginFailed
 from stowage.framework.filter_result import FilterResult
 from stowage.framework.handle import Handle, WaitingPod
+from stowage.framework.node_verdicts import NodeVerdicts, PluginVerdict
+from stowage.framework.plugin_traits import PluginTraits, Reads
 from stowage.framework.preemption import (
     Candidate,
     DryRun,
@@ -66,13 +67,11 @@ from stowage.framework.profile.profile import (
 from stowage.framework.profile.registry import NoArgs, PluginFactory, PluginUnusable, Registry
 from stowage.framework.runtime.binding_run import PermitOutcome, PreBindPlan
 from stowage.framework.runtime.framework import Framework
-from stowage.framework.runtime.node_verdicts import NodeVerdicts, PluginVerdict
 from stowage.framework.runtime.nominated_pods import NO_NOMINATIONS, Nominations
 from stowage.framework.runtime.post_filter_run import PostFilterOutcome
 from stowage.framework.runtime.pre_filter_run import PreFilterOutcome
 from stowage.framework.runtime.score_run import PluginScores, ScoreResult
-from stowage.framework.runtime.scores import default_normalize_score
-from stowage.framework.runtime.timed_framework import TimedFramework
+from stowage.framework.scores import default_normalize_score
 from stowage.framework.timings import DurationObserver, Timings
 from stowage.framework.verdict import ACCEPT_ALL, FilterVerdict, Rejection
 
@@ -100,6 +99,7 @@ __all__ = [
     "PluginFactory",
     "PluginFailed",
     "PluginScores",
+    "PluginTraits",
     "PluginUnusable",
     "PluginVerdict",
     "PostFilterOutcome",
@@ -114,7 +114,6 @@ __all__ = [
     "Rejection",
     "ReviewedVictims",
     "ScoreResult",
-    "TimedFramework",
     "Timings",
     "VictimReview",
     "WaitingPod",

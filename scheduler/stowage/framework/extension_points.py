@@ -9,7 +9,6 @@ the nodes it is given. A plugin keeps no reference to a snapshot beyond the call
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from enum import Enum
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
@@ -18,38 +17,13 @@ from stowage.api.events import ClusterEvent, EventResource, QueueingHint, Volume
 from stowage.api.instructions import BindPod, BindVolumes
 from stowage.api.status import SUCCESS, Status
 from stowage.framework.cycle_state import CycleState
+from stowage.framework.plugin_traits import PluginTraits
 from stowage.framework.verdict import FilterVerdict, Int64Array
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView, Snapshot
 
 #: (pod, old object or None, new object or None) -> opinion.
 QueueingHintFn: TypeAlias = Callable[[PodInfo, Any, Any], QueueingHint]
-
-
-class Reads(Enum):
-    """What an answer of Filter or Score depends on, besides the pod's class.
-
-    The runner keeps answers per equivalence class and asks again only for rows where this
-    changed. Declaring too much costs time, declaring too little gives wrong answers. A plugin
-    that declares anything but CLUSTER may be asked about nodes that are not feasible, or rows
-    without a node; its PreFilter and PreScore state may depend on the pod's class only, and its
-    `normalize_score` must give equal raw scores equal results.
-
-    Two more declarations, true attributes of a plugin, save more. ``per_demand``: what it reads of
-    the pod is in the class's `NodeDemand`, so not its namespace, labels or owner, nor its terms
-    about other pods; that goes for its PreFilter and PreScore too, as far as they bear on this.
-    ``by_amounts``, for USAGE: what it reads of a node is `allocatable`, `requested`,
-    `nonzero_requested` and `num_pods`, so that its answer holds for whatever node has the same.
-    """
-
-    #: The node object: labels, taints, spec, images, allocatable.
-    NODE = "node"
-    #: The node object and what its own pods take of it: requests, ports, volumes.
-    USAGE = "usage"
-    #: The objects of all nodes, e.g. how many have an image: asked anew when any node changed.
-    NODES = "nodes"
-    #: Anything else: asked anew in every cycle, for all nodes.
-    CLUSTER = "cluster"
 
 
 class PreFilterResult(msgspec.Struct, frozen=True):
@@ -89,28 +63,22 @@ class EventRegistration(msgspec.Struct, frozen=True):
 
 
 class Plugin(Protocol):
-    """What all plugins have in common.
-
-    A plugin may say by a true attribute ``refuses_per_class`` that, of a pod without volumes,
-    resource claims and nomination, what it says at PreFilter, Filter and PostFilter depends on
-    the cluster and the pod's class alone, and changes nothing but the cycle's state. Where all
-    plugins of these points say so, a pod that fits nowhere is answered like the last one of its
-    class as long as the cluster stays as it is.
-    """
+    """What all plugins have."""
 
     @property
     def name(self) -> str:
-        """The plugin's name in configuration, messages and metrics."""
+        """The plugin's name in the configuration, messages and metrics."""
+        ...
+
+    @property
+    def traits(self) -> PluginTraits:
+        """What the plugin promises about its answers."""
         ...
 
 
 @runtime_checkable
 class PreEnqueuePlugin(Plugin, Protocol):
-    """Decides whether a pod may enter the active or backoff queue.
-
-    One whose answer depends on the pod's class alone may say so by a true attribute
-    ``pre_enqueue_per_class``; of many pods of a class that are woken at once it sees one.
-    """
+    """Decides whether a pod may enter the active or backoff queue."""
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         """Success lets the pod in; a rejection gates it."""
@@ -133,11 +101,8 @@ class PreemptionGate(Plugin, Protocol):
 class QueueSortPlugin(Plugin, Protocol):
     """Orders the active queue; a key instead of Less, so a heap needs no callbacks."""
 
-    def sort_key(self, pod: PodInfo, queued_at: float) -> tuple[float, ...]:
-        """Numbers, no NaN; the smallest key goes first.
-
-        `queued_at` is when the pod entered the queue, in seconds.
-        """
+    def sort_key(self, pod: PodInfo, queued_at: float) -> tuple[Any, ...]:
+        """Smaller goes first; `queued_at` is when the pod entered the queue, in seconds."""
         ...
 
 
@@ -154,29 +119,22 @@ class PreFilterPlugin(Plugin, Protocol):
 class FilterPlugin(Plugin, Protocol):
     """Refuses nodes.
 
-    Preemption and nominated pods are judged by row-local views: many nodes at once, each shown as
-    it would be if pods came to it or left it and no other node changed (`RowLocalView`). Such a
-    view answers `requested`, `nonzero_requested`, `num_pods` and `ports_in_conflict` for each
-    node's own what-if; its `snapshot` is the cluster without any change. A plugin that reads
-    anything else of pods, of its node or of others, corrects it by ``nodes.changes``, which is
-    None for all other views: ``changes.sum(question, ask)`` is how much more of something each
-    node itself has, ``changes.count_matching`` and ``changes.count_terms`` count like the
-    pod index. PreFilter is not run again: its state is of the cluster without any change, as is
-    what it skips. (These stand for ``AddPod`` and ``RemovePod`` of ``PreFilterExtensions``.)
+    With the trait `PluginTraits.filters_what_ifs`, Filter is also asked about row-local views, for
+    preemption and nominated pods: many nodes at once, each as it would be if pods came to it or
+    left it and no other node changed (`RowLocalView`). Such a view gives the `requested`,
+    `nonzero_requested`, `num_pods` and `ports_in_conflict` of each node's own what-if; its
+    `snapshot` is the cluster without any change. A plugin that reads anything else of pods, of its
+    node or of others, corrects it by ``nodes.changes``, which is None for all other views:
+    ``changes.sum(question, ask)`` is how much more of something each node itself has,
+    ``changes.count_matching`` and ``changes.count_terms`` count like the pod index, and
+    ``changes.sum_by_pod`` and ``changes.volumes`` are for what is not in a pod's class. PreFilter
+    is not run again: its state, and whether it returned Skip, are of the cluster without any
+    change. (Upstream: ``AddPod`` and ``RemovePod`` of ``PreFilterExtensions``.)
 
-    ``changes.sum_by_pod`` and ``changes.volumes`` are for what is not in a pod's class.
-
-    A plugin that does so says ``row_local = True``; one with ``Reads.NODE`` need not. One that
-    reads other objects, but nothing of any pod already placed, says ``reads_pods = False``: pods
-    that come and go are no reason to ask it again. Any other is asked about one node at a time,
-    each in a what-if snapshot of the whole cluster with its PreFilter run on it before: the same
-    answer, but slow, so no plugin of this project may do without it.
+    Without this trait, a plugin that reads placed pods is asked about one node at a time, each in
+    a what-if snapshot of the whole cluster on which its PreFilter runs first: the same answer, but
+    slow, so every plugin of this project has the trait or reads no placed pods.
     """
-
-    @property
-    def filter_reads(self) -> Reads:
-        """What the answer depends on."""
-        ...
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
         """Which of `nodes` are refused, and why; masks are ``bool[len(nodes)]``."""
@@ -210,11 +168,6 @@ class PreScorePlugin(Plugin, Protocol):
 @runtime_checkable
 class ScorePlugin(Plugin, Protocol):
     """Rates nodes."""
-
-    @property
-    def score_reads(self) -> Reads:
-        """What the raw score of one node depends on."""
-        ...
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
         """``int64[len(nodes)]``, in 0..100 unless the plugin normalises."""

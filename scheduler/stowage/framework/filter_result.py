@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from stowage.api.status import SUCCESS, Code, Status
-from stowage.framework.runtime.node_verdicts import NodeVerdicts
+from stowage.framework.node_verdicts import NodeVerdicts
 from stowage.framework.verdict import BoolArray, Int64Array
 from stowage.state.snapshot import NodeView
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 import numpy as np
 
-from stowage.framework.runtime.node_verdicts import NodeVerdicts
+from stowage.framework.node_verdicts import NodeVerdicts
 from stowage.framework.runtime.row_filter import RowFilter
 from stowage.framework.verdict import BoolArray, Int64Array
 from stowage.state.pods.pod_info import PodInfo

@@ -7,14 +7,14 @@ sampled pays one comparison for each plugin.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ParamSpec, Protocol, TypeVar
+from typing import Any, ParamSpec, Protocol, Self, TypeVar
 
 from stowage.api.status import Code, Status
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_SUCCESS, _ERROR = Code.SUCCESS, Code.ERROR
+_SUCCESS = Code.SUCCESS
 
 SAMPLE_ONE_IN = 20
 """A timed cycle costs some 40 µs, so 2 µs a pod. upstream: 10 %, ``pluginMetricsSamplePercent``."""
@@ -72,27 +72,79 @@ class Timings:
         return self._cycles % self._one_in == 1 or self._one_in == 1
 
     def of_plugin(self, plugin: str, point: str, run: Callable[P, R]) -> Callable[P, R]:
-        """`run`, a plugin's method, with its duration taken; an exception counts as Error."""
+        """`run`, a plugin's method, with its duration observed."""
 
+        def observe(status: str, duration_s: float) -> None:
+            self.observer.observe_plugin(plugin, point, status, duration_s)
+
+        return self._timed(observe, run, code_of)
+
+    def of_point(
+        self, point: str, profile: str, run: Callable[P, R], read_code: Callable[[Any], Code]
+    ) -> Callable[P, R]:
+        """`run`, which runs an extension point of a profile, with its duration observed.
+
+        Args:
+            point: The extension point, as the metric names it.
+            profile: The profile's scheduler name.
+            run: Runs the plugins.
+            read_code: Reads the status code from the answer of `run`.
+        """
+        return self._timed(self._point_observer(point, profile), run, read_code)
+
+    def stopwatch(self, point: str, profile: str) -> Stopwatch:
+        """Takes the duration of an extension point that is a coroutine."""
+        return Stopwatch(self.timer, self._point_observer(point, profile))
+
+    def _point_observer(self, point: str, profile: str) -> Callable[[str, float], None]:
+        def observe(status: str, duration_s: float) -> None:
+            self.observer.observe_extension_point(point, status, profile, duration_s)
+
+        return observe
+
+    def _timed(
+        self,
+        observe: Callable[[str, float], None],
+        run: Callable[P, R],
+        read_code: Callable[[Any], Code],
+    ) -> Callable[P, R]:
         def timed(*args: P.args, **kwargs: P.kwargs) -> R:
-            started, status = self.timer(), _ERROR
-            try:
+            with Stopwatch(self.timer, observe) as stopwatch:
                 answer = run(*args, **kwargs)
-                status = _code_of(answer)
+                stopwatch.code = read_code(answer)
                 return answer
-            finally:
-                duration_s = self.timer() - started
-                self.observer.observe_plugin(plugin, point, title_of(status), duration_s)
 
         return timed
 
 
-def title_of(code: Code) -> str:
-    """`Code.title`, at a tenth of its price where all is well."""
-    return "Success" if code is _SUCCESS else code.title
+class Stopwatch:
+    """Takes the duration of its ``with`` block and passes it on with a status.
+
+    Args:
+        timer: Seconds.
+        observe: Takes the status, as `Code.title`, and the duration.
+
+    Attributes:
+        code: The status; an Error unless the block sets it.
+    """
+
+    __slots__ = ("_observe", "_started", "_timer", "code")
+
+    def __init__(self, timer: Callable[[], float], observe: Callable[[str, float], None]) -> None:
+        self._timer = timer
+        self._observe = observe
+        self.code = Code.ERROR
+
+    def __enter__(self) -> Self:
+        self._started = self._timer()
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        duration_s = self._timer() - self._started
+        self._observe("Success" if self.code is _SUCCESS else self.code.title, duration_s)
 
 
-def _code_of(answer: object) -> Code:
-    """The status in a plugin's answer; masks and scores of nodes carry none."""
+def code_of(answer: object) -> Code:
+    """The status in an answer of a plugin or an extension point; Success if it carries none."""
     status = answer if isinstance(answer, Status) else getattr(answer, "status", None)
     return status.code if isinstance(status, Status) else _SUCCESS

@@ -7,8 +7,8 @@ Invariants:
     - Plugins implement the protocols of ``framework.extension_points`` and import ``framework``,
       ``state`` and ``api`` only, never each other.
     - Filter and Score are array expressions over the nodes they are given: no loop over nodes.
-    - What an answer depends on is declared (``filter_reads``, ``score_reads``); a plugin that
-      declares too little breaks the property test that compares cached with uncached answers.
+    - Each plugin declares its `PluginTraits`; one that promises too much breaks the property test
+      that compares cached with uncached answers.
     - Each plugin has a plain-Python twin in the tests that decides node by node; both must agree.
 
 Who may call it: the composition root, through `in_tree_registry`; nobody else knows plugin

@@ -16,7 +16,14 @@ from stowage.api.config.types import ConfigStruct
 from stowage.api.events import ActionType, ClusterEvent, EventResource
 from stowage.api.status import SKIP, SUCCESS, Status, error, unresolvable, unschedulable
 from stowage.api.values.duration import Duration
-from stowage.framework import CycleState, Diagnosis, EventRegistration, PreFilterResult, Reads
+from stowage.framework import (
+    CycleState,
+    Diagnosis,
+    EventRegistration,
+    PluginTraits,
+    PreFilterResult,
+    Reads,
+)
 from stowage.framework.verdict import Int64Array
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView, Snapshot
@@ -48,10 +55,12 @@ class DynamicResources:
     """Stands where the claims of a pod would be allocated."""
 
     name = "DynamicResources"
-    pre_enqueue_per_class = True
-    refuses_per_class = True
-    score_reads = Reads.NODE
-    per_demand = True
+    traits = PluginTraits(
+        score_reads=Reads.NODE,
+        reads_only_node_requirements=True,
+        rejects_per_class=True,
+        pre_enqueue_per_class=True,
+    )
 
     def __init__(self, args: DynamicResourcesArgs) -> None:
         del args

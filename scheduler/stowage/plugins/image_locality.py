@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from stowage.framework import CycleState, NoArgs, Reads
-from stowage.framework.runtime.scores import MAX_NODE_SCORE
+from stowage.framework import CycleState, NoArgs, PluginTraits, Reads
+from stowage.framework.scores import MAX_NODE_SCORE
 from stowage.framework.verdict import Int64Array
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView
@@ -20,8 +20,7 @@ class ImageLocality:
 
     name = "ImageLocality"
     # How much an image counts depends on how many of all nodes have it.
-    score_reads = Reads.NODES
-    per_demand = True
+    traits = PluginTraits(score_reads=Reads.NODES, reads_only_node_requirements=True)
 
     def __init__(self, args: NoArgs) -> None:
         del args

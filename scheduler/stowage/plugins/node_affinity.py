@@ -29,6 +29,7 @@ from stowage.framework import (
     CycleState,
     EventRegistration,
     FilterVerdict,
+    PluginTraits,
     PreFilterResult,
     Reads,
     Rejection,
@@ -94,10 +95,12 @@ class NodeAffinity:
     """Filters by ``nodeSelector`` and required affinity, scores by preferred affinity."""
 
     name = "NodeAffinity"
-    filter_reads = Reads.NODE
-    refuses_per_class = True
-    score_reads = Reads.NODE
-    per_demand = True
+    traits = PluginTraits(
+        filter_reads=Reads.NODE,
+        score_reads=Reads.NODE,
+        reads_only_node_requirements=True,
+        rejects_per_class=True,
+    )
 
     def __init__(self, args: NodeAffinityArgs) -> None:
         added = args.added_affinity or _NO_RULES

@@ -17,6 +17,7 @@ from stowage.framework import (
     EventRegistration,
     FilterVerdict,
     NoArgs,
+    PluginTraits,
     PreFilterResult,
     Reads,
     Rejection,
@@ -43,9 +44,9 @@ class NodeDeclaredFeatures:
     """
 
     name = "NodeDeclaredFeatures"
-    filter_reads = Reads.NODE
-    per_demand = True
-    refuses_per_class = True
+    traits = PluginTraits(
+        filter_reads=Reads.NODE, reads_only_node_requirements=True, rejects_per_class=True
+    )
 
     def __init__(self, args: NoArgs) -> None:
         del args

@@ -13,7 +13,7 @@ from stowage.framework import (
     EventRegistration,
     FilterVerdict,
     NoArgs,
-    Reads,
+    PluginTraits,
     Rejection,
 )
 from stowage.state.pods.pod_info import PodInfo
@@ -27,9 +27,7 @@ class NodeName:
 
     name = "NodeName"
     # The name is the pod's own, not its class's, so nothing may be kept for the class.
-    filter_reads = Reads.CLUSTER
-    refuses_per_class = True
-    row_local = True
+    traits = PluginTraits(filters_what_ifs=True, rejects_per_class=True)
 
     def __init__(self, args: NoArgs) -> None:
         del args

@@ -12,6 +12,7 @@ from stowage.framework import (
     EventRegistration,
     FilterVerdict,
     NoArgs,
+    PluginTraits,
     PreFilterResult,
     Reads,
     Rejection,
@@ -29,10 +30,12 @@ class NodePorts:
     """Refuses nodes where a host port of the pod is taken."""
 
     name = "NodePorts"
-    filter_reads = Reads.USAGE
-    per_demand = True
-    refuses_per_class = True
-    row_local = True
+    traits = PluginTraits(
+        filter_reads=Reads.USAGE,
+        reads_only_node_requirements=True,
+        filters_what_ifs=True,
+        rejects_per_class=True,
+    )
 
     def __init__(self, args: NoArgs) -> None:
         del args

@@ -13,8 +13,8 @@ import numpy as np
 
 from stowage.api.objects.meta import ApiStruct
 from stowage.api.objects.node import Node
-from stowage.framework import CycleState, NoArgs, Reads
-from stowage.framework.runtime.scores import MAX_NODE_SCORE
+from stowage.framework import CycleState, NoArgs, PluginTraits, Reads
+from stowage.framework.scores import MAX_NODE_SCORE
 from stowage.framework.verdict import Int64Array
 from stowage.state.change_log import ChangeLog
 from stowage.state.pods.pod_info import PodInfo
@@ -54,7 +54,7 @@ class NodePreferAvoidPods:
     """Scores nodes low that ask to be spared the pods of the pod's controller."""
 
     name = "NodePreferAvoidPods"
-    score_reads = Reads.NODE
+    traits = PluginTraits(score_reads=Reads.NODE)
 
     def __init__(self, args: NoArgs) -> None:
         del args

@@ -13,6 +13,7 @@ from stowage.framework import (
     EventRegistration,
     FilterVerdict,
     NoArgs,
+    PluginTraits,
     Reads,
     Rejection,
 )
@@ -27,9 +28,9 @@ class NodeUnschedulable:
     """Refuses nodes with ``spec.unschedulable``."""
 
     name = "NodeUnschedulable"
-    filter_reads = Reads.NODE
-    per_demand = True
-    refuses_per_class = True
+    traits = PluginTraits(
+        filter_reads=Reads.NODE, reads_only_node_requirements=True, rejects_per_class=True
+    )
 
     def __init__(self, args: NoArgs) -> None:
         del args

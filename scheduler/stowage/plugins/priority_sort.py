@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stowage.framework import NoArgs
+from stowage.framework import NoArgs, PluginTraits
 from stowage.state.pods.pod_info import PodInfo
 
 
@@ -10,6 +10,7 @@ class PrioritySort:
     """Orders the active queue."""
 
     name = "PrioritySort"
+    traits = PluginTraits()
 
     def __init__(self, args: NoArgs) -> None:
         del args

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.status import SUCCESS, Status, unresolvable
-from stowage.framework import EventRegistration, NoArgs
+from stowage.framework import EventRegistration, NoArgs, PluginTraits
 from stowage.state.pods.pod_info import PodInfo
 
 
@@ -14,7 +14,7 @@ class SchedulingGates:
     """Refuses pods whose ``spec.schedulingGates`` is not empty."""
 
     name = "SchedulingGates"
-    pre_enqueue_per_class = True
+    traits = PluginTraits(pre_enqueue_per_class=True)
 
     def __init__(self, args: NoArgs) -> None:
         del args

@@ -22,8 +22,8 @@ from stowage.api.values.selectors import (
     compile_label_selector,
     selector_from_labels,
 )
-from stowage.framework import CycleState, NoArgs, Reads
-from stowage.framework.runtime.scores import MAX_NODE_SCORE
+from stowage.framework import CycleState, NoArgs, PluginTraits
+from stowage.framework.scores import MAX_NODE_SCORE
 from stowage.framework.verdict import Int64Array
 from stowage.state.change_log import ChangeLog
 from stowage.state.pods.pod_class import PodClass
@@ -49,7 +49,7 @@ class SelectorSpread:
     """Scores nodes by how few pods of the pod's services and controllers are there and nearby."""
 
     name = "SelectorSpread"
-    score_reads = Reads.CLUSTER
+    traits = PluginTraits()
 
     def __init__(self, args: NoArgs) -> None:
         del args

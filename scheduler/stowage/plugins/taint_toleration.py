@@ -17,6 +17,7 @@ from stowage.framework import (
     EventRegistration,
     FilterVerdict,
     NoArgs,
+    PluginTraits,
     Reads,
     Rejection,
     default_normalize_score,
@@ -37,10 +38,12 @@ class TaintToleration:
     """
 
     name = "TaintToleration"
-    filter_reads = Reads.NODE
-    refuses_per_class = True
-    score_reads = Reads.NODE
-    per_demand = True
+    traits = PluginTraits(
+        filter_reads=Reads.NODE,
+        score_reads=Reads.NODE,
+        reads_only_node_requirements=True,
+        rejects_per_class=True,
+    )
 
     def __init__(self, args: NoArgs) -> None:
         del args

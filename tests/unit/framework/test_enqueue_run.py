@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.status import SUCCESS, Code, Status, unresolvable
-from stowage.framework import EventRegistration, Framework
+from stowage.framework import EventRegistration, Framework, PluginTraits
 from stowage.state import ClusterCache, PodInfo, make_pod_info
 
 from tests.support.builders import make_pod
-from tests.support.small_plugins import Rates, Refuses, framework_of
+from tests.support.small_plugins import NO_TRAITS, Rates, Refuses, framework_of
 
 NODE_ADD = ClusterEvent(EventResource.NODE, ActionType.ADD)
 NODE_LABEL = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_LABEL)
@@ -25,6 +25,7 @@ class Gate:
     name: str
     status: Status = SUCCESS
     registrations: Sequence[EventRegistration] = field(default_factory=tuple)
+    traits: PluginTraits = NO_TRAITS
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         if self.status.code is Code.WAIT:
@@ -52,15 +53,16 @@ def test_a_gate_that_raises_keeps_the_pod_out_with_its_words(pod: PodInfo) -> No
     assert (status.code, status.message) == (Code.ERROR, 'running PreEnqueue plugin "A": stuck')
 
 
-class ClassGate(Gate):
-    pre_enqueue_per_class = True
+PER_CLASS = PluginTraits(pre_enqueue_per_class=True)
 
 
 def test_a_gate_that_judges_by_class_is_not_asked_again_for_pods_alike(pod: PodInfo) -> None:
-    by_class = framework_of(ClassGate("A", unresolvable("shut")))
+    by_class = framework_of(Gate("A", unresolvable("shut"), traits=PER_CLASS))
     assert not by_class.gates_per_pod
     assert by_class.run_pre_enqueue_again(pod).is_success
-    mixed = framework_of(ClassGate("A", unresolvable("shut")), Gate("B", unresolvable("no")))
+    mixed = framework_of(
+        Gate("A", unresolvable("shut"), traits=PER_CLASS), Gate("B", unresolvable("no"))
+    )
     assert mixed.gates_per_pod
     assert mixed.run_pre_enqueue_again(pod).plugin == "B"
 

@@ -9,7 +9,7 @@ from stowage.api.events import BindSucceeded, Event, NodeSeen, PendingPodGone, P
 from stowage.api.instructions import ReportProblem
 from stowage.framework.authoring import SUCCESS, CycleState, PodInfo, Status
 from stowage.operator.inbox import Inbox
-from stowage.operator.metrics.metrics import Metrics
+from stowage.operator.metrics.scheduler_metrics import Metrics
 from structlog.testing import capture_logs
 
 from tests.support.builders import make_node, make_pod

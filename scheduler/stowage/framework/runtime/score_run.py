@@ -9,8 +9,9 @@ import numpy as np
 
 from stowage.api.config.extenders import EXTENDER_PLUGIN
 from stowage.framework.cycle_state import CycleState
-from stowage.framework.extension_points import Reads, ScorePlugin
+from stowage.framework.extension_points import ScorePlugin
 from stowage.framework.failure import PluginFailed
+from stowage.framework.plugin_traits import Reads
 from stowage.framework.runtime.class_cache import (
     Changes,
     ClassCache,
@@ -20,7 +21,7 @@ from stowage.framework.runtime.class_cache import (
     id_of,
 )
 from stowage.framework.runtime.scorer import Scorer
-from stowage.framework.runtime.scores import any_out_of_range, out_of_range, uniform_score
+from stowage.framework.scores import any_out_of_range, out_of_range, uniform_score
 from stowage.framework.verdict import Int64Array
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView, Snapshot
@@ -104,14 +105,14 @@ class KeptScorers(msgspec.Struct, frozen=True, eq=False):
     def of(cls, kept: Sequence[Scorer]) -> KeptScorers:
         """Sort them."""
         plain = [each for each in kept if not each.normalizes]
-        usage = tuple(each for each in plain if each.reads is Reads.USAGE)
+        usage = tuple(each for each in plain if each.traits.score_reads is Reads.USAGE)
         return cls(
-            fixed=tuple(each for each in plain if each.reads is not Reads.USAGE),
+            fixed=tuple(each for each in plain if each.traits.score_reads is not Reads.USAGE),
             usage=usage,
             normalizing=tuple(each for each in kept if each.normalizes),
-            reads_all_nodes=any(each.reads is Reads.NODES for each in kept),
-            per_demand=all(each.per_demand for each in kept),
-            by_amounts=all(each.by_amounts for each in usage),
+            reads_all_nodes=any(each.traits.score_reads is Reads.NODES for each in kept),
+            per_demand=all(each.traits.reads_only_node_requirements for each in kept),
+            by_amounts=all(each.traits.reads_only_amounts for each in usage),
         )
 
 
@@ -189,11 +190,9 @@ class ScoreRun:
         active = self._by_skip.get(skipped)
         if active is None:
             running = tuple(each for each in self._scorers if each.name not in skipped)
-            active = ActiveScorers(
-                running,
-                self._keep([each for each in running if each.reads is not Reads.CLUSTER]),
-                tuple(each for each in running if each.reads is Reads.CLUSTER),
-            )
+            kept = [each for each in running if each.traits.score_reads is not Reads.CLUSTER]
+            cluster = tuple(each for each in running if each.traits.score_reads is Reads.CLUSTER)
+            active = ActiveScorers(running, self._keep(kept), cluster)
             self._by_skip[skipped] = active
         return active
 
@@ -254,8 +253,8 @@ def _score_again(
         view = snapshot.view(rows)
         answers.fixed[rows] = _weighted_sum(kept.fixed, answers, state, pod, view, rows)
     for scorer in kept.normalizing:
-        rows = changes.nodes if scorer.reads is Reads.NODE else changes.usage
-        if any_node_changed and scorer.reads is Reads.NODES:
+        rows = changes.nodes if scorer.traits.score_reads is Reads.NODE else changes.usage
+        if any_node_changed and scorer.traits.score_reads is Reads.NODES:
             rows = snapshot.all_rows
         if len(rows):
             raw = answers.raw[scorer.name]

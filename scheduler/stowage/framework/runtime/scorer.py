@@ -7,7 +7,7 @@ import numpy as np
 from stowage.framework.cycle_state import CycleState
 from stowage.framework.extension_points import NormalizeScorePlugin, ScorePlugin
 from stowage.framework.failure import PluginFailed, failed
-from stowage.framework.runtime.scores import MAX_NODE_SCORE, any_out_of_range, out_of_range
+from stowage.framework.scores import MAX_NODE_SCORE, any_out_of_range, out_of_range
 from stowage.framework.verdict import Int64Array
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView
@@ -19,20 +19,16 @@ class Scorer:
     Attributes:
         name: The plugin's name.
         weight: Its weight in the profile.
-        reads: What its raw scores depend on.
-        per_demand: Whether classes of one demand get the same raw scores.
-        by_amounts: Whether its raw scores go by the amounts of a node only.
+        traits: The plugin's traits.
         normalizes: Whether it has a NormalizeScore.
     """
 
     __slots__ = (
         "_normalize",
         "_plugin",
-        "by_amounts",
         "name",
         "normalizes",
-        "per_demand",
-        "reads",
+        "traits",
         "weight",
     )
 
@@ -40,9 +36,7 @@ class Scorer:
         self._plugin = plugin
         self.name = plugin.name
         self.weight = weight
-        self.reads = plugin.score_reads
-        self.per_demand = bool(getattr(plugin, "per_demand", False))
-        self.by_amounts = bool(getattr(plugin, "by_amounts", False))
+        self.traits = plugin.traits
         # Asking whether a plugin has a method is dear: once is enough.
         self._normalize = (
             plugin.normalize_score if isinstance(plugin, NormalizeScorePlugin) else None

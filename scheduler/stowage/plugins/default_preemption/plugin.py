@@ -15,6 +15,7 @@ from stowage.framework import (
     Diagnosis,
     DryRun,
     EventRegistration,
+    PluginTraits,
     Preemption,
     VictimReview,
     fit_error_message,
@@ -47,7 +48,7 @@ class DefaultPreemption:
     """Finds the node where evicting less important pods costs least, and nominates it."""
 
     name = "DefaultPreemption"
-    refuses_per_class = True
+    traits = PluginTraits(rejects_per_class=True)
 
     def __init__(self, args: DefaultPreemptionArgs) -> None:
         self._args = args

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stowage.api.status import SKIP, SUCCESS, Status
-from stowage.framework import CycleState, EventRegistration, FilterVerdict, PreFilterResult, Reads
+from stowage.framework import (
+    CycleState,
+    EventRegistration,
+    FilterVerdict,
+    PluginTraits,
+    PreFilterResult,
+)
 from stowage.framework.verdict import Int64Array
 from stowage.plugins.inter_pod_affinity.args import InterPodAffinityArgs
 from stowage.plugins.inter_pod_affinity.filter import required_terms_verdict
@@ -33,10 +39,10 @@ class InterPodAffinity:
     """Keeps pods near to, or away from, other pods within a topology domain."""
 
     name = "InterPodAffinity"
-    filter_reads = Reads.CLUSTER
-    refuses_per_class = True
-    row_local = True
-    score_reads = Reads.CLUSTER
+    traits = PluginTraits(
+        filters_what_ifs=True,
+        rejects_per_class=True,
+    )
 
     def __init__(self, args: InterPodAffinityArgs | None = None) -> None:
         self.args = args or InterPodAffinityArgs()

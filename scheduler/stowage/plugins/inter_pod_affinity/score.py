@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from stowage.framework.runtime.scores import MAX_NODE_SCORE
+from stowage.framework.scores import MAX_NODE_SCORE
 from stowage.framework.verdict import Int64Array
 from stowage.plugins.inter_pod_affinity.args import InterPodAffinityArgs
 from stowage.plugins.inter_pod_affinity.domain_sums import DomainSums

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stowage.api.status import SKIP, SUCCESS, Status
-from stowage.framework import CycleState, Reads
-from stowage.framework.runtime.scores import MAX_NODE_SCORE
+from stowage.framework import CycleState, PluginTraits, Reads
+from stowage.framework.scores import MAX_NODE_SCORE
 from stowage.framework.verdict import BoolArray, Int64Array
 from stowage.plugins.node_resources.allocation import ScoredColumns, ScoredResources, plain_request
 from stowage.plugins.node_resources.args import NodeResourcesBalancedAllocationArgs
@@ -21,9 +21,9 @@ class BalancedAllocation:
     """Scores nodes by how much the pod evens out, or unbalances, their utilization."""
 
     name = "NodeResourcesBalancedAllocation"
-    score_reads = Reads.USAGE
-    per_demand = True
-    by_amounts = True
+    traits = PluginTraits(
+        score_reads=Reads.USAGE, reads_only_node_requirements=True, reads_only_amounts=True
+    )
 
     def __init__(self, args: NodeResourcesBalancedAllocationArgs) -> None:
         self._scored = ScoredResources(

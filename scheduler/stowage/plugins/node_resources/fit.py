@@ -13,6 +13,7 @@ from stowage.framework import (
     CycleState,
     EventRegistration,
     FilterVerdict,
+    PluginTraits,
     PreFilterResult,
     Reads,
     Rejection,
@@ -51,12 +52,14 @@ class NodeResourcesFit:
     """Filters by requests and allocatable, scores by the configured strategy."""
 
     name = "NodeResourcesFit"
-    filter_reads = Reads.USAGE
-    refuses_per_class = True
-    row_local = True
-    score_reads = Reads.USAGE
-    per_demand = True
-    by_amounts = True
+    traits = PluginTraits(
+        filter_reads=Reads.USAGE,
+        score_reads=Reads.USAGE,
+        reads_only_node_requirements=True,
+        reads_only_amounts=True,
+        filters_what_ifs=True,
+        rejects_per_class=True,
+    )
 
     def __init__(self, args: NodeResourcesFitArgs) -> None:
         self._ignored = frozenset(args.ignored_resources)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stowage.framework.runtime.scores import MAX_NODE_SCORE
+from stowage.framework.scores import MAX_NODE_SCORE
 from stowage.framework.verdict import Int64Array
 from stowage.plugins.node_resources.weighted_mean import weighted_mean
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from stowage.api.config.types import UtilizationShapePoint
-from stowage.framework.runtime.scores import MAX_NODE_SCORE
+from stowage.framework.scores import MAX_NODE_SCORE
 from stowage.framework.verdict import Int64Array
 from stowage.plugins.node_resources.args import MAX_SHAPE_SCORE, MAX_UTILIZATION
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stowage.api.status import SKIP, SUCCESS, Status
-from stowage.framework import CycleState, EventRegistration, FilterVerdict, PreFilterResult, Reads
+from stowage.framework import (
+    CycleState,
+    EventRegistration,
+    FilterVerdict,
+    PluginTraits,
+    PreFilterResult,
+)
 from stowage.framework.verdict import Int64Array
 from stowage.plugins.pod_topology_spread.args import (
     DO_NOT_SCHEDULE,
@@ -33,10 +39,10 @@ class PodTopologySpread:
     """Keeps the pods of a workload spread over the values of node labels."""
 
     name = "PodTopologySpread"
-    filter_reads = Reads.CLUSTER
-    refuses_per_class = True
-    row_local = True
-    score_reads = Reads.CLUSTER
+    traits = PluginTraits(
+        filters_what_ifs=True,
+        rejects_per_class=True,
+    )
 
     def __init__(self, args: PodTopologySpreadArgs | None = None) -> None:
         self.args = args or PodTopologySpreadArgs()

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from stowage.framework.runtime.scores import MAX_NODE_SCORE
+from stowage.framework.scores import MAX_NODE_SCORE
 from stowage.framework.verdict import BoolArray, Int64Array
 from stowage.plugins.pod_topology_spread.args import HOSTNAME_KEY
 from stowage.plugins.pod_topology_spread.constraints import Constraints, SpreadConstraint

@@ -17,8 +17,8 @@ from stowage.framework import (
     EventRegistration,
     FilterVerdict,
     NoArgs,
+    PluginTraits,
     PreFilterResult,
-    Reads,
     Rejection,
 )
 from stowage.framework.verdict import BoolArray, Int64Array
@@ -35,9 +35,7 @@ class NodeVolumeLimits:
     """Refuses nodes where a driver's volumes, with the pod's new ones, are too many."""
 
     name = "NodeVolumeLimits"
-    filter_reads = Reads.CLUSTER
-    refuses_per_class = True
-    row_local = True
+    traits = PluginTraits(filters_what_ifs=True, rejects_per_class=True)
 
     def __init__(self, args: NoArgs) -> None:
         del args

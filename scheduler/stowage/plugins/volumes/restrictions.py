@@ -16,8 +16,8 @@ from stowage.framework import (
     EventRegistration,
     FilterVerdict,
     NoArgs,
+    PluginTraits,
     PreFilterResult,
-    Reads,
     Rejection,
 )
 from stowage.framework.verdict import BoolArray, Int64Array
@@ -53,9 +53,7 @@ class VolumeRestrictions:
     """Refuses nodes where a disk of the pod is in use; all nodes if such a claim is in use."""
 
     name = "VolumeRestrictions"
-    filter_reads = Reads.CLUSTER
-    refuses_per_class = True
-    row_local = True
+    traits = PluginTraits(filters_what_ifs=True, rejects_per_class=True)
 
     def __init__(self, args: NoArgs) -> None:
         del args

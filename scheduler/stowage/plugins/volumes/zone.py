@@ -20,8 +20,8 @@ from stowage.framework import (
     EventRegistration,
     FilterVerdict,
     NoArgs,
+    PluginTraits,
     PreFilterResult,
-    Reads,
     Rejection,
 )
 from stowage.framework.verdict import BoolArray
@@ -60,9 +60,7 @@ class VolumeZone:
     """Refuses nodes of other zones and regions than the pod's bound volumes are labelled with."""
 
     name = "VolumeZone"
-    filter_reads = Reads.CLUSTER
-    refuses_per_class = True
-    reads_pods = False
+    traits = PluginTraits(reads_placed_pods=False, rejects_per_class=True)
 
     def __init__(self, args: NoArgs) -> None:
         del args
