@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from stowage.api.events import ActionType, ClusterEvent, EventResource
@@ -110,7 +110,7 @@ class ScriptedBinder:
 
     name: str = "ScriptedBinder"
     problem: Exception | None = None
-    traits: ClassVar[PluginTraits] = PluginTraits()
+    traits = PluginTraits()
 
     def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> BindPod | None:
         if self.problem is not None:

@@ -1,4 +1,4 @@
-"""What the Filter plugins say about each node, where the first rejection decides."""
+"""Answers of all Filter plugins about nodes; the first plugin that rejects a node decides."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ class NodeVerdicts(msgspec.Struct, frozen=True):
         return SUCCESS
 
     def count_reasons(self, asked: BoolArray) -> tuple[Counter[str], set[str]]:
-        """Reasons with the number of nodes, and the plugins, that decided a rejection.
+        """Reasons with the number of rejected nodes, and the plugins that decided rejections.
 
         Args:
-            asked: ``bool[len(view)]``, the nodes to count; one with several reasons of its
-                first rejecting plugin counts for each of them.
+            asked: ``bool[len(view)]``, the nodes to count. A node counts for each reason of its
+                first rejecting plugin.
         """
         counts: Counter[str] = Counter()
         plugins = set()
@@ -74,14 +74,14 @@ class NodeVerdicts(msgspec.Struct, frozen=True):
         return counts, plugins
 
     def resolvable(self) -> BoolArray:
-        """``bool[len(view)]``: rejected nodes that removing pods may help."""
+        """``bool[len(view)]``: rejected nodes on which preemption may help."""
         resolvable = np.zeros(len(self.view), dtype=np.bool_)
         for answer, decided in self._decided(self.view.exists):
             resolvable |= decided & ~answer.verdict.unresolvable(len(decided))
         return resolvable
 
     def _decided(self, asked: BoolArray) -> Iterator[tuple[PluginVerdict, BoolArray]]:
-        """Per plugin the nodes it rejects and no plugin before it did."""
+        """Per plugin, the nodes that it is the first to reject."""
         open_nodes = asked.copy()
         for answer in self.answers:
             if answer.verdict.accepts_all:

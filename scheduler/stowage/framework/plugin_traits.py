@@ -54,7 +54,7 @@ class PluginTraits:
     score_reads: Reads = Reads.CLUSTER
     """What the plugin's raw Score depends on. Saves the same for scores."""
 
-    reads_only_node_requirements: bool = False
+    reads_only_node_demand: bool = False
     """Of the pod, the plugin reads only what it requires of a single node: not its namespace,
     labels, owner, affinity to other pods or spread constraints (PreFilter and PreScore included).
     Where all plugins whose answers are kept promise this, classes with the same requirements share

@@ -1,4 +1,4 @@
-"""From raw scores to totals: normalise, check and weigh, with kube-scheduler's rounding."""
+"""Normalisation and checks of scores, with kube-scheduler's rounding."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MAX_NODE_SCORE = 100
 
 
 def default_normalize_score(scores: Int64Array, *, reverse: bool = False) -> Int64Array:
-    """Bring scores to 0..100 in proportion to the highest one.
+    """Scale scores to 0..100 in proportion to the highest one.
 
     ``score * 100 // highest``, and ``100`` minus that if `reverse`; if all are 0 they stay 0, or
     become 100 if `reverse`. Same as ``helper.DefaultNormalizeScore`` (v1.36).
@@ -38,14 +38,14 @@ def default_normalize_score(scores: Int64Array, *, reverse: bool = False) -> Int
 
 
 def out_of_range(scores: Int64Array) -> BoolArray:
-    """``bool[nodes]``: scores that are not in 0..100, which no plugin may end up with."""
-    # Seen as unsigned, negative numbers are huge: one comparison does for both bounds.
+    """``bool[nodes]``: scores that are not in 0..100."""
+    # Negative numbers are huge as unsigned ones, so one comparison checks both bounds.
     outside: BoolArray = scores.view(np.uint64) > MAX_NODE_SCORE
     return outside
 
 
 def any_out_of_range(scores: Int64Array) -> bool:
-    """Whether some score is not in 0..100."""
+    """Whether any score is not in 0..100."""
     return bool(scores.view(np.uint64).max(initial=0) > MAX_NODE_SCORE)
 
 

@@ -1,7 +1,7 @@
-"""Durations: of extension points and plugins in one of several cycles, of events and hints always.
+"""Durations of extension points and plugins, which are observed in sampled cycles.
 
-The core has no clock: the shell passes a timer and is told what it showed. A cycle that is not
-sampled pays one comparison for each plugin.
+The core has no clock: the operator passes a timer and an observer. A cycle that is not sampled pays
+one comparison per extension point and plugin.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ R = TypeVar("R")
 _SUCCESS = Code.SUCCESS
 
 SAMPLE_ONE_IN = 20
-"""A timed cycle costs some 40 µs, so 2 µs a pod. upstream: 10 %, ``pluginMetricsSamplePercent``."""
+"""Timing a cycle costs about 40 µs, so 2 µs per pod. upstream: ``pluginMetricsSamplePercent``."""
 
 
 class DurationObserver(Protocol):
-    """Who is told; all durations in seconds, statuses as `Code.title`."""
+    """Receives durations in seconds, with statuses as `Code.title`."""
 
     def observe_extension_point(
         self, point: str, status: str, profile: str, duration_s: float
@@ -34,11 +34,11 @@ class DurationObserver(Protocol):
         ...
 
     def observe_event(self, event: str, duration_s: float) -> None:
-        """An event, named by its label, was taken in: noted, and pods moved that it may help."""
+        """The engine has handled an event and moved the pods that it may help."""
         ...
 
     def observe_hint(self, plugin: str, event: str, hint: str, duration_s: float) -> None:
-        """A plugin was asked whether an event helps: ``Queue``, ``QueueSkip`` or ``Error``."""
+        """A queueing hint has answered ``Queue``, ``QueueSkip`` or ``Error``."""
         ...
 
     def observe_permit_wait(self, result: str, duration_s: float) -> None:
@@ -47,12 +47,12 @@ class DurationObserver(Protocol):
 
 
 class Timings:
-    """Which cycles are sampled, and the way to take a duration.
+    """Selects the cycles to sample, and times the extension points and plugins in them.
 
     Args:
-        timer: Seconds.
-        observer: Told of every duration.
-        one_in: How many cycles there are to a sampled one.
+        timer: Returns seconds.
+        observer: Receives every duration.
+        one_in: One of this many cycles is sampled.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Timings:
         self._cycles = 0
 
     def is_sampled(self) -> bool:
-        """Whether the cycle that begins now is; the first one is, then every n-th."""
+        """Whether to sample the cycle that begins now: the first, then every n-th."""
         self._cycles += 1
         return self._cycles % self._one_in == 1 or self._one_in == 1
 

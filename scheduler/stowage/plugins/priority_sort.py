@@ -1,4 +1,4 @@
-"""PrioritySort: higher priority first, then who entered the queue first."""
+"""Plugin PrioritySort: higher priority first, then the pod that entered the queue first."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def test_a_faulty_term_is_an_error_only_where_no_other_matches() -> None:
 def test_a_comparison_has_exactly_one_value_even_if_two_are_equal() -> None:
     """``labels.NewRequirement`` counts the values as they are sent."""
     twice = NodeSelectorTerm((NodeSelectorRequirement("gen", "Gt", ("5", "5")),))
-    assert "exactly one value is required" in compiled(twice).problem
+    assert "exactly one value is required" in compiled(twice).error
 
 
 def test_fields_other_than_the_name_count_as_empty() -> None:
@@ -59,7 +59,7 @@ def test_fields_allow_in_and_not_in_of_one_value(
 ) -> None:
     requirement = NodeSelectorRequirement("metadata.name", operator, values)
     terms = compiled(NodeSelectorTerm(match_fields=(requirement,)))
-    assert complaint in terms.problem
+    assert complaint in terms.error
 
 
 def pod_spec(**spec: Any) -> Pod:

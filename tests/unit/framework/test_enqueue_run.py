@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.status import SUCCESS, Code, Status, unresolvable
-from stowage.framework import EventRegistration, Framework, PluginTraits
+from stowage.framework import EventRegistration, PluginTraits
 from stowage.state import ClusterCache, PodInfo, make_pod_info
 
 from tests.support.builders import make_pod
@@ -79,12 +79,10 @@ def test_a_plugin_that_registers_nothing_hears_of_everything_if_it_can_reject() 
     assert "DefaultBinder" not in framework.events_by_plugin
 
 
-def test_who_waits_for_nodes_hears_of_taints_too_without_being_asked(pod: PodInfo) -> None:
-    framework = framework_of(Gate("A", registrations=(EventRegistration(NODE_ADD, _skips),)))
-    events = [each.event for each in framework.events_by_plugin["A"]]
-    assert events == [NODE_ADD, NODE_TAINT]
-    assert framework.hint("A", NODE_ADD, pod, None, None) is QueueingHint.SKIP
-    assert framework.hint("A", NODE_TAINT, pod, None, None) is QueueingHint.QUEUE
+def test_a_plugin_that_registers_added_nodes_is_registered_for_taints_without_a_hint() -> None:
+    added = EventRegistration(NODE_ADD, _skips)
+    framework = framework_of(Gate("A", registrations=(added,)))
+    assert framework.events_by_plugin["A"] == (added, EventRegistration(NODE_TAINT))
 
 
 def test_who_waits_for_taints_anyway_is_asked_about_them() -> None:
@@ -98,36 +96,3 @@ def test_a_plugin_that_says_it_waits_for_nothing_hears_of_nothing() -> None:
 
 def _skips(pod: PodInfo, old: Any, new: Any) -> QueueingHint:
     return QueueingHint.SKIP
-
-
-def _with_hint(answer: QueueingHint | None) -> Framework:
-    def hint(pod: PodInfo, old: Any, new: Any) -> QueueingHint:
-        if answer is None:
-            raise RuntimeError("no idea")
-        return answer
-
-    return framework_of(Gate("A", registrations=(EventRegistration(NODE_ADD, hint),)))
-
-
-@pytest.mark.parametrize(
-    ("answer", "want"),
-    [
-        (QueueingHint.SKIP, QueueingHint.SKIP),
-        (QueueingHint.QUEUE, QueueingHint.QUEUE),
-        (None, QueueingHint.QUEUE),
-    ],
-)
-def test_a_hint_decides_and_one_that_fails_counts_as_queue(
-    pod: PodInfo, answer: QueueingHint | None, want: QueueingHint
-) -> None:
-    assert _with_hint(answer).hint("A", NODE_ADD, pod, None, None) is want
-
-
-def test_an_event_nobody_registered_for_does_not_help(pod: PodInfo) -> None:
-    framework = _with_hint(QueueingHint.QUEUE)
-    assert framework.hint("A", NODE_LABEL, pod, None, None) is QueueingHint.SKIP
-
-
-def test_a_registration_without_a_hint_always_helps(pod: PodInfo) -> None:
-    framework = framework_of(Gate("A", registrations=(EventRegistration(NODE_LABEL),)))
-    assert framework.hint("A", NODE_LABEL, pod, None, None) is QueueingHint.QUEUE

@@ -9,7 +9,7 @@ from stowage.state.nodes.resource_index import ResourceIndex
 from stowage.state.pods.pod_class import PodClass
 from stowage.state.pods.pod_info import PodInfo, make_pod_info
 from stowage.state.pods.pod_variants import PodVariants
-from stowage.state.what_if.added_pods import NOBODY, AddedPods
+from stowage.state.what_if.added_pods import NO_ADDED_PODS, AddedPods
 
 from tests.support.builders import make_pod
 from tests.support.mirrored_cluster import MirroredCluster
@@ -43,7 +43,7 @@ def _names(pods: list[PodInfo]) -> list[str]:
 
 def test_a_number_is_summed_per_place() -> None:
     assert ADDED.sum(_priority, 9).tolist() == [0, 0, 0, 0, 30, 0, 0, 20, 0]
-    assert NOBODY.sum(_priority, 2).tolist() == [0, 0]
+    assert NO_ADDED_PODS.sum(_priority, 2).tolist() == [0, 0]
 
 
 def test_a_view_of_some_places_has_their_pods_under_their_new_numbers() -> None:

@@ -84,10 +84,10 @@ def test_more_questions_than_are_kept_do_not_push_each_other_out() -> None:
         for selector in selectors:
             counts = index.count_matching(selector, None, skip_terminating=False)
             assert counts.per_node[3] == 1
-    assert [question.selector for question, _ in index.asked()] == selectors[:4]
+    assert [query.selector for query, _ in index.kept_counts()] == selectors[:4]
     index.remove(pod, 3)
     assert index.count_matching(selectors[19], None, skip_terminating=False).total == 0
-    assert selectors[19] in [question.selector for question, _ in index.asked()]
+    assert selectors[19] in [query.selector for query, _ in index.kept_counts()]
 
 
 def test_labels_that_no_pod_has_any_more_leave_no_column() -> None:
@@ -105,14 +105,14 @@ def test_labels_that_no_pod_has_any_more_leave_no_column() -> None:
         selector = Selector((Requirement(key, Operator.EXISTS),))
         assert index.count_matching(selector, None, skip_terminating=False).total == 1
         index.remove(pod, 1)
-    assert set(index.kinds.labels.built()) <= {"n"}
+    assert set(index.groups.labels.built()) <= {"n"}
 
 
 def test_fewer_selectors_are_kept_where_each_means_very_many_kinds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(pod_index, "MAX_LINKS", 500)
-    monkeypatch.setattr(pod_index, "MAX_LINKS_AT_ONCE", 200)
+    monkeypatch.setattr(pod_index, "MAX_MEMBERSHIPS", 500)
+    monkeypatch.setattr(pod_index, "MAX_MEMBERSHIPS_AT_ONCE", 200)
     cache, state = ClusterCache(), ClusterState()
     index = PodIndex(state.columns.labels, state.namespaces, NUM_ROWS)
     pods = [
@@ -127,7 +127,7 @@ def test_fewer_selectors_are_kept_where_each_means_very_many_kinds(
         for selector in selectors[number:]:
             counts = index.count_matching(selector, None, skip_terminating=False)
             assert counts.total == len(pods)
-        assert len(list(index.asked())) <= 5
+        assert len(list(index.kept_counts())) <= 5
         index.remove(pods.pop(), 0)
-    for _, counts in index.asked():
+    for _, counts in index.kept_counts():
         assert counts.total == len(pods)

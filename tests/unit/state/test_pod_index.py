@@ -121,7 +121,7 @@ def test_the_selector_asked_about_least_recently_is_dropped_and_can_be_asked_aga
     questions = [selector_from_labels({"app": app}) for app in "abc"]
     for selector in questions:
         index.count_matching(selector, None, skip_terminating=False)
-    assert len(list(index.asked())) == 2
+    assert len(list(index.kept_counts())) == 2
     index.add(pod, 5)
     again = index.count_matching(questions[0], None, skip_terminating=False)
     assert again.per_node[5] == again.total == 1

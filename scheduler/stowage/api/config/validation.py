@@ -20,11 +20,11 @@ from stowage.api.config.types import (
 )
 
 REMOVED_PLUGINS = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
-"""Plugins that v1 of the configuration no longer knows (``invalidPluginsByVersion``)."""
+"""Plugins that v1 of the configuration does not allow (``invalidPluginsByVersion``)."""
 
 
 def configuration_errors(configuration: KubeSchedulerConfiguration) -> list[ConfigError]:
-    """Everything wrong with a decoded configuration (``ValidateKubeSchedulerConfiguration``)."""
+    """All errors in a decoded configuration (``ValidateKubeSchedulerConfiguration``)."""
     return [
         *_general_errors(configuration),
         *_leader_election_errors(configuration.leader_election),
@@ -137,7 +137,7 @@ def _removed(path: str, name: str) -> ConfigError:
 
 
 def _queue_sort_errors(profiles: tuple[KubeSchedulerProfile, ...]) -> Iterator[ConfigError]:
-    """All profiles share one queue, so they must agree on its order."""
+    """All profiles share one queue, so they must have the same QueueSort plugin."""
     first = profiles[0]
     enabled = first.plugins.queue_sort.enabled
     if len(enabled) > 1:

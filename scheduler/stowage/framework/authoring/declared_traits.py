@@ -13,7 +13,7 @@ from stowage.framework.profile.registry import PluginUnusable
 
 #: Attributes that declared a trait before there was `PluginTraits` -> the field of today.
 _FORMER = {
-    "per_demand": "reads_only_node_requirements",
+    "per_demand": "reads_only_node_demand",
     "by_amounts": "reads_only_amounts",
     "reads_pods": "reads_placed_pods",
     "row_local": "filters_what_ifs",

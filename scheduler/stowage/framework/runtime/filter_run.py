@@ -103,10 +103,8 @@ class FilterRun:
             running = tuple(plugin for plugin in self._plugins if plugin.name not in skipped)
             active = ActiveFilters(
                 running,
-                self._keep(
-                    [p for p in running if p.traits.filter_reads in (Reads.NODE, Reads.USAGE)]
-                ),
-                tuple(p for p in running if p.traits.filter_reads in (Reads.NODES, Reads.CLUSTER)),
+                self._keep([p for p in running if p.traits.filter_reads in _KEPT]),
+                tuple(p for p in running if p.traits.filter_reads not in _KEPT),
             )
             self._by_skip[skipped] = active
         return active
@@ -119,7 +117,7 @@ class FilterRun:
             kept = self._kept[names] = KeptFilters(
                 tuple(p for p in plugins if p.traits.filter_reads is Reads.NODE),
                 usage,
-                per_demand=all(p.traits.reads_only_node_requirements for p in plugins),
+                per_demand=all(p.traits.reads_only_node_demand for p in plugins),
                 by_amounts=all(p.traits.reads_only_amounts for p in usage),
             )
         return kept

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, ParamSpec, TypeVar, cast
 
-from stowage.api.events import ClusterEvent, QueueingHint
 from stowage.api.instructions import BindPod
 from stowage.api.status import Code, Status
 from stowage.framework.cycle_state import CycleState
@@ -16,7 +15,6 @@ from stowage.framework.extension_points import (
     EventRegistration,
     FilterPlugin,
     PermitPlugin,
-    Plugin,
     PostBindPlugin,
     PostFilterPlugin,
     PreBindPlugin,
@@ -30,23 +28,23 @@ from stowage.framework.extension_points import (
     StagedPreBindPlugin,
 )
 from stowage.framework.failure import failed
-from stowage.framework.filter_result import FilterResult
-from stowage.framework.preemption import DryRun, VictimReview
+from stowage.framework.filter_result import FilterResult, PreFilterOutcome
+from stowage.framework.preemption import VictimReview
 from stowage.framework.profile.profile import ExtensionPoint, Profile
 from stowage.framework.runtime import binding_run
 from stowage.framework.runtime.binding_run import PermitOutcome, PreBindPlan, StagedPreBind
 from stowage.framework.runtime.class_cache import ClassCache
+from stowage.framework.runtime.dry_run import DryRun
 from stowage.framework.runtime.enqueue_run import (
-    ask_hints,
     registered_events,
     run_pre_enqueue_plugins,
 )
 from stowage.framework.runtime.evaluations import FILTER, PRE_FILTER, PRE_SCORE, SCORE, Evaluations
 from stowage.framework.runtime.filter_run import FilterRun
-from stowage.framework.runtime.nominated import overrule_nominated
+from stowage.framework.runtime.nominated_filter import overrule_nominated
 from stowage.framework.runtime.nominated_pods import NO_NOMINATIONS, NominatedPods, Nominations
 from stowage.framework.runtime.post_filter_run import PostFilterOutcome, run_post_filter_plugins
-from stowage.framework.runtime.pre_filter_run import PreFilterOutcome, run_pre_filter_plugins
+from stowage.framework.runtime.pre_filter_run import run_pre_filter_plugins
 from stowage.framework.runtime.pre_score_run import run_pre_score_plugins
 from stowage.framework.runtime.row_filter import RowFilter
 from stowage.framework.runtime.score_run import ScoreResult, ScoreRun
@@ -129,10 +127,6 @@ class Framework:
         """Whose pods this profile schedules."""
         return self.profile.scheduler_name
 
-    def plugin(self, name: str) -> Plugin | None:
-        """The plugin of that name, if the profile uses it."""
-        return self.profile.instances.get(name)
-
     def run_pre_enqueue(self, pod: PodInfo) -> Status:
         """Whether the pod may be queued; a rejection names its plugin."""
         return run_pre_enqueue_plugins(self._pre_enqueue, pod)
@@ -150,12 +144,6 @@ class Framework:
     def run_pre_enqueue_again(self, pod: PodInfo) -> Status:
         """`run_pre_enqueue` for a pod of whose class another one was let in just now."""
         return run_pre_enqueue_plugins(self._pre_enqueue_again, pod)
-
-    def hint(
-        self, plugin: str, event: ClusterEvent, pod: PodInfo, old: Any, new: Any
-    ) -> QueueingHint:
-        """Whether `event` may make schedulable a pod that `plugin` rejected."""
-        return ask_hints(self.events_by_plugin, plugin, event, pod, (old, new))
 
     def run_pre_filter(
         self, state: CycleState, pod: PodInfo, snapshot: Snapshot

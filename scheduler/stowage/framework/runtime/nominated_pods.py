@@ -13,7 +13,7 @@ from stowage.state.change_log import ChangeLog
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.pods.pod_variants import PodVariant, PodVariants
 from stowage.state.snapshot import Snapshot
-from stowage.state.what_if.added_pods import NOBODY, AddedPods
+from stowage.state.what_if.added_pods import NO_ADDED_PODS, AddedPods
 
 _NOWHERE = -1
 _FEWEST_SLOTS = 64
@@ -96,7 +96,7 @@ class NominatedPods:
         if not len(nominated):
             # What went with the last one is not kept.
             self._columns = None
-            return NOBODY
+            return NO_ADDED_PODS
         return self._up_to_date(nominated, snapshot).beside(pod)
 
     def problems(self, nominated: Nominations, snapshot: Snapshot) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""LeastAllocated: prefer nodes with much left."""
+"""Scoring strategy LeastAllocated: prefers nodes with much free."""
 
 from __future__ import annotations
 

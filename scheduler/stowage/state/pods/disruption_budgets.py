@@ -1,4 +1,4 @@
-"""Pod disruption budgets: which of them cover a pod, and what they still allow."""
+"""Pod disruption budgets: which budgets cover a pod, and how many disruptions they allow."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _MAX_KINDS = 4096
 
 
 class Budget(msgspec.Struct, eq=False):
-    """One budget, ready to be asked.
+    """A pod disruption budget with its compiled selector.
 
     Attributes:
-        selector: The pods of the namespace it covers; one without requirements covers none.
-        allowed: How many pods may still be disrupted.
-        disrupted: Names of pods whose disruption the API server has counted already.
+        selector: The pods of its namespace that it covers; an empty selector covers none.
+        allowed: ``status.disruptionsAllowed``.
+        disrupted: Names of the pods in ``status.disruptedPods``, which are counted already.
     """
 
     selector: Selector
@@ -42,7 +42,7 @@ class DisruptionBudgets:
         return sum(map(len, self.by_namespace.values()))
 
     def update(self, budget: PodDisruptionBudget) -> None:
-        """Take in a budget, new or changed; one whose selector is invalid covers nobody."""
+        """Add or update a budget; one with an invalid selector covers no pod."""
         metadata, status = budget.metadata, budget.status
         try:
             selector = compile_label_selector(budget.spec.selector)
@@ -57,7 +57,7 @@ class DisruptionBudgets:
         known.disrupted = frozenset(status.disrupted_pods)
 
     def remove(self, namespace: str, name: str) -> bool:
-        """Forget a budget; returns whether it was known."""
+        """Remove a budget; returns whether it was known."""
         of_namespace = self.by_namespace.get(namespace, {})
         known = of_namespace.pop(name, None)
         if known is None:
@@ -68,10 +68,10 @@ class DisruptionBudgets:
         return True
 
     def covering(self, pod_class: PodClass) -> tuple[Budget, ...]:
-        """The budgets that a pod of this class counts for.
+        """The budgets that cover the pods of a class.
 
-        As ``filterPodsWithPDBViolation`` of v1.36 has it: those of its namespace whose selector
-        is not empty and matches; a pod without labels is covered by none.
+        They are the budgets of its namespace whose selector is not empty and matches; no budget
+        covers a pod without labels (``filterPodsWithPDBViolation`` of v1.36).
         """
         of_namespace = self.by_namespace.get(pod_class.namespace)
         if not of_namespace or not pod_class.labels:

@@ -1,4 +1,4 @@
-"""The (anti)affinity terms of the pods that are on nodes, each distinct one once."""
+"""The distinct (anti)affinity terms of existing pods, which are the pods on nodes."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from cachetools import LRUCache
 from stowage.api.values.selectors import NOTHING
 from stowage.state.pods.affinity_terms import AffinityTerm
 from stowage.state.pods.pod_class import NamespacedLabels, PodClass
-from stowage.state.pods.selector_buckets import MAX_HOMES, SelectorBuckets
+from stowage.state.pods.selector_buckets import MAX_BUCKET_NAMESPACES, SelectorBuckets
 from stowage.state.pods.term_counts import TermCounts
 
-_MAX_ASKERS = 1024
+_MAX_CACHED = 1024
 
 
 class ExistingTerm:
-    """A term, and how many pods with it are on each node and in each domain.
+    """A term of existing pods, and how many pods have it on each node and in each domain.
 
     Attributes:
         term: The term; its weight is part of it.
-        counts: The pods that carry it (twice if it is twice in a pod's list).
+        counts: The pods that have it; a pod that lists it twice counts twice.
     """
 
     __slots__ = ("counts", "term")
@@ -37,7 +37,7 @@ class ExistingTerm:
 
 
 class _Matching(NamedTuple):
-    """The terms that mean one sort of pod, and what that was judged by."""
+    """The terms that match pods of one namespace and labels, and when that was computed."""
 
     generation: int
     namespace_labels: Mapping[str, str]
@@ -47,11 +47,10 @@ class _Matching(NamedTuple):
 class ExistingTerms:
     """All terms of one kind; written by the pod index only.
 
-    A pod is judged once per distinct (namespace, labels), and again after distinct terms came or
-    went, by the terms that may mean it.
+    Matching terms are cached per namespace and labels until the set of distinct terms changes.
 
     Args:
-        new_counts: Makes zero counts for a new term.
+        new_counts: Creates zero counts for a new term.
     """
 
     __slots__ = ("_buckets", "_generation", "_matching", "_new_counts", "terms")
@@ -61,29 +60,29 @@ class ExistingTerms:
         self._new_counts = new_counts
         self._generation = 0
         self._buckets: SelectorBuckets[ExistingTerm] = SelectorBuckets()
-        self._matching: LRUCache[NamespacedLabels, _Matching] = LRUCache(_MAX_ASKERS)
+        self._matching: LRUCache[NamespacedLabels, _Matching] = LRUCache(_MAX_CACHED)
 
     def intern(self, term: AffinityTerm) -> ExistingTerm:
-        """The record of a term, new if no pod carries it yet."""
-        carried = self.terms.get(term)
-        if carried is None:
-            carried = self.terms[term] = ExistingTerm(term, self._new_counts())
-            self._buckets.add(carried, term.selector, _homes(term))
+        """The entry of a term; a new one if no pod has the term yet."""
+        existing = self.terms.get(term)
+        if existing is None:
+            existing = self.terms[term] = ExistingTerm(term, self._new_counts())
+            self._buckets.add(existing, term.selector, _bucket_namespaces(term))
             self._generation += 1
-        return carried
+        return existing
 
-    def drop(self, carried: ExistingTerm) -> None:
-        """Forget a term that no pod carries any more."""
-        term = carried.term
+    def drop(self, existing: ExistingTerm) -> None:
+        """Remove a term that no pod has any more."""
+        term = existing.term
         del self.terms[term]
-        self._buckets.discard(carried, term.selector, _homes(term))
+        self._buckets.discard(existing, term.selector, _bucket_namespaces(term))
         self._generation += 1
-        carried.counts.dropped()
+        existing.counts.dropped()
 
     def matching(
         self, pod_class: PodClass, namespace_labels: Mapping[str, str]
     ) -> tuple[ExistingTerm, ...]:
-        """The terms that mean pods of `pod_class`, whose namespace has these labels."""
+        """The terms that match pods of `pod_class`, whose namespace has these labels."""
         if not self.terms:
             return ()
         known = self._matching.get(pod_class.namespaced_labels)
@@ -95,9 +94,9 @@ class ExistingTerms:
             return known.existing_terms
         namespace, labels = pod_class.namespace, pod_class.labels
         found = tuple(
-            carried
-            for carried in self._buckets.candidates(namespace, labels)
-            if carried.term.matches(namespace, labels, namespace_labels)
+            existing
+            for existing in self._buckets.candidates(namespace, labels)
+            if existing.term.matches(namespace, labels, namespace_labels)
         )
         self._matching[pod_class.namespaced_labels] = _Matching(
             self._generation, namespace_labels, found
@@ -105,8 +104,8 @@ class ExistingTerms:
         return found
 
 
-def _homes(term: AffinityTerm) -> Collection[str | None]:
-    """The namespaces a term may mean pods of; None stands for any, or for many."""
-    if term.namespace_selector != NOTHING or len(term.namespaces) > MAX_HOMES:
+def _bucket_namespaces(term: AffinityTerm) -> Collection[str | None]:
+    """The namespaces under which a term is listed; None stands for all, or for many."""
+    if term.namespace_selector != NOTHING or len(term.namespaces) > MAX_BUCKET_NAMESPACES:
         return (None,)
     return term.namespaces

@@ -1,4 +1,4 @@
-"""Sorts of pods as small integers, and what a pod of each variant requests."""
+"""Pod variants as small integers, and what a pod of each variant requests."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from stowage.state.pods.pod_class import PodClass
 from stowage.state.pods.pod_info import PodInfo
 
 PodVariant = tuple[PodClass, bool]
-"""A pod's class, and whether it is being deleted."""
+"""A pod class, and whether the pod is terminating."""
 
 
 class PodVariants:
-    """The variants of some pods; a code is reused once no pod is of its variant any more.
+    """The variants of some pods; a code is reused when its variant has no pods.
 
     Args:
-        resources: Which column is which resource.
+        resources: The columns of resources.
 
     Attributes:
         numbering: Changes when a code may stand for another variant than before.
@@ -37,11 +37,11 @@ class PodVariants:
 
     @property
     def values(self) -> Sequence[PodVariant | None]:
-        """``code -> variant``; None where a code is free."""
+        """``code -> variant``; None for a free code."""
         return self._interned.values
 
     def acquire(self, pod: PodInfo) -> int:
-        """The code of a pod's variant, which is held once more."""
+        """The code of a pod's variant; adds a holder."""
         variant = (pod.pod_class, pod.terminating)
         is_new = self._interned.get(variant) == ABSENT
         code = self._interned.acquire(variant)
@@ -55,14 +55,14 @@ class PodVariants:
         return code
 
     def release(self, code: int) -> None:
-        """Give back one hold on a variant."""
+        """Remove a holder of a variant."""
         self._interned.release(code)
 
     def requests(self) -> Int64Array:
-        """``int64[variants + 1, resources + 3]``: what a pod of each variant takes of its node.
+        """``int64[variants + 1, resources + 3]``: what a pod of each variant uses on its node.
 
-        By column of the resource index (what has none is left out), then cpu milli and memory
-        bytes with defaults, then 1 for the pod itself. The last entry, for no pod, is zero.
+        The columns are those of the resource index, then non-zero cpu milli and memory bytes, then
+        1 for the pod itself. The last row, for no pod, is zero.
         """
         if self._version != self._resources.version:
             self._version = self._resources.version

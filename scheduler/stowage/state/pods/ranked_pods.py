@@ -1,8 +1,7 @@
-"""The pods of each row in the order of their importance, as arrays: what preemption asks about.
+"""The pods of each row in order of importance, as arrays, for preemption.
 
-A row's order is worked out when somebody asks for it after its pods changed, so a pod that comes
-or goes costs nothing here but a note. Pods of one class in one state of life are one variant; what
-is asked of pods is asked once per variant and looked up per pod.
+The order of a row is computed when it is requested after its pods changed: adding or removing a pod
+only marks the row. Values that depend on the variant of a pod are computed once per variant.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from stowage.state.pods.pod_info import PodInfo
 from stowage.state.pods.pod_variants import PodVariants
 
 NOT_STARTED = np.iinfo(np.int64).max
-"""The start time of a pod that has none yet: later than all that have one."""
-_NOBODY = -1
+"""The start time of a pod that has not started: later than all others."""
+_NO_POD = -1
 _SLOTS_AT_ONCE = 16
 
 
@@ -28,9 +27,9 @@ class RankedRows(msgspec.Struct, frozen=True):
     """The pods on some rows, the most important of each row first.
 
     Attributes:
-        pods: Of all rows there are; see `pods_at`.
-        rows: Which of them these are.
-        variants: ``int64[rows, slots]``, codes in the table of variants; -1 where there is no pod.
+        pods: The pods of all rows of the cluster; see `pods_at`.
+        rows: The row numbers.
+        variants: ``int64[rows, slots]``, codes of `PodVariants`; -1 without a pod.
         priority: ``int64[rows, slots]``.
         start: ``int64[rows, slots]``, ``YYYYmmddHHMMSS`` as a number, or `NOT_STARTED`.
         present: ``bool[rows, slots]``, where there is a pod.
@@ -44,19 +43,19 @@ class RankedRows(msgspec.Struct, frozen=True):
     present: BoolArray
 
     def pods_at(self, position: int) -> tuple[PodInfo, ...]:
-        """The pods on one of the rows."""
+        """The pods on the row at `position`."""
         return self.pods[int(self.rows[position])]
 
 
 class RankedPods:
-    """Keeps the order of the pods on each row; reads what the cache writes.
+    """Maintains the order of the pods on each row.
 
     Args:
-        placed: Which pods there are.
-        resources: Which column is which resource.
+        placed: The pods on each row.
+        resources: The columns of resources.
 
     Attributes:
-        variants: The variants of pods there are.
+        variants: The variants of the pods.
     """
 
     __slots__ = ("_columns", "_pods", "variants")
@@ -67,7 +66,7 @@ class RankedPods:
         self._columns = _Columns(0, _SLOTS_AT_ONCE)
 
     def of(self, rows: Int64Array, num_rows: int) -> RankedRows:
-        """The pods on `rows`, of `num_rows` that there are."""
+        """The pods on `rows`; the cluster has `num_rows`."""
         columns = self._columns
         if len(columns.pods) < num_rows:
             columns = self._columns = columns.resized(num_rows, columns.num_slots)
@@ -83,11 +82,11 @@ class RankedPods:
             columns.variants[rows, :slots].astype(np.int64),
             columns.priority[rows, :slots],
             columns.start[rows, :slots],
-            columns.variants[rows, :slots] != _NOBODY,
+            columns.variants[rows, :slots] != _NO_POD,
         )
 
     def outdated(self) -> Iterator[int]:
-        """Rows whose order is not that of their pods though nobody noted a change; none."""
+        """Rows that are wrongly ordered and not marked as changed; none if all is well."""
         for row, pods in enumerate(self._columns.pods):
             is_known = row not in self._pods.reordered
             if is_known and list(pods) != sorted(self._pods.on_row(row), key=_rank_of):
@@ -109,7 +108,7 @@ class RankedPods:
         num_pods = len(ordered)
         columns.pods[row] = tuple(ordered)
         columns.length[row] = num_pods
-        columns.variants[row] = _NOBODY
+        columns.variants[row] = _NO_POD
         columns.variants[row, :num_pods] = codes
         columns.priority[row, :num_pods] = [-rank[0] for rank in ranks]
         columns.start[row, :num_pods] = [rank[1] for rank in ranks]
@@ -125,7 +124,7 @@ class _Columns:
         self.num_slots = num_slots
         self.pods: list[tuple[PodInfo, ...]] = [()] * num_rows
         self.length = np.zeros(num_rows, dtype=np.int64)
-        self.variants = np.full((num_rows, num_slots), _NOBODY, dtype=np.int32)
+        self.variants = np.full((num_rows, num_slots), _NO_POD, dtype=np.int32)
         self.priority = np.zeros((num_rows, num_slots), dtype=np.int64)
         self.start = np.zeros((num_rows, num_slots), dtype=np.int64)
 
@@ -142,7 +141,7 @@ class _Columns:
 
 
 def started_at(pod: PodInfo) -> int:
-    """When the pod started, as a number that grows with time."""
+    """The start time of a pod as a number that grows with time."""
     text = pod.start_time
     if text is None:
         return int(NOT_STARTED)

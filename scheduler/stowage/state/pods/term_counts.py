@@ -1,8 +1,8 @@
-"""How many pods that carry a term are on each node, in no more memory than the carriers are worth.
+"""Counts of the pods that have an affinity term, per node and per domain, in little memory.
 
-One pod may carry thousands of terms that no other pod has: a number per node for each of them
-would be a thousand times as much as the pod itself. So a term that few nodes have pods with is
-counted for those nodes only, and becomes columns when there are more of them.
+A pod may have thousands of terms that no other pod has. An array over all nodes for each of them
+would take a thousand times the memory of the pod. So counts are kept for the few nodes that have
+such pods, and become arrays when there are many.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ class TermCounts:
     """Numbers of pods, as in `PodCounts`.
 
     Args:
-        labels: The label columns whose codes are the domains.
-        num_rows: How many node rows there are now.
-        tracking: Keeps them right when labels change; None for a copy that nobody keeps.
+        labels: The label columns of nodes; their values are the topology domains.
+        num_rows: Returns the current number of node rows.
+        tracking: Updates domain counts when labels change; None for a copy.
         few: Row -> count.
-        counts: The same as columns, once there are many rows; one of the two.
+        counts: The counts as arrays, once there are many rows; either `few` or `counts`.
     """
 
     __slots__ = ("_counts", "_few", "_labels", "_num_rows", "_tracking")
@@ -44,12 +44,12 @@ class TermCounts:
 
     @property
     def few(self) -> Mapping[int, int] | None:
-        """Row -> count, if there are few rows with any."""
+        """Row -> count, if few rows have any; else None."""
         return self._few.counts if self._counts is None else None
 
     @property
     def total(self) -> int:
-        """How many there are in all."""
+        """The number of all pods."""
         return sum(self._few.counts.values()) if self._counts is None else self._counts.total
 
     @property
@@ -62,11 +62,11 @@ class TermCounts:
         return self._columns().per_domain(topology_key)
 
     def known_domains(self) -> Collection[str]:
-        """The topology keys that are kept counted."""
+        """The topology keys whose domain counts are kept."""
         return () if self._counts is None else self._counts.known_domains()
 
     def add(self, row: int, delta: int) -> None:
-        """Count `delta` more pods on a row; for the index only."""
+        """Add `delta` pods on a row; for the index only."""
         if self._counts is not None:
             self._counts.add(row, delta)
             return
@@ -76,7 +76,7 @@ class TermCounts:
             self._few = FewRows()
 
     def with_changes(self, changes: Iterable[tuple[int, int]]) -> TermCounts:
-        """A copy with these (row, delta) added, which nobody keeps up to date."""
+        """A copy with these (row, delta) added; the copy is not kept up to date."""
         if self._counts is not None:
             changed = self._counts.with_changes(changes)
             return TermCounts(self._labels, self._num_rows, None, counts=changed)
@@ -86,17 +86,17 @@ class TermCounts:
         return TermCounts(self._labels, self._num_rows, None, few)
 
     def grow(self, num_rows: int) -> None:
-        """Make room for more rows; for the index only."""
+        """Extend the arrays to `num_rows`; for the index only."""
         if self._counts is not None:
             self._counts.grow(num_rows)
 
     def dropped(self) -> None:
-        """Stop following label changes; for the index only."""
+        """Stop updating domain counts; for the index only."""
         if self._counts is not None:
             self._counts.dropped()
 
     def _columns(self) -> PodCounts:
-        """As columns, which are not kept if there are few rows."""
+        """The counts as arrays, which are not kept if few rows have any."""
         return self._counts or PodCounts(self._labels, self._spread_out())
 
     def _spread_out(self) -> Int64Array:

@@ -1,4 +1,4 @@
-"""Storage objects that come and go: into their look-ups, and into what nodes have of them."""
+"""Updates of storage objects: maintains the look-ups and the use per node."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from stowage.state.storage.volume_use import attached_volume
 
 
 class StorageKeeper:
-    """Keeps what depends on storage objects equal to them; a part of the cache.
+    """The part of the cache that handles storage objects.
 
-    Rows that a CSINode or an attachment belongs to are held, so that they come before their node
-    and outlast it.
+    A CSINode or VolumeAttachment holds the row of its node, so it may arrive before the node and
+    outlast it.
     """
 
     def __init__(self, state: ClusterState) -> None:
@@ -39,7 +39,7 @@ class StorageKeeper:
         }
 
     def update(self, obj: StorageObject) -> StorageChange:
-        """Take in an object, new or changed."""
+        """Add or update an object."""
         old, is_news = self._state.storage.put(obj)
         if not is_news:
             return StorageChange(old, obj, ignored=True)
@@ -47,14 +47,14 @@ class StorageKeeper:
         return StorageChange(old, obj)
 
     def remove(self, kind: type[StorageObject], key: str) -> StorageObject | None:
-        """Forget a deleted object; None if it is not known."""
+        """Remove a deleted object; None if it is unknown."""
         old = self._state.storage.drop(kind, key)
         if old is not None:
             self._changed(kind, key, None)
         return old
 
     def assumed(self) -> dict[str, str]:
-        """What is assumed -> UID of the pod it is assumed for; empty if it has been written."""
+        """Assumed object -> UID of the pod that assumed it; empty if it has been written."""
         storage = self._state.storage
         found = {f"claim {key}": each.pod_uid for key, each in storage.claims.assumptions()}
         volumes = storage.volumes.assumptions()

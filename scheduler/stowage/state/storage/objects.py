@@ -1,7 +1,7 @@
-"""Claims, volumes, classes and what CSI drivers say, looked up by what plugins ask for.
+"""Storage objects and their look-ups by key, class, claim and volume.
 
-Written by the cache, with one exception: VolumeBinding's Reserve and Unreserve assume and restore
-claims and volumes, as in kube-scheduler, whose binder has caches of its own.
+The cache writes them, with one exception: Reserve and Unreserve of VolumeBinding assume and restore
+claims and volumes, as the volume binder of kube-scheduler does in its own caches.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _NO_CAPACITIES: Mapping[str, CSIStorageCapacity] = MappingProxyType({})
 
 
 class Storage:
-    """All objects of storage.
+    """All storage objects.
 
     Attributes:
         claims: By ``namespace/name``.
         volumes: By name.
         classes: By name.
-        csi_nodes: By name, which is the node's.
+        csi_nodes: By name, which is the name of the node.
         csi_drivers: By name.
         attachments: By name.
     """
@@ -68,7 +68,7 @@ class Storage:
         }
 
     def put(self, obj: StorageObject) -> tuple[StorageObject | None, bool]:
-        """Take in an object; (the one known before, whether this one is news)."""
+        """Store an object; (the one known before, whether this one is newer)."""
         if isinstance(obj, PersistentVolumeClaim):
             return self.claims.put(obj)
         if isinstance(obj, PersistentVolume):
@@ -85,7 +85,7 @@ class Storage:
         return old, True
 
     def drop(self, kind: type[StorageObject], key: str) -> StorageObject | None:
-        """Forget a deleted object; None if it is not known."""
+        """Remove a deleted object; None if it is unknown."""
         if kind is PersistentVolumeClaim:
             return self.claims.drop(key)
         if kind is PersistentVolume:
@@ -96,7 +96,7 @@ class Storage:
         return cast("StorageObject | None", old)
 
     def objects(self) -> Iterator[StorageObject]:
-        """Everything as the API server showed it last."""
+        """All objects as last received from the API server."""
         for claim in self.claims:
             yield self.claims.get_api_object(claim.metadata.namespaced_name) or claim
         for volume in self.volumes:
@@ -105,34 +105,34 @@ class Storage:
             yield from by_name.values()
 
     def claim(self, namespace: str, name: str) -> PersistentVolumeClaim | None:
-        """A claim as it is assumed to be."""
+        """A claim, as assumed if there is an assumption."""
         return self.claims.get(f"{namespace}/{name}")
 
     def volumes_for(self, claim: PersistentVolumeClaim) -> list[PersistentVolume]:
-        """The volumes of a claim's class that are free or given to a claim of its name."""
+        """The volumes of a claim's class that are unbound, or bound to a claim of its name."""
         meta, class_name = claim.metadata, claim_class(claim)
         given = self._given.get((meta.namespace, meta.name), _NO_VOLUMES).values()
         mine = [volume for volume in given if volume_class(volume) == class_name]
         return [*mine, *self._free.get(class_name, _NO_VOLUMES).values()]
 
     def capacities_of(self, class_name: str) -> Iterable[CSIStorageCapacity]:
-        """What is left of a class in parts of the cluster."""
+        """The CSIStorageCapacity objects of a class."""
         return self._capacities_of_class.get(class_name, _NO_CAPACITIES).values()
 
     def claims_of_volume(self, name: str) -> Sequence[str]:
-        """Keys of the claims that name a volume."""
+        """The keys of claims that name a volume."""
         return tuple(self._claims_of_volume.get(name, ()))
 
     def claims_of_class(self, name: str) -> Sequence[str]:
-        """Keys of the claims of a class."""
+        """The keys of claims of a class."""
         return tuple(self._claims_of_class.get(name, ()))
 
     def attachments_of(self, volume_name: str) -> Sequence[str]:
-        """Names of the attachments of a volume."""
+        """The names of attachments of a volume."""
         return tuple(self._attachments_of.get(volume_name, ()))
 
     def look_ups(self) -> dict[str, Any]:
-        """The indices, to be compared with those of storage filled anew."""
+        """The look-ups, for validation."""
         return {
             "class, free": self._free,
             "claim": self._given,
@@ -187,7 +187,7 @@ class Storage:
 
 
 def _note(index: dict[Any, dict[str, T]], key: Any, name: str, value: T, is_there: bool) -> None:
-    """Put an entry into a two-level index, or take it out."""
+    """Add an entry to a two-level look-up, or remove it."""
     if is_there:
         index.setdefault(key, {})[name] = value
         return

@@ -1,4 +1,4 @@
-"""Is what nodes have of storage what the objects say? Recounted from nothing and compared."""
+"""Validation of storage: recounts everything from the objects and compares."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from stowage.state.violation import expect
 
 
 def validate_storage(state: ClusterState) -> None:
-    """Recount all that depends on storage objects.
+    """Recount everything that depends on storage objects.
 
     Raises:
-        InvariantViolation: Something differs from what the objects say.
+        InvariantViolation: A value differs from the recount.
     """
     _check_indices(state.storage)
     _check_use(state)
@@ -30,7 +30,7 @@ def validate_storage(state: ClusterState) -> None:
 
 
 def _check_indices(storage: Storage) -> None:
-    """Look-ups by class, volume and claim, against those of storage filled anew."""
+    """Compare the look-ups with those of a new `Storage` with the same objects."""
     fresh = Storage()
     for obj in storage.objects():
         fresh.put(obj)

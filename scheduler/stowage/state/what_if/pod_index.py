@@ -1,4 +1,4 @@
-"""A pod index with some pods counted off and others counted in."""
+"""The pod index with other pods on one row."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stowage.state.pods.term_counts import TermCounts
 
 
 class WhatIfPodIndex:
-    """The pod index with some pods removed from a row and others added to it."""
+    """The pod index with some pods removed from a row and others added to it; read-only."""
 
     __slots__ = ("_base", "_changes", "_namespaces", "_row")
 
@@ -47,11 +47,11 @@ class WhatIfPodIndex:
         return counts.with_changes(touched) if touched else counts
 
     def existing_terms(self, which: TermKind) -> Collection[ExistingTerm]:
-        """All distinct terms that some pod on a node carries; counts may have become zero."""
+        """All distinct terms of placed pods; counts may be zero."""
         return self._adjusted(self._base.existing_terms(which), self._touched(which))
 
     def existing_terms_matching(self, which: TermKind, pod: PodInfo) -> Sequence[ExistingTerm]:
-        """The carried terms that mean `pod`; counts may have become zero."""
+        """The terms of placed pods that match `pod`; counts may be zero."""
         labels = self._namespaces.labels(pod.namespace)
         touched = {
             term: changes
@@ -61,7 +61,7 @@ class WhatIfPodIndex:
         return self._adjusted(self._base.existing_terms_matching(which, pod), touched)
 
     def zero_term_counts(self) -> TermCounts:
-        """Counts of no pods at all."""
+        """Counts without pods."""
         return self._base.zero_term_counts()
 
     def _touched(self, which: TermKind) -> dict[AffinityTerm, list[tuple[int, int]]]:
@@ -77,13 +77,13 @@ class WhatIfPodIndex:
         touched: dict[AffinityTerm, list[tuple[int, int]]],
     ) -> list[ExistingTerm]:
         adjusted = []
-        for carried in existing_terms:
-            changes = touched.pop(carried.term, None)
+        for existing in existing_terms:
+            changes = touched.pop(existing.term, None)
             if changes is not None:
-                counts = carried.counts.with_changes(changes)
-                adjusted.append(ExistingTerm(carried.term, counts))
+                counts = existing.counts.with_changes(changes)
+                adjusted.append(ExistingTerm(existing.term, counts))
             else:
-                adjusted.append(carried)
+                adjusted.append(existing)
         for term, changes in touched.items():
             counts = self.zero_term_counts().with_changes(changes)
             adjusted.append(ExistingTerm(term, counts))

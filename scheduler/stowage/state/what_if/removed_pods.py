@@ -21,11 +21,11 @@ from stowage.state.what_if.added_pods import PodValue
 from stowage.state.what_if.removed_volumes import RemovedVolumes
 
 PodNumber = Callable[[PodInfo], int]
-"""A number for a pod that its class does not tell."""
+"""A number for a pod that its variant does not determine."""
 
 
 class VariantValues:
-    """Numbers per variant of pod that plugins asked for, kept for all what-ifs of one cycle."""
+    """Values per variant that plugins computed, shared by all what-ifs of a cycle."""
 
     __slots__ = ("_known", "_numbering")
 
@@ -36,12 +36,12 @@ class VariantValues:
     def about(
         self, key: Hashable, ask: PodValue, variants: PodVariants, present: BoolArray
     ) -> Int64Array:
-        """``int64[variants + 1]``: the number of each variant that is `present`; 0 for no pod.
+        """``int64[variants + 1]``: the value of each variant that is `present`; 0 for no pod.
 
         Args:
-            key: Names `ask`: for equal keys it gives equal numbers.
-            ask: The number of a variant.
-            variants: The variants there are.
+            key: Identifies `ask`: functions with equal keys return equal values.
+            ask: The value of a variant.
+            variants: The variants.
             present: ``bool[variants]``.
         """
         if variants.numbering != self._numbering:
@@ -70,8 +70,8 @@ class RemovedPods:
 
     Args:
         state: The cluster as it is.
-        rows: Of nodes.
-        answers: Of other what-ifs of the same cycle; answers are added.
+        rows: The rows.
+        answers: Values shared with other what-ifs of the same cycle.
     """
 
     def __init__(self, state: ClusterState, rows: Int64Array, answers: VariantValues) -> None:
@@ -106,11 +106,11 @@ class RemovedPods:
         self._mask = self.mask | pods
 
     def put_back(self, positions: Int64Array, slots: Int64Array) -> Int64Array:
-        """Put one pod back on each of these rows; the variants of these pods."""
+        """Put one pod back on each of these rows; returns the variants of the pods."""
         return self._change(positions, slots, is_removed=False)
 
     def remove_again(self, positions: Int64Array, slots: Int64Array) -> Int64Array:
-        """Remove one pod on each of these rows; the variants of these pods."""
+        """Remove one pod from each of these rows; returns the variants of the pods."""
         return self._change(positions, slots, is_removed=True)
 
     def _change(self, positions: Int64Array, slots: Int64Array, is_removed: bool) -> Int64Array:
@@ -136,13 +136,13 @@ class RemovedPods:
         return [pod for pod, each in zip(pods, mask, strict=False) if each is is_removed]
 
     def by_variant(self, key: Hashable, ask: PodValue) -> Int64Array:
-        """``int64[variants + 1]``: a number for each variant on these rows; `key` names `ask`."""
+        """``int64[variants + 1]``: a value for each variant on the rows; `key` identifies `ask`."""
         return self._answers.about(key, ask, self._state.ranked.variants, self._present_variants)
 
     def sum(self, positions: Int64Array, key: Hashable, ask: PodValue) -> Int64Array:
-        """``int64[positions]``: the sum over the pods that are removed; `key` names `ask`.
+        """``int64[positions]``: the sum over the removed pods; `key` identifies `ask`.
 
-        Sums are kept by key, and follow as pods are put back and removed again.
+        Sums are cached by key, and updated when pods are put back and removed again.
         """
         if self._mask is None:
             return np.zeros(len(positions), dtype=np.int64)
@@ -156,7 +156,7 @@ class RemovedPods:
     def sum_by_pod(
         self, positions: Int64Array, key: Hashable, ask: PodNumber, among: Int64Array
     ) -> Int64Array:
-        """``int64[positions]``: as `sum`, of a number per pod; 0 but on rows `among`."""
+        """``int64[positions]``: `sum` of a number per pod, which is 0 except on rows `among`."""
         if self._mask is None:
             return np.zeros(len(positions), dtype=np.int64)
         table = self._numbers.get(key)
@@ -172,7 +172,7 @@ class RemovedPods:
     def volumes(
         self, positions: Int64Array, driver: str, wanted: Set[AttachedVolume], tight: BoolArray
     ) -> tuple[Int64Array, Int64Array]:
-        """Twice ``int64[positions]``: how many fewer are attached; how many fewer of `wanted`."""
+        """Two ``int64[positions]``: detached volumes, and `wanted` volumes no longer in use."""
         if self._mask is None:
             nothing: Int64Array = np.zeros(len(positions), dtype=np.int64)
             return nothing, nothing
@@ -188,7 +188,7 @@ class RemovedPods:
     def volume_changes_on(
         self, position: int, driver: str, wanted: Set[AttachedVolume], now: Iterable[PodInfo]
     ) -> tuple[int, int]:
-        """How many more volumes of a driver one row has with other pods; and of `wanted`."""
+        """How many more volumes a row has with the pods `now`: attached, and among `wanted`."""
         row, use = int(self._rows[position]), self._state.volume_use
         after = {volume for pod in now for volume in use.volumes_of(pod)}
         before = {v for pod in self.ranked.pods_at(position) for v in use.volumes_of(pod)}
@@ -200,7 +200,7 @@ class RemovedPods:
 
     @cached_property
     def _present_variants(self) -> BoolArray:
-        """``bool[variants]``: which there are on these rows."""
+        """``bool[variants]``: which variants are on the rows."""
         present: BoolArray = np.zeros(len(self._state.ranked.variants.values) + 1, dtype=np.bool_)
         present[self.ranked.variants] = True
         return present[:-1]

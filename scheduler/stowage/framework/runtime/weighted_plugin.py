@@ -13,7 +13,7 @@ from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView
 
 
-class Scorer:
+class WeightedPlugin:
     """Calls one Score plugin.
 
     Attributes:
