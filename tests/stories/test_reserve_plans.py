@@ -6,8 +6,6 @@ from stowage.api.events import BindFailed, BindSucceeded, NodeSeen, PendingPodSe
 from stowage.api.instructions import AttemptResult, BindPod
 from stowage.engine import Engine
 from stowage.framework import CycleState, ReservePlan
-from stowage.framework.authoring.adapted_plugin import plugin_factory
-from stowage.plugins import in_tree_registry
 from stowage.state import PodInfo
 
 from tests.support.builders import make_node, make_pod
@@ -30,17 +28,7 @@ class Planner:
 def _engine(plan: ReservePlan | None) -> Engine:
     planner = Planner()
     planner.plan = plan
-
-    def make() -> Planner:
-        return planner
-
-    engine = default_engine(
-        profile={
-            "schedulerName": "default-scheduler",
-            "plugins": {"reserve": {"enabled": [{"name": "Planner"}]}},
-        },
-        registry=in_tree_registry().merged_with(plugin_factory(make, name="Planner")),
-    )
+    engine = default_engine(plugins=[planner])
     engine.handle(
         [
             NodeSeen(make_node("n", cpu="4")),

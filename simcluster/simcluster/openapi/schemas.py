@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from simcluster.kinds.catalog import BUILT_IN
+from simcluster.kinds.resources import BUILT_IN
 from simcluster.openapi.descriptions import descriptions_of
 from simcluster.openapi.extensions import field_extensions
 from simcluster.schema import ListType, MapType, Scalar, Struct, Type, struct_of, type_of_kind

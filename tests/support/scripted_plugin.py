@@ -28,7 +28,7 @@ ASSIGNED_POD_DELETE = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE
 
 
 @dataclass
-class Actor:
+class ScriptedPlugin:
     """Agrees with everything, but where it has been given another answer.
 
     Attributes:
@@ -38,7 +38,7 @@ class Actor:
         log: ``method pod by plugin`` for every call after the decision.
     """
 
-    name: str = "Actor"
+    name: str = "Scripted"
     answers: dict[str, Any] = field(default_factory=dict)
     only: str = ""
     log: list[str] = field(default_factory=list)
@@ -105,10 +105,10 @@ class Actor:
 
 
 @dataclass
-class OwnBinder:
+class ScriptedBinder:
     """A Bind plugin that takes all pods, or fails."""
 
-    name: str = "OwnBinder"
+    name: str = "ScriptedBinder"
     problem: Exception | None = None
     traits = PluginTraits()
 

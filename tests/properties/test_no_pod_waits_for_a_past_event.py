@@ -1,13 +1,12 @@
-"""Whatever happens, a pod that would be placed by whoever looked at it now is looked at.
+"""Queueing hints overlook no event: no pod keeps waiting that would be scheduled now.
 
-A story goes on until nothing moves, without the flush that tries everybody after five minutes.
-Then an engine that knows nothing of what happened is shown the cluster as it is: whom it would
-bind, or make room for, has been waiting in vain.
+A run goes on until nothing moves, without the flush that retries every pod after five minutes.
+Then a fresh engine is shown the cluster as it is; it must not find a pod to bind or preempt for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
@@ -24,11 +23,12 @@ from stowage.api.events import (
     StorageGone,
     StorageSeen,
 )
-from stowage.api.instructions import BindPod, BindVolumes, EvictPod, Instruction
+from stowage.api.instructions import BindPod, BindVolumes, EvictPod
 from stowage.api.objects.pod import Pod, ResourceRequirements, Toleration
 from stowage.api.objects.volume import StorageObject
 
 from tests.support.builders import HOSTNAME, label_selector, make_namespace
+from tests.support.cluster_driver import ClusterDriver
 from tests.support.drawn_objects import (
     NAMESPACES,
     NODES,
@@ -39,7 +39,6 @@ from tests.support.drawn_objects import (
     draw_pod,
 )
 from tests.support.engines import default_engine
-from tests.support.model_cluster import ModelCluster
 from tests.support.model_storage import ModelStorage
 from tests.support.volume_builders import (
     claim_volume,
@@ -54,35 +53,26 @@ from tests.support.volume_builders import (
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 QUIET_STEPS = 12
-"""Of eleven seconds each: longer than any backoff, shorter than the flush."""
+"""Of eleven seconds each: longer than any backoff; all of them are shorter than the flush."""
 
 
-class Cluster(ModelCluster):
-    """With storage."""
+class EventfulRun(ClusterDriver):
+    """Random events of every kind, one after the other.
 
-    def __init__(self, storage: ModelStorage) -> None:
-        super().__init__()
-        self.storage = storage
+    Attributes:
+        others: The last event of each object that is neither a pod nor a node.
+        log: The names of the steps so far.
+    """
 
-    def carry_out(self, instructions: Iterable[Instruction]) -> None:
-        instructions = list(instructions)
-        super().carry_out(instructions)
-        self.storage.carry_out(instructions)
-
-
-class Story:
-    """A cluster to which one thing happens after the other."""
+    storage: ModelStorage
 
     def __init__(self, seed: int) -> None:
         self.rng = Random(seed)
-        self.storage = ModelStorage(self.rng)
-        self.cluster = Cluster(self.storage)
+        super().__init__(rng=self.rng, storage=ModelStorage(self.rng), checks_capacity=False)
         self.others: dict[str, Event] = {}
-        self.engine = default_engine(self.rng.randrange)
-        self.now = 0.0
         self.created = 0
         self.log: list[str] = []
-        self.happenings: list[Callable[[], None]] = [
+        self.steps: list[Callable[[], None]] = [
             self.create_pod,
             self.create_pod,
             self.create_pod,
@@ -108,25 +98,25 @@ class Story:
             self.fail,
         ]
         for each in (make_class("waits"), make_class("local", provisioner=NO_PROVISIONER)):
-            self.tell(f"class {each.metadata.name}", StorageSeen(each))
+            self.show(f"class {each.metadata.name}", StorageSeen(each))
         for name in NAMESPACES:
-            self.tell(
+            self.show(
                 f"namespace {name}", NamespaceSeen(make_namespace(name, labels={"team": "red"}))
             )
         for name in NODES[: self.rng.randint(1, 4)]:
             self.cluster.add_node(draw_node(self.rng, name))
 
-    def tell(self, what: str, event: Event) -> None:
-        """Something neither pod nor node is there, or is different now."""
+    def show(self, what: str, event: Event) -> None:
+        """An object that is neither a pod nor a node is created or updated."""
         self.others[what] = event
-        self.cluster.tell(self.engine, [event], self.now)
+        self.handle(event)
 
     def create_pod(self) -> None:
         self.created += 1
         self.cluster.create_pod(draw_pod(self.rng, f"p{self.created}"))
 
     def create_pod_with_claim(self) -> None:
-        """The claim comes before the pod or after it, or was there, or never comes."""
+        """The claim is created before or after the pod, existed before, or is never created."""
         self.created += 1
         name = f"c{self.rng.randint(1, self.created)}"
         pod = draw_pod(
@@ -144,7 +134,7 @@ class Story:
         self.storage.store(make_volume(f"disk{self.created}", "local", where=where))
 
     def delete_claim(self) -> None:
-        """One that no pod uses."""
+        """A user deletes a claim that no placed pod uses."""
         used = {
             volume.persistent_volume_claim.claim_name
             for pod in self.cluster.pods.values()
@@ -152,39 +142,39 @@ class Story:
             if volume.persistent_volume_claim is not None and pod.spec.node_name
         }
         self.storage.delete_claim(
-            self.rng.choice([*sorted(self.storage.claims.keys() - used), "nobody"])
+            self.rng.choice([*sorted(self.storage.claims.keys() - used), "unknown"])
         )
 
     def put_csi_node(self) -> None:
-        """A driver says how many volumes a node may have."""
+        """A CSI driver reports the volume limit of a node."""
         name, limit = self.rng.choice(NODES), self.rng.randint(1, 2)
         self.put_or_remove(make_csi_node(name, csi_example_com=limit))
 
     def put_attachment(self) -> None:
-        """A volume of nobody's hangs on a node, or is let go."""
+        """A volume without a claim is attached to a node or detached."""
         self.put_or_remove(make_attachment("strange", self.rng.choice(NODES), "strange-volume"))
 
     def change_driver(self) -> None:
-        """It says whether it knows what it has left."""
-        self.tell("driver", StorageSeen(make_driver(capacity=self.rng.random() < 0.5)))
+        """The CSI driver begins or ends to report its capacity."""
+        self.show("driver", StorageSeen(make_driver(capacity=self.rng.random() < 0.5)))
 
     def put_capacity(self) -> None:
-        """What is left of a class for a node, or nothing is known of it any more."""
+        """The capacity of a storage class on a node is reported or removed."""
         name, left = self.rng.choice(NODES), self.rng.choice(("100Mi", "5Gi"))
         self.put_or_remove(make_capacity(f"of-{name}", left, label_selector({HOSTNAME: name})))
 
     def put_or_remove(self, obj: StorageObject) -> None:
-        """Let it be there, or be gone."""
+        """Create an object, or delete it if it exists."""
         kind, meta = type(obj).__name__, obj.metadata
         what = f"{kind} {meta.name}"
         if self.others.pop(what, None) is None:
-            self.tell(what, StorageSeen(obj))
+            self.show(what, StorageSeen(obj))
         else:
             gone = StorageGone(kind, meta.namespace, meta.name)
-            self.cluster.tell(self.engine, [gone], self.now)
+            self.handle(gone)
 
     def begin_to_delete(self) -> None:
-        """A placed pod is told to end, and takes its time."""
+        """A placed pod gets a deletion timestamp and ends later."""
         placed = [pod for pod in self.cluster.pods.values() if pod.spec.node_name]
         if placed:
             pod = self.rng.choice(placed)
@@ -193,7 +183,7 @@ class Story:
             self.cluster.terminating.add(pod.metadata.uid)
 
     def fail(self) -> None:
-        """Something of what comes will not work."""
+        """One of the next requests will fail."""
         match self.rng.randrange(4):
             case 0:
                 self.cluster.lost_answers += 1
@@ -205,14 +195,14 @@ class Story:
                 self.storage.refusals += 1
 
     def place_pod(self) -> None:
-        """By another scheduler, that knows no limits."""
+        """Another scheduler places a pod without looking at capacity."""
         self.created += 1
         if self.cluster.nodes:
             node = self.rng.choice(sorted(self.cluster.nodes))
             self.cluster.create_pod(draw_pod(self.rng, f"p{self.created}", node=node, gates=()))
 
     def delete_pod(self) -> None:
-        self.cluster.delete_pod(self.rng.choice([*self.cluster.pods, "uid-nobody"]))
+        self.cluster.delete_pod(self.rng.choice([*self.cluster.pods, "uid-unknown"]))
 
     def change_labels(self) -> None:
         pod = self.any_pod()
@@ -221,7 +211,7 @@ class Story:
             self.cluster.update_pod(replace(pod, metadata=metadata))
 
     def change_pending(self) -> None:
-        """The gates open, or the pod tolerates more."""
+        """A pending pod loses its gates or gains a toleration."""
         pod = self.any_pod()
         if pod is not None and not pod.spec.node_name:
             changed: dict[str, Any] = {"scheduling_gates": ()}
@@ -251,10 +241,10 @@ class Story:
 
     def change_namespace(self) -> None:
         name, team = self.rng.choice(NAMESPACES), self.rng.choice(TEAMS)
-        self.tell(f"namespace {name}", NamespaceSeen(make_namespace(name, labels={"team": team})))
+        self.show(f"namespace {name}", NamespaceSeen(make_namespace(name, labels={"team": team})))
 
     def change_budget(self) -> None:
-        self.tell("budget", DisruptionBudgetSeen(draw_budget(self.rng)))
+        self.show("budget", DisruptionBudgetSeen(draw_budget(self.rng)))
 
     def any_pod(self) -> Pod | None:
         return (
@@ -263,30 +253,31 @@ class Story:
             else None
         )
 
-    def go_on(self) -> None:
-        """One thing happens, and the engine gets to it, or not yet."""
-        happening = self.rng.choice(self.happenings)
-        self.log.append(happening.__name__)
-        happening()
+    def step(self) -> None:
+        """One random event, which the engine processes now or later."""
+        step = self.rng.choice(self.steps)
+        self.log.append(step.__name__)
+        step()
         self.now += self.rng.choice((0.0, 0.1, 1.5, 12.0))
         if self.rng.random() < 0.8:
             self.work(self.rng.randint(1, 4))
 
     def work(self, budget: int) -> None:
+        """Controllers, watches and the scheduler act."""
         for _ in range(3):
             self.storage.control()
-        self.cluster.tell(self.engine, self.storage.take_answers(), self.now)
-        self.cluster.tell(self.engine, self.storage.take_watch(), self.now)
-        self.cluster.deliver(self.engine, self.now)
-        self.cluster.carry_out(self.engine.schedule(self.now, budget))
+        self.deliver_storage()
+        self.deliver()
+        self.schedule(budget)
         if self.rng.random() < 0.5:
             self.cluster.end_terminating()
             self.cluster.release_late_answers()
-        self.cluster.deliver(self.engine, self.now)
+        self.deliver()
 
     def settle(self) -> None:
-        self.cluster.lost_answers = self.cluster.refusals = self.cluster.failing_evictions = 0
-        self.storage.refusals, self.storage.failure_rate = 0, 0.0
+        """End all faults and go on until nothing moves."""
+        self.end_faults()
+        self.storage.failure_rate = 0.0
         for _ in range(QUIET_STEPS):
             self.now += 11.0
             for _ in range(4):
@@ -298,19 +289,19 @@ class Story:
         self.engine.validate()
 
 
-def in_vain(story: Story) -> Iterator[str]:
-    """Who would be bound or made room for by an engine that has just seen everything."""
-    cluster = story.cluster
+def overlooked(run: EventfulRun) -> Iterator[str]:
+    """Pods that a fresh engine, shown the present cluster, would bind or preempt for."""
+    cluster = run.cluster
     waiting = [pod for pod in cluster.pods.values() if not pod.spec.node_name]
     seen: list[Event] = [NodeSeen(node) for node in cluster.nodes.values()]
-    seen += story.others.values()
-    seen += [StorageSeen(claim) for claim in story.storage.claims.values()]
-    seen += [StorageSeen(volume) for volume in story.storage.volumes.values()]
+    seen += run.others.values()
+    seen += [StorageSeen(claim) for claim in run.storage.claims.values()]
+    seen += [StorageSeen(volume) for volume in run.storage.volumes.values()]
     seen += [AssignedPodSeen(pod) for pod in cluster.pods.values() if pod.spec.node_name]
     seen += [PendingPodSeen(pod) for pod in waiting]
-    judge = default_engine()
-    judge.handle(seen, 0.0)
-    for instruction in judge.schedule(0.0, len(waiting)):
+    fresh = default_engine()
+    fresh.handle(seen, 0.0)
+    for instruction in fresh.schedule(0.0, len(waiting)):
         if isinstance(instruction, BindPod | BindVolumes):
             yield f"{instruction.pod.key} could be on {instruction.node_name}"
         elif isinstance(instruction, EvictPod):
@@ -319,9 +310,9 @@ def in_vain(story: Story) -> Iterator[str]:
 
 @settings(max_examples=100)
 @given(seed=st.integers(0, 2**32 - 1), steps=st.integers(1, 60))
-def test_nobody_waits_in_vain(seed: int, steps: int) -> None:
-    story = Story(seed)
+def test_no_pod_waits_for_an_event_that_already_happened(seed: int, steps: int) -> None:
+    run = EventfulRun(seed)
     for _ in range(steps):
-        story.go_on()
-    story.settle()
-    assert list(in_vain(story)) == []
+        run.step()
+    run.settle()
+    assert list(overlooked(run)) == []

@@ -1,4 +1,4 @@
-"""What an engine should know, kept by the dullest means from what it was told and what it said."""
+"""The state an engine must be in, derived from its events and instructions in plain dicts."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ MAX_BACKOFF_S = 10.0
 
 
 @dataclass
-class EngineView:
-    """Nodes, pods on them, pods that wait, and how long those have to back off.
+class ExpectedState:
+    """Nodes, pods on nodes, pending pods, and their backoffs.
 
     Attributes:
         nodes: By name.
         placed: UID -> pod that was seen on a node.
-        assumed: UID -> node that the engine has decided for, until it is settled.
-        waiting: UID -> our pod that was seen without a node, and not yet gone.
-        ended: UIDs that were seen on a node and then gone: they never wait again, unless
-        revived: The watch of pending pods, which lags behind, showed them after that.
-        not_before: UID -> when a pod whose last attempts ended in errors may be tried again.
+        assumed: UID -> node that the engine has chosen, until the binding is confirmed or fails.
+        waiting: UID -> pending pod of our scheduler name that is not gone yet.
+        ended: UIDs of pods that were on a node and are gone; they never wait again.
+        revived: The exceptions: the lagging watch of pending pods showed them after their end.
+        not_before: UID -> earliest time of the next attempt, after errors.
     """
 
     scheduler_name: str
@@ -48,8 +48,8 @@ class EngineView:
     _errors: Counter[str] = field(default_factory=Counter)
     _decided: dict[str, Pod] = field(default_factory=dict)
 
-    def told(self, events: Iterable[Event]) -> None:
-        """The engine was told this."""
+    def take_events(self, events: Iterable[Event]) -> None:
+        """Update from the events of one call."""
         for event in events:
             match event:
                 case NodeSeen():
@@ -70,8 +70,8 @@ class EngineView:
                 case PendingPodGone():
                     self.waiting.pop(event.uid, None)
 
-    def said(self, instructions: Iterable[Instruction], now: float) -> None:
-        """The engine said this; fails if it tried a pod before its backoff was over."""
+    def take_instructions(self, instructions: Iterable[Instruction], now: float) -> None:
+        """Update from an answer; fails if a pod was tried during its backoff or does not fit."""
         for each in instructions:
             if isinstance(each, AttemptResult):
                 if each.result == "scheduled":
@@ -96,7 +96,7 @@ class EngineView:
         return contents
 
     def locations(self) -> dict[str, str]:
-        """UID -> node of every pod that takes room."""
+        """UID -> node of every placed or assumed pod."""
         return self.assumed | {uid: pod.spec.node_name for uid, pod in self.placed.items()}
 
     def _cpu_of(self, uid: str) -> int:
@@ -110,8 +110,8 @@ class EngineView:
         assert len(uids) <= allocatable["pods"], f"node {node_name}: {len(uids)} pods"
 
     def _check_backoff(self, attempt: AttemptResult, now: float) -> None:
-        owed = self.not_before.get(attempt.pod.uid, 0.0)
-        assert now >= owed, f"pod {attempt.pod.name} tried at {now}, owed until {owed}"
+        until = self.not_before.get(attempt.pod.uid, 0.0)
+        assert now >= until, f"pod {attempt.pod.name} tried at {now}, backs off until {until}"
 
     def _note_failure(self, attempt: AttemptResult, now: float) -> None:
         uid = attempt.pod.uid

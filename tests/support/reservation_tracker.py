@@ -1,4 +1,4 @@
-"""A plugin that makes pods wait and work as their labels say, and keeps books of what it holds."""
+"""A plugin that makes pods wait or work as their labels say, and tracks its reservations."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from stowage.state import PodInfo
 WAIT_S = 20.0
 
 
-class Guard:
-    """Pods labelled ``wait`` wait at Permit, ``work`` has PreBind work, ``no`` is refused there.
+class ReservationTracker:
+    """Pods labelled ``wait`` wait at Permit, ``work`` have PreBind work, ``no`` are rejected.
 
     Attributes:
-        held: UIDs of pods that were reserved and neither bound nor given back.
+        reserved: UIDs of the pods that are reserved and neither bound nor unreserved.
     """
 
-    name = "Guard"
+    name = "ReservationTracker"
 
     def __init__(self) -> None:
-        self.held: set[str] = set()
+        self.reserved: set[str] = set()
 
     def events_to_register(self) -> Sequence[EventRegistration]:
         return (
@@ -31,12 +31,12 @@ class Guard:
         )
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
-        assert pod.uid not in self.held, f"{pod.name} is reserved twice"
-        self.held.add(pod.uid)
+        assert pod.uid not in self.reserved, f"{pod.name} is reserved twice"
+        self.reserved.add(pod.uid)
         return SUCCESS
 
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
-        self.held.discard(pod.uid)
+        self.reserved.discard(pod.uid)
 
     def permit(self, state: CycleState, pod: PodInfo, node_name: str) -> tuple[Status, float]:
         if "no" in pod.labels:
@@ -50,4 +50,4 @@ class Guard:
         return SUCCESS
 
     def post_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
-        self.held.discard(pod.uid)
+        self.reserved.discard(pod.uid)
