@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 from simcluster.apiserver import errors
-from simcluster.apiserver.answer_formats import check_shape
 from simcluster.apiserver.bodies import (
     apply_type_of,
     check_options,
@@ -21,7 +20,7 @@ from simcluster.apiserver.bodies import (
 )
 from simcluster.apiserver.event_conversion import to_core
 from simcluster.apiserver.listing import Page
-from simcluster.apiserver.messages import Answer, ApiRequest
+from simcluster.apiserver.messages import Answer, ApiRequest, check_shape
 from simcluster.apiserver.negotiation import negotiate
 from simcluster.apiserver.node_connections import check_log, not_connected, object_behind
 from simcluster.apiserver.paths import Review, Target
@@ -124,19 +123,14 @@ class Endpoints:
             negotiate(request.accept)
         if target.subresource and target.subresource not in WHOLE_OBJECT_SUBRESOURCES:
             return self._handle_subresource(request, target)
-        if not target.name and request.method == "POST":
-            return self._create(request, target)
+        verbs = {"GET": self._get, "PUT": self._update, "PATCH": self._patch}
         if not target.name:
+            verbs = {"POST": self._create}
+        elif not target.subresource:
+            verbs["DELETE"] = self._delete
+        if request.method not in verbs:
             raise errors.method_not_allowed()
-        if request.method == "GET":
-            return self._get(request, target)
-        if request.method == "PUT":
-            return self._update(request, target)
-        if request.method == "PATCH":
-            return self._patch(request, target)
-        if request.method == "DELETE" and not target.subresource:
-            return self._delete(request, target)
-        raise errors.method_not_allowed()
+        return verbs[request.method](request, target)
 
     def _handle_review(self, request: ApiRequest, target: Review) -> Answer:
         if request.method != "POST":
@@ -144,8 +138,7 @@ class Endpoints:
         if target.plural == "bindings":
             body = self._part(request, "binding")
             name = (body.get("metadata") or {}).get("name", "")
-            bound = bind(self._registry, target.namespace, name, body, dry_run=request.is_dry_run)
-            return Answer(201, encode(bound))
+            return self._bind(request, target.namespace, name, body)
         body = decode_body(request.body, request.content_type)
         now = self._registry.clock.now()
         return Answer(201, encode(review(target, body, request.user, self._access, now)))
@@ -330,18 +323,18 @@ class Endpoints:
         if request.method != "POST":
             raise errors.method_not_allowed()
         body = self._part(request, target.subresource)
-        if target.subresource == "binding":
-            named = (body.get("metadata") or {}).get("name") or name
-            if named != name:
-                raise errors.bad_request("name in URL does not match name in Binding object")
-            dry_run = request.is_dry_run
-            return Answer(201, encode(bind(self._registry, namespace, name, body, dry_run=dry_run)))
         if target.subresource == "token":
             account = self._registry.get(target.resource, namespace, name)
             return Answer(201, encode(self._access.tokens.answer(account, body)))
         if target.subresource == "eviction":
             return Answer(201, encode(self._evict(request, namespace, name, body)))
-        raise errors.method_not_allowed()
+        if (body.get("metadata") or {}).get("name", name) != name:
+            raise errors.bad_request("name in URL does not match name in Binding object")
+        return self._bind(request, namespace, name, body)
+
+    def _bind(self, request: ApiRequest, namespace: str, name: str, body: Json) -> Answer:
+        bound = bind(self._registry, namespace, name, body, dry_run=request.is_dry_run)
+        return Answer(201, encode(bound))
 
     @staticmethod
     def _part(request: ApiRequest, subresource: str) -> Json:
@@ -397,13 +390,8 @@ class Endpoints:
         else:
             raise errors.method_not_allowed()
         self._registry.check_address(resource, target.namespace or "", target.name, scale)
-        changed = set_scale(
-            self._registry,
-            resource,
-            current,
-            scale,
-            self._options(request, target),
-        )
+        options = self._options(request, target)
+        changed = set_scale(self._registry, resource, current, scale, options)
         return Answer(200, encode(scale_of(resource, changed)))
 
 

@@ -1,6 +1,7 @@
 """Errors of JSON texts, worded as Go's ``encoding/json`` words them."""
 
 import json
+import re
 
 _END = "unexpected end of JSON input"
 _WORDS = {
@@ -16,24 +17,44 @@ _WORDS = {
     "Invalid \\escape": "in string escape code",
     "Invalid \\uXXXX escape": "in \\u hexadecimal character escape",
 }
+_LITERALS = {"t": "true", "f": "false", "n": "null"}
+_STRING_OR_CLOSED = re.compile(r'"(?:[^"\\]|\\.)*"|\[[^\[\]{}]*\]|\{[^\[\]{}]*\}', re.DOTALL)
 
 
 def json_error(body: bytes) -> str:
     """The message of the first error in a text that is no JSON.
 
-    Python distinguishes fewer cases than Go: it reports an error inside a number or a literal at
-    its beginning, and does not tell objects from arrays after an item.
+    Python reports an error inside a number at its beginning, and so does this function.
     """
     text = body.decode(errors="replace")
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
-        where = _WORDS.get(error.msg.removesuffix(": "))
-        rest = text[error.pos :]
+        where, rest = _WORDS.get(error.msg.removesuffix(": ")), text[error.pos :]
         if where is None or not rest.strip():
             return _END
+        if rest[0] in _LITERALS and where == _WORDS["Expecting value"]:
+            return _literal_error(rest, _LITERALS[rest[0]])
+        if where == _WORDS["Expecting ',' delimiter"] and _is_in_array(text[: error.pos]):
+            where = "after array element"
         return f"invalid character {_quoted(rest[0])} {where}"
     return _END
+
+
+def _literal_error(rest: str, literal: str) -> str:
+    for found, expected in zip(rest, literal, strict=False):
+        if found != expected:
+            where = f"in literal {literal} (expecting {_quoted(expected)})"
+            return f"invalid character {_quoted(found)} {where}"
+    return _END
+
+
+def _is_in_array(text: str) -> bool:
+    """Whether the innermost open bracket of a text belongs to an array."""
+    removed = 1
+    while removed:
+        text, removed = _STRING_OR_CLOSED.subn("", text)
+    return text.rfind("[") > text.rfind("{")
 
 
 def _quoted(character: str) -> str:

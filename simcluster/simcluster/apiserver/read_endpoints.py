@@ -10,7 +10,6 @@ import structlog
 from aiohttp import web
 
 from simcluster.apiserver import errors
-from simcluster.apiserver.answer_formats import check_shape
 from simcluster.apiserver.connections import InFlight
 from simcluster.apiserver.endpoints import Endpoints, deprecation
 from simcluster.apiserver.formats import Format
@@ -21,7 +20,7 @@ from simcluster.apiserver.list_options import (
     parse_list_options,
 )
 from simcluster.apiserver.listing import Page, list_page, parse_revision, wait_for_revision
-from simcluster.apiserver.messages import Answer, ApiRequest
+from simcluster.apiserver.messages import Answer, ApiRequest, check_shape
 from simcluster.apiserver.negotiation import check_streams, negotiate
 from simcluster.apiserver.paths import Target
 from simcluster.apiserver.response_encoding import (

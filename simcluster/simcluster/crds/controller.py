@@ -90,23 +90,20 @@ class DefinitionController(Reconciler):
 
 
 def _conditions(now: str, conflict: str) -> list[Json]:
-    if conflict:
-        texts = (
-            ("NamesAccepted", "False", "Conflict", conflict),
-            (ESTABLISHED, "False", "NotAccepted", "not all names are accepted"),
-        )
-    else:
-        texts = (
-            ("NamesAccepted", "True", "NoConflicts", "no conflicts found"),
-            (ESTABLISHED, "True", "InitialNamesAccepted", "the initial names have been accepted"),
-        )
+    accepted, reason = ("False", "Conflict") if conflict else ("True", "NoConflicts")
+    established = "NotAccepted" if conflict else "InitialNamesAccepted"
+    why = "not all names are accepted" if conflict else "the initial names have been accepted"
     return [
-        {
-            "type": kind,
-            "status": status,
-            "lastTransitionTime": now,
-            "reason": reason,
-            "message": message,
-        }
-        for kind, status, reason, message in texts
+        _condition("NamesAccepted", accepted, now, reason, conflict or "no conflicts found"),
+        _condition(ESTABLISHED, accepted, now, established, why),
     ]
+
+
+def _condition(type_: str, status: str, now: str, reason: str, message: str) -> Json:
+    return {
+        "type": type_,
+        "status": status,
+        "lastTransitionTime": now,
+        "reason": reason,
+        "message": message,
+    }

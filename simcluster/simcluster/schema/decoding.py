@@ -9,7 +9,13 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from simcluster.schema.scalars import TIME_FORM, DecodingError, canonical_quantity, checked_scalar
+from simcluster.schema.scalars import (
+    LIMITS,
+    TIME_FORM,
+    DecodingError,
+    canonical_quantity,
+    checked_scalar,
+)
 from simcluster.schema.types import ListType, MapType, Scalar, Struct, Type
 
 Json = dict[str, Any]
@@ -68,13 +74,13 @@ def _is_clean_struct(obj: Json, struct: Struct, problems: Problems) -> bool:
     return True
 
 
-_INT32 = 2**31
+_INT32, _INT64 = LIMITS["int32"], Scalar("int64")
 
 
 def _fits(value: Any, type_: Type) -> bool:
     if -_INT32 <= value < _INT32:
         return True
-    return isinstance(type_, Scalar) and type_.kind == "int64" and -(2**63) <= value < 2**63
+    return type_ == _INT64 and -LIMITS["int64"] <= value < LIMITS["int64"]
 
 
 def _is_clean(value: Any, type_: Type, problems: Problems) -> bool:
@@ -121,11 +127,8 @@ def _is_canonical_time(text: str, kind: str) -> bool:
     return len(text) == _TIMES[kind] and text[-1] == "Z" and TIME_FORM.fullmatch(text) is not None
 
 
-_LIMITS = {"int32": 2**31, "int64": 2**63}
-
-
 def _is_clean_scalar(value: Any, kind: str, problems: Problems) -> bool:
-    limit = _LIMITS.get(kind)
+    limit = LIMITS.get(kind)
     if limit is not None:
         return value.__class__ is int and -limit <= value < limit
     if kind in {"string", "IntOrString"}:

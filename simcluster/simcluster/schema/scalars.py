@@ -16,7 +16,7 @@ Owner = tuple[Struct, str]
 QUANTITY_FORM = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
-_LIMITS = {"int32": 2**31, "int64": 2**63}
+LIMITS = {"int32": 2**31, "int64": 2**63}
 TIME_FORM = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
 _LAYOUTS = {
     "Time": "2006-01-02T15:04:05Z07:00",
@@ -89,13 +89,13 @@ def checked_scalar(value: Any, kind: str, place: Callable[[], str], owner: Owner
     if _is_right(value, kind):
         return value
     error = DecodingError.of_type(value, place(), owner, Scalar(kind))
-    if kind in _LIMITS and isinstance(value, int) and not isinstance(value, bool):
+    if kind in LIMITS and isinstance(value, int) and not isinstance(value, bool):
         error = DecodingError(str(error).replace("number", f"number {value}", 1))
     raise error
 
 
 def _is_right(value: Any, kind: str) -> bool:
-    limit = _LIMITS.get(kind)
+    limit = LIMITS.get(kind)
     if limit is not None:
         return type(value) is int and -limit <= value < limit
     if kind == "float":

@@ -146,22 +146,18 @@ def plan_deletion(
 
 
 def _check_preconditions(resource: Resource, current: Stored, options: DeleteOptions) -> None:
-    uid, actual = options.uid, current.obj["metadata"]["uid"]
-    if uid and uid != actual:
-        raise precondition_failed(
-            resource,
-            current.name,
-            f"the UID in the precondition ({uid}) does not match the UID in record ({actual}). The "
-            "object might have been deleted and then recreated",
-        )
-    revision = options.resource_version
-    if revision and revision != str(current.revision):
-        raise precondition_failed(
-            resource,
-            current.name,
-            f"the ResourceVersion in the precondition ({revision}) does not match the "
-            f"ResourceVersion in record ({current.revision}). The object might have been modified",
-        )
+    uid, revision = current.obj["metadata"]["uid"], str(current.revision)
+    for name, asked, actual, what in (
+        ("UID", options.uid, uid, "deleted and then recreated"),
+        ("ResourceVersion", options.resource_version, revision, "modified"),
+    ):
+        if asked and asked != actual:
+            raise precondition_failed(
+                resource,
+                current.name,
+                f"the {name} in the precondition ({asked}) does not match the {name} in record "
+                f"({actual}). The object might have been {what}",
+            )
 
 
 def _finalizers(resource: Resource, obj: Json, options: DeleteOptions) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from simcluster.apiserver.bodies import type_of
+from simcluster.apiserver.bodies import conform_to
 from simcluster.apiserver.errors import ApiError
 from simcluster.apiserver.event_conversion import to_core
 from simcluster.crds.definitions import is_established, resources_of
@@ -18,7 +18,7 @@ from simcluster.kinds.resources import (
     PODS,
     Resource,
 )
-from simcluster.schema import DecodingError, conform
+from simcluster.schema import DecodingError
 from simcluster.store.dump_reader import DumpError, read_dump
 from simcluster.store.registry import Registry
 
@@ -91,29 +91,23 @@ class _Loading:
 
     def take(self, where: str, obj: Json) -> None:
         """Store an object, or keep it for later as a manifest or an object of unknown kind."""
-        resource = self._resource(where, obj)
+        version, kind = obj.get("apiVersion") or "", obj.get("kind") or ""
+        if not version or not kind:
+            raise DumpError(f"{where}: no kind or apiVersion (expected a Kubernetes object)")
+        resource = self._registry.catalog.of_kind(version, kind)
         if resource is None:
             self._unknown.append((where, obj))
             return
-        self._take_known(where, resource, obj)
-
-    def _take_known(self, where: str, resource: Resource, obj: Json) -> None:
         metadata = _checked_metadata(where, resource, obj)
         if resource is EVENTS_V1:
             obj = to_core(obj)
         del obj["kind"], obj["apiVersion"]
         if resource.namespaced:
             self._namespaces[metadata.setdefault("namespace", "default")] = None
-        if not metadata.get("uid"):
+        if metadata.get("uid"):
+            self._take_over(resource, obj)
+        else:
             self._manifests.append((where, resource, obj))
-            return
-        self._take_over(resource, obj)
-
-    def _resource(self, where: str, obj: Json) -> Resource | None:
-        version, kind = obj.get("apiVersion") or "", obj.get("kind") or ""
-        if not version or not kind:
-            raise DumpError(f"{where}: no kind or apiVersion (expected a Kubernetes object)")
-        return self._registry.catalog.of_kind(version, kind)
 
     def _take_over(self, resource: Resource, obj: Json) -> None:
         metadata = obj["metadata"]
@@ -135,12 +129,14 @@ class _Loading:
     def finish(self) -> LoadReport:
         """Create missing namespaces and the manifests; returns the report."""
         self._serve_definitions()
+        waiting, self._unknown = self._unknown, []
+        for where, obj in waiting:
+            self.take(where, obj)
         for where, obj in self._unknown:
-            resource = self._resource(where, obj)
-            if resource is None:
-                self._leave_out(where, obj)
-            else:
-                self._take_known(where, resource, obj)
+            version, kind = obj["apiVersion"], obj["kind"]
+            if self._strict:
+                raise DumpError(f"{where}: {kind} of {version} is not served by this cluster")
+            self._report.skipped[f"{kind} ({version})"] += 1
         for name in self._namespaces:
             if self._store.get(NAMESPACES.stored_in, "", name) is None:
                 self._registry.create(NAMESPACES, "", {"metadata": {"name": name}})
@@ -163,18 +159,10 @@ class _Loading:
             if is_established(stored.obj):
                 self._registry.catalog.serve(stored.name, resources_of(stored.obj))
 
-    def _leave_out(self, where: str, obj: Json) -> None:
-        version, kind = obj["apiVersion"], obj["kind"]
-        if self._strict:
-            raise DumpError(f"{where}: {kind} of {version} is not served by this cluster")
-        self._report.skipped[f"{kind} ({version})"] += 1
-
     def _create(self, where: str, resource: Resource, obj: Json) -> None:
         """Create the object of a manifest."""
-        struct = type_of(resource)
         try:
-            if struct is not None:
-                conform(obj, struct)
+            conform_to(resource, obj)
             self._registry.create(resource, obj["metadata"].get("namespace", ""), obj)
         except ApiError as refusal:
             raise DumpError(f"{where}: {refusal.message}") from refusal
