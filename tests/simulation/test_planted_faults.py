@@ -33,7 +33,7 @@ from stowage.plugins.volumes.limits import NodeVolumeLimits
 from stowage.plugins.volumes.pre_bind import VolumePlan
 from stowage.queue.scheduling_queue import SchedulingQueue
 from stowage.state.cache import ClusterCache
-from stowage.state.storage import event_handlers as storage_keeper
+from stowage.state.storage import updater as storage_keeper
 
 from tests.simulation.plan import Emphasis
 from tests.simulation.run import simulate

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from stowage.state.arrays import Int64Array
-from stowage.state.few_rows import FewRows
 from stowage.state.nodes.label_columns import LabelColumns
 from stowage.state.pods.pod_counts import DomainTracking, PodCounts
+from stowage.state.sparse_column import SparseColumn
 
 
 class TermCounts:
@@ -40,7 +40,7 @@ class TermCounts:
         self._num_rows = num_rows
         self._tracking = tracking
         self._counts = counts
-        self._few = FewRows(few or {})
+        self._few = SparseColumn(few or {})
 
     @property
     def few(self) -> Mapping[int, int] | None:
@@ -71,9 +71,9 @@ class TermCounts:
             self._counts.add(row, delta)
             return
         self._few.add(row, delta)
-        if self._few.are_many(self._num_rows()):
-            self._counts = PodCounts(self._labels, self._spread_out(), self._tracking)
-            self._few = FewRows()
+        if self._few.is_dense(self._num_rows()):
+            self._counts = PodCounts(self._labels, self._to_array(), self._tracking)
+            self._few = SparseColumn()
 
     def with_changes(self, changes: Iterable[tuple[int, int]]) -> TermCounts:
         """A copy with these (row, delta) added; the copy is not kept up to date."""
@@ -97,7 +97,7 @@ class TermCounts:
 
     def _columns(self) -> PodCounts:
         """The counts as arrays, which are not kept if few rows have any."""
-        return self._counts or PodCounts(self._labels, self._spread_out())
+        return self._counts or PodCounts(self._labels, self._to_array())
 
-    def _spread_out(self) -> Int64Array:
-        return self._few.spread_out(self._num_rows())
+    def _to_array(self) -> Int64Array:
+        return self._few.to_array(self._num_rows())

@@ -19,7 +19,7 @@ from stowage.state.cluster_state import ClusterState
 from stowage.state.storage.volume_use import attached_volume
 
 
-class StorageKeeper:
+class StorageUpdater:
     """The part of the cache that handles storage objects.
 
     A CSINode or VolumeAttachment holds the row of its node, so it may arrive before the node and
