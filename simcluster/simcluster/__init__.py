@@ -56,8 +56,8 @@ Callers: ``stowage.cli`` and tests. This room knows nothing of scheduling.
 
 from simcluster.auth.kubeconfig import write_kubeconfig
 from simcluster.auth.users import User, parse_token_file, service_account_user
+from simcluster.cluster import ClusterOptions, SimulatedCluster, run_cluster
 from simcluster.crds.definitions import is_established, resources_of
-from simcluster.embedded import ClusterOptions, EmbeddedCluster, run_cluster
 from simcluster.faults.faults import FaultRule, Faults
 from simcluster.kinds.catalog import BUILT_IN
 from simcluster.kinds.resources import CUSTOM_RESOURCE_DEFINITIONS, PODS, Resource
@@ -73,11 +73,11 @@ __all__ = [
     "PODS",
     "ClusterOptions",
     "DumpError",
-    "EmbeddedCluster",
     "FaultRule",
     "Faults",
     "KubeletOptions",
     "Resource",
+    "SimulatedCluster",
     "User",
     "benchmark_nodes",
     "is_established",

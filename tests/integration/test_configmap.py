@@ -118,8 +118,8 @@ async def _serving(
     server: ApiServerUnderTest, api: ApiClient, port: int
 ) -> AsyncIterator[Scheduler]:
     stop = asyncio.Event()
-    source = composition.live_source(f"default/{NAME}", lambda text: in_config_map(text, {}))
-    start = await asyncio.to_thread(composition.read_live, source, server.kubeconfig)
+    source = composition.config_map_source(f"default/{NAME}", lambda text: in_config_map(text, {}))
+    start = await asyncio.to_thread(composition.read_config_map_source, source, server.kubeconfig)
     serving = ServingOptions(
         bind_address="127.0.0.1", port=port, access=AccessOptions(always_allow_paths=("/*",))
     )

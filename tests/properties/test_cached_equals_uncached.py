@@ -11,9 +11,10 @@ from stowage.api.config.loading import KubeSchedulerProfile
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Affinity, Pod, PodAffinity, TopologySpreadConstraint
 from stowage.engine.scheduling import (
-    KnownRefusals,
-    NodeSearch,
+    RefusalCache,
     Scheduled,
+    SchedulingRequest,
+    TieBreaker,
     Unschedulable,
     schedule_pod,
 )
@@ -58,7 +59,7 @@ def test_decisions_are_the_same_with_and_without_the_cache(
     """
     cluster = MirroredCluster([*_QUIET_NODES, *first_nodes])
     cached, uncached = _framework(size), _framework(0)
-    refusals = KnownRefusals()
+    refusals = RefusalCache()
     for happened, which, disguise in history:
         for change in happened:
             change(cluster)
@@ -133,20 +134,14 @@ def _decide(
     framework: Framework,
     snapshot: Snapshot,
     pod: PodInfo,
-    refusals: KnownRefusals | None = None,
+    refusals: RefusalCache | None = None,
 ) -> dict[str, object]:
-    thrown: list[int] = []
-
-    def throw(sides: int) -> int:
-        thrown.append(sides)
-        return 0
-
-    search = NodeSearch(refusals=refusals)
-    result = schedule_pod(framework, snapshot, pod, CycleState(), throw, search)
+    ties = TieBreaker(lambda _: 0)
+    result = schedule_pod(SchedulingRequest(framework, snapshot, pod, CycleState(), ties), refusals)
     if isinstance(result, Unschedulable):
         return {
             "message": result.message,
-            "dice": thrown,
+            "dice": ties.sizes,
             "nomination": result.nominated_node_name,
             "plugins": result.unschedulable_plugins,
             "resolvable": result.diagnosis.resolvable(snapshot).nonzero()[0].tolist(),

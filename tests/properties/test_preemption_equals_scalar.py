@@ -17,7 +17,12 @@ from stowage.api.objects.policy import (
     PodDisruptionBudgetStatus,
 )
 from stowage.api.objects.volume import GCEPersistentDiskVolumeSource, Volume
-from stowage.engine.scheduling import NodeSearch, Unschedulable, schedule_pod
+from stowage.engine.scheduling import (
+    SchedulingRequest,
+    TieBreaker,
+    Unschedulable,
+    schedule_pod,
+)
 from stowage.framework import Candidate, CycleState, Framework, build_profile
 from stowage.plugins import in_tree_registry
 from stowage.queue.nominator import Nominator
@@ -176,8 +181,10 @@ def _decide(
         for each in pods:
             nominator.nominate(cluster.info(each), name)
     info = cluster.info(pod)
-    search = NodeSearch(nominated=nominator)
-    result = schedule_pod(framework, snapshot, info, CycleState(), lambda _: 0, search)
+    ties = TieBreaker(lambda _: 0)
+    result = schedule_pod(
+        SchedulingRequest(framework, snapshot, info, CycleState(), ties, nominated=nominator)
+    )
     if not isinstance(result, Unschedulable) or result.preemption is None:
         return result.node_name if hasattr(result, "node_name") else None
     found = dict(result.preemption.find_candidates())

@@ -12,7 +12,7 @@ from stowage.api.objects.pod import Pod
 from stowage.api.objects.volume import PersistentVolumeClaim, StorageClass, StorageObject
 from stowage.framework import CycleState, NoArgs
 from stowage.framework.extension_points import FilterPlugin, PreFilterPlugin
-from stowage.framework.runtime.node_verdicts import PluginVerdict
+from stowage.framework.node_verdicts import PluginVerdict
 from stowage.plugins.volumes import (
     NodeVolumeLimits,
     VolumeBinding,

@@ -10,13 +10,12 @@ from typing import Any
 from stowage.api.config.loading import Extender, InvalidConfiguration
 from stowage.engine import Engine
 from stowage.operator.app import Process
-from stowage.operator.client.timeouts import Patience
+from stowage.operator.client.timeouts import Timeouts
 from stowage.operator.clock import Clock
-from stowage.operator.engine_protocol import EngineParts
-from stowage.operator.environment import Surroundings
+from stowage.operator.environment import Environment
 from stowage.operator.extenders.client import ExtenderClient
 from stowage.operator.leader_election import LeaderElectionOptions
-from stowage.operator.run_options import RunOptions
+from stowage.operator.run_options import EngineDependencies, RunOptions
 
 from tests.simulation.configurations import CONFIG_MAP_KEY, Composition, text_in
 from tests.simulation.extender_network import VirtualExtenderClient
@@ -27,7 +26,7 @@ from tests.simulation.plain_watch import ConfigMapFollower, PendingPodsWatch
 from tests.simulation.server import CONFIG_MAPS, EPOCH, wall_time
 
 RESTART_DELAY_S = 2.0
-PATIENCE = Patience(request_s=10.0, silence_s=90.0, pause_s=5.0)
+PATIENCE = Timeouts(request_s=10.0, watch_idle_s=90.0, max_backoff_s=5.0)
 
 
 class Replica:
@@ -129,7 +128,7 @@ class Replica:
             return
         connection = virtual_connection(self.process_name, self._network, PATIENCE)
 
-        def make_engine(parts: EngineParts) -> Engine:
+        def make_engine(parts: EngineDependencies) -> Engine:
             self.engine = composition.make_engine(parts)
             return self.engine
 
@@ -141,11 +140,11 @@ class Replica:
             configuration=composition.loaded,
             config_map=composition.config_map_options,
             extenders=composition.extenders,
-            patience=PATIENCE,
+            timeouts=PATIENCE,
             stop=self._told_to_end,
             owns_process=False,
         )
-        surroundings = Surroundings(
+        surroundings = Environment(
             self._clock(), PendingPodsWatch, ConfigMapFollower, self._extender_client
         )
         async with AsyncExitStack() as cleanup:

@@ -13,17 +13,18 @@ from msgspec.structs import replace
 from stowage.api.config.extenders import Extenders
 from stowage.api.events import ActionType, BindFailed, EventResource
 from stowage.api.status import SUCCESS, WAIT
-from stowage.engine import schedule_one as attempts
+from stowage.engine import schedule_one
 from stowage.framework import ACCEPT_ALL, PreBindProgress
-from stowage.operator.client.timeouts import Patience
+from stowage.operator.client.resource_version import parse_resource_version
+from stowage.operator.client.timeouts import Timeouts
 from stowage.operator.configuration.live_configuration import LiveConfiguration
 from stowage.operator.extenders.binder import ExtenderBinder
 from stowage.operator.extenders.client import ExtenderError
-from stowage.operator.extenders.consultation import Consultant
-from stowage.operator.extenders.desk import ExtenderDesk
+from stowage.operator.extenders.dispatcher import ExtenderDispatcher
+from stowage.operator.extenders.evaluator import ExtenderEvaluator
 from stowage.operator.extenders.victim_review import VictimReviewer
 from stowage.operator.leader_election import LeaderElector
-from stowage.operator.watch.reflector import Reflector, as_number
+from stowage.operator.watch.reflector import Reflector
 from stowage.operator.writers.binder import Binder, _failed
 from stowage.operator.writers.event_recorder import EventRecorder
 from stowage.plugins.scheduling_gates import SchedulingGates
@@ -45,7 +46,7 @@ _add_seen = Reflector._add_seen
 _ask_a_guard = VictimReviewer._ask
 _namespace_seen = ClusterCache.update_namespace
 _node_seen = ClusterCache.update_node
-_skip = attempts._skip
+_skip_pod_schedule = schedule_one.skip_pod_schedule
 _USUAL = Emphasis()
 _LONG = aiohttp.ClientTimeout(total=300.0)
 _VOLUMES = Emphasis(often=frozenset(["create_pod_with_claim"]))
@@ -103,16 +104,16 @@ async def _take_an_extenders_silence_for_a_failure(
 
 
 async def _tell_nobody_that_a_consultation_failed(desk: Any, instruction: Any) -> None:
-    answer = await desk._consultant.consult(instruction)
+    answer = await desk._evaluator.evaluate(instruction)
     if not answer.error:
         desk._inbox.put(answer)
 
 
-def _leave_pods_of_the_future(machine: Any, info: Any) -> bool:
+def _leave_pods_of_the_future(state: Any, info: Any) -> bool:
     if (info.creation_timestamp or "") > "2026-01-01T01:00:00Z":
-        machine.queue.done(info.uid)
+        state.queue.done(info.uid)
         return True
-    return _skip(machine, info)
+    return _skip_pod_schedule(state, info)
 
 
 def _believe_the_dates_of_a_lease(elector: Any) -> float:
@@ -200,9 +201,10 @@ PLANTED = {
     ),
     "an event overtaken by another is dropped": Planted(
         Reflector,
-        "_is_news",
+        "_is_new",
         lambda self, metadata: (
-            as_number(metadata.resource_version) >= as_number(self._resource_version)
+            parse_resource_version(metadata.resource_version)
+            >= parse_resource_version(self._resource_version)
         ),
         Emphasis({"reordered": 0.3}),
         "the engine",
@@ -269,7 +271,7 @@ PLANTED = {
         first_seed=7,
     ),
     "an extender that fails is passed over": Planted(
-        Consultant,
+        ExtenderEvaluator,
         "_filter_or_ignore",
         _pass_over_a_failing_extender,
         Emphasis({"extender_error": 0.4, "extender_lost": 0.3}, extenders=("picky",)),
@@ -297,7 +299,7 @@ PLANTED = {
         "overcommits",
     ),
     "nobody is told that a consultation failed": Planted(
-        ExtenderDesk,
+        ExtenderDispatcher,
         "_consult",
         _tell_nobody_that_a_consultation_failed,
         Emphasis({"extender_says_no": 0.3}, extenders=("picky",)),
@@ -323,8 +325,8 @@ PLANTED = {
         first_seed=8,
     ),
     "a pod waits until the date of its creation": Planted(
-        attempts,
-        "_skip",
+        schedule_one,
+        "skip_pod_schedule",
         _leave_pods_of_the_future,
         Emphasis(often=frozenset(["jump_server_clock"])),
         "sent after the storm",
@@ -360,7 +362,7 @@ PLANTED = {
         LeaderElector, "_candidate_pause_s", _always(9.0), _USUAL, "sent after the leader"
     ),
     "a lost answer is awaited for minutes": Planted(
-        Patience,
+        Timeouts,
         "request_timeout",
         property(lambda _self: _LONG),
         _USUAL,

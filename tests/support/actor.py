@@ -16,8 +16,8 @@ from stowage.framework import (
     Diagnosis,
     EventRegistration,
     FilterVerdict,
+    PluginTraits,
     PreFilterResult,
-    Reads,
 )
 from stowage.framework.verdict import Int64Array
 from stowage.state import NodeView, PodInfo, Snapshot
@@ -43,8 +43,7 @@ class Actor:
     only: str = ""
     log: list[str] = field(default_factory=list)
     registered: Sequence[ClusterEvent] = (ASSIGNED_POD_DELETE,)
-    filter_reads = Reads.CLUSTER
-    score_reads = Reads.CLUSTER
+    traits = PluginTraits()
 
     def _act(self, method: str, pod: PodInfo, usual: T, *args: Any) -> T:
         if self.only and pod.name != self.only:
@@ -111,6 +110,7 @@ class OwnBinder:
 
     name: str = "OwnBinder"
     problem: Exception | None = None
+    traits = PluginTraits()
 
     def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> BindPod | None:
         if self.problem is not None:

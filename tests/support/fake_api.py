@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 from stowage.operator.client.api_client import ApiClient
-from stowage.operator.client.timeouts import Patience
+from stowage.operator.client.timeouts import Timeouts
 
 Answer = bytes | Exception
 
@@ -31,7 +31,7 @@ class FakeApiClient(ApiClient):
     """Answers by method, in the order of its scripts; the last answer of a script repeats."""
 
     def __init__(self, **scripts: list[Any]) -> None:
-        self.patience = Patience()
+        self.timeouts = Timeouts()
         self.requests: list[Request] = []
         self._awaited_number = 0
         self._has_sent = asyncio.Event()

@@ -1,4 +1,4 @@
-"""The schedulers of `stowage bench chaos`: three replicas, killed, stopped, and started again."""
+"""The replicas of `stowage bench chaos`: started, killed, stopped and restarted."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _COMPARE_WITHIN_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class LeaseTimes:
-    """Of the election, in seconds.
+    """Times of the leader election, in seconds.
 
     Attributes:
         takeover_s: What a new leader may need besides: for its lists, a decision and a binding.
@@ -41,7 +41,7 @@ class LeaseTimes:
     takeover_s: float = 2.0
 
     def flags(self) -> tuple[str, ...]:
-        """Of ``stowage run``."""
+        """Flags of ``stowage run``."""
         return (
             f"--leader-elect-lease-duration={self.lease_s}s",
             f"--leader-elect-renew-deadline={self.renew_s}s",
@@ -63,12 +63,12 @@ class Life:
     memory: list[tuple[float, float]] = field(default_factory=list)
 
     def sample(self) -> None:
-        """Take down the memory in use, if the process is there."""
+        """Record the memory in use, if the process runs."""
         with suppress(OSError):
             self.memory.append((time.monotonic() - self.started_at, memory_mib(self.child.pid)))
 
     def growth(self) -> tuple[float, float, float] | None:
-        """MiB when it had settled, MiB at last, and seconds between; None if it lived briefly."""
+        """MiB after start-up, MiB at the end, and the seconds between; None for a short life."""
         settled = [sample for sample in self.memory if sample[0] >= _SETTLED_AFTER_S]
         if len(settled) < 2:
             return None
@@ -77,7 +77,7 @@ class Life:
 
 
 class Replicas:
-    """Starts the replicas, starts them again when they have ended, and harms them.
+    """Starts the replicas, restarts them when they end, and sends them signals.
 
     Args:
         processes: Where they are started.
@@ -100,7 +100,7 @@ class Replicas:
             self._start(name)
 
     async def keep_running(self) -> None:
-        """Start again whoever has ended, as a Deployment would, until cancelled."""
+        """Restart replicas that ended, as a Deployment would, until cancelled."""
         sampled_at = 0.0
         while True:
             await asyncio.sleep(_POLL_S)
@@ -117,7 +117,7 @@ class Replicas:
                 self.sample()
 
     def sample(self) -> None:
-        """Take down the memory of all that run."""
+        """Record the memory of all running replicas."""
         for life in self._current.values():
             life.sample()
 
@@ -130,16 +130,16 @@ class Replicas:
         return self._signal(name, signal.SIGTERM)
 
     def set_clock(self, name: str, offset_s: float) -> None:
-        """Have the wall clock of a replica differ from others' from now on, restarts included."""
+        """Offset the wall clock of a replica from now on, restarts included."""
         self._clock_of(name).write_text(f"{offset_s}")
 
     def all_run_for(self, seconds: float) -> bool:
-        """Whether all replicas have run for so long."""
+        """Whether all replicas have run for that long."""
         ages = [time.monotonic() - life.started_at for life in self._current.values()]
         return len(ages) == len(REPLICAS) and min(ages) >= seconds
 
     def can_be_stopped(self, name: str) -> bool:
-        """Whether it runs, and is not stopped already."""
+        """Whether it runs and is not stopped."""
         return name in self._current and name not in self._stopped
 
     async def stop_for(self, name: str, seconds: float) -> None:
@@ -156,7 +156,7 @@ class Replicas:
             life.child.send_signal(signal.SIGCONT)
 
     def memory_mib(self) -> float:
-        """Of the largest that runs at this moment."""
+        """Memory of the largest running replica."""
         self.sample()
         return max(
             (life.memory[-1][1] for life in self._current.values() if life.memory), default=0.0
@@ -168,7 +168,7 @@ class Replicas:
         return sorted(self._current)
 
     async def cache_mismatches(self) -> list[str]:
-        """Have every replica compare its cache with the server (SIGUSR2); what differs."""
+        """Have every replica compare its cache with the API server (SIGUSR2); the differences."""
         found = await asyncio.gather(*(self._compare(life) for life in self._current.values()))
         return [sentence for sentences in found for sentence in sentences]
 

@@ -1,7 +1,7 @@
-"""A run under chaos: cluster, replicas, load and trouble together, and the judgement at the end.
+"""A run of `stowage bench chaos`: cluster, replicas, load and faults, and the verdict.
 
-The judgement is by what the cluster's store wrote down itself (`chaos_history`), so what the
-faults do to watches and answers does not touch it.
+The verdict rests on the history that the cluster's store writes (`chaos.history`), so faults of
+watches and answers do not affect it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ChaosOptions:
     """What to run.
 
     Attributes:
-        pods_per_s: How many are created.
+        pods_per_s: Pods created per second.
         recovery_limit_s: How long after the last fault a pod that fits may be pending.
     """
 
@@ -66,19 +66,19 @@ class ChaosOptions:
     times: LeaseTimes = field(default_factory=LeaseTimes)
 
     def plan(self) -> Plan:
-        """What will go wrong."""
+        """The fault plan."""
         return draw_plan(self.minutes * 60.0, self.seed, self.times.lease_s)
 
 
 @dataclass(frozen=True, slots=True)
 class Storm:
-    """What can be told once everything has gone wrong.
+    """What is known once the faults are over.
 
     Attributes:
-        plan: Its digest.
-        done: How often each kind of trouble was had.
-        pods_per_s: Created.
-        memory_mib: Of the largest replica before it began.
+        plan: Digest of the fault plan.
+        done: How often each kind of fault was injected.
+        pods_per_s: Pods created per second.
+        memory_mib: Memory of the largest replica before the faults.
     """
 
     machine: Machine
@@ -95,7 +95,7 @@ class _Run:
         options: What to run.
         processes: Where cluster and replicas are started.
         directory: For kubeconfigs, logs and the history.
-        say: Told how far it is.
+        say: Called with progress messages.
     """
 
     def __init__(
@@ -113,11 +113,11 @@ class _Run:
         self._replicas = Replicas(processes, directory, options.times)
 
     async def run(self) -> ChaosResult:
-        """Let it all happen; leaves nothing behind.
+        """Run everything and clean up.
 
         Raises:
             ProcessDiedError, NotReadyError: the cluster or the replicas did not come up.
-            ApiError: the calm door refused something.
+            ApiError: the calm API server refused a request.
         """
         cluster = self._start_cluster()
         await wait_for_file(cluster, kubeconfig_of(self._directory, CALM))
@@ -167,7 +167,7 @@ class _Run:
             await load.close()
 
     async def _storm(self, load: ChaosLoad, trouble: Trouble) -> Storm:
-        """Create pods, at first in peace; then let everything go wrong."""
+        """Create pods, first without faults, then with them."""
         machine, plan, counts = this_machine(), self._options.plan(), self._ledger.counts
         begin = time.monotonic()
         async with _beside(load.create_pods(self._options.pods_per_s), self._tell()):
@@ -180,7 +180,7 @@ class _Run:
         return Storm(machine, plan.digest, dict(trouble.done), pods_per_s, memory_mib)
 
     async def _judge(self, calm: ApiClient, storm: Storm, hits: dict[str, int]) -> ChaosResult:
-        """Wait until all is well again, and look at what is not."""
+        """Wait for recovery and collect the violations."""
         options, ledger = self._options, self._ledger
         recovered_s = await self._recovery()
         is_well = await self._goes_on(calm) and recovered_s is not None
@@ -196,7 +196,7 @@ class _Run:
             minutes=options.minutes,
             nodes=options.num_nodes,
             plan=storm.plan,
-            # What was planned and hit nobody is told as well.
+            # Planned faults that hit no request are listed with 0.
             requests_hit=dict(
                 sorted({**dict.fromkeys(options.plan().rule_names, 0), **hits}.items())
             ),
@@ -214,7 +214,7 @@ class _Run:
         )
 
     async def _goes_on(self, calm: ApiClient) -> bool:
-        """Whether pods created now are bound in time, and all that were there before."""
+        """Whether new pods and all earlier ones are bound in time."""
         names = (f"calm-{number}" for number in range(_NUM_PROBES))
         await create_all(calm, (calm_pod(name, self._options.scheduler_name) for name in names))
         await asyncio.sleep(_READ_EVERY_S * 4)
@@ -224,11 +224,11 @@ class _Run:
         deadline = time.monotonic() + _FIRST_BINDING_WITHIN_S
         while not self._ledger.counts["pods bound"]:
             if time.monotonic() > deadline:
-                raise NotReadyError("the replicas have bound nothing")
+                raise NotReadyError("no replica bound a pod")
             await asyncio.sleep(_READ_EVERY_S)
 
     async def _recovery(self) -> float | None:
-        """Wait until all pods that fit are bound; the seconds it took, None if it took too long."""
+        """Wait until all pods that fit are bound; returns the seconds, None beyond the limit."""
         started_at = time.monotonic()
         while any(not _may_wait(pod.name) for pod in self._ledger.waiting.values()):
             if time.monotonic() > started_at + self._options.recovery_limit_s:
@@ -237,9 +237,9 @@ class _Run:
         return time.monotonic() - started_at
 
     async def _settled(self, calm: ApiClient) -> ClusterState:
-        """The cluster, once no pod waits without a reason, or as it is if that takes too long.
+        """The cluster once no pod is pending without a reason, or as it is at the time limit.
 
-        The ledger cannot tell when a gate was opened, nor whether a pod was told why it waits.
+        The ledger knows neither when a gate was removed nor the conditions of a pod.
         """
         deadline = time.monotonic() + self._options.recovery_limit_s
         while True:
@@ -250,7 +250,7 @@ class _Run:
             await asyncio.sleep(_READ_EVERY_S)
 
     async def _mismatches(self) -> list[str]:
-        """Wait until all caches agree with the server; what differs still, if they never do."""
+        """Wait until all caches equal the API server; returns what still differs at the limit."""
         deadline = time.monotonic() + self._options.recovery_limit_s
         while found := await self._replicas.cache_mismatches():
             if time.monotonic() > deadline:
@@ -259,7 +259,7 @@ class _Run:
         return []
 
     async def _tell(self) -> None:
-        """Say now and then how it goes."""
+        """Report progress every ten seconds."""
         started_at = time.monotonic()
         while True:
             await asyncio.sleep(10.0)
@@ -267,7 +267,7 @@ class _Run:
             self._say(
                 f"{time.monotonic() - started_at:5.0f} s: {ledger.counts['pods created']} pods "
                 f"created, {ledger.counts['pods bound']} bound, {len(ledger.waiting)} waiting, "
-                f"{ledger.holding_replica or 'nobody'} leads, "
+                f"{ledger.holding_replica or 'no replica'} leads, "
                 f"{len(ledger.violations)} violations"
             )
 
@@ -282,7 +282,7 @@ def _may_wait(pod_name: str) -> bool:
 
 @asynccontextmanager
 async def _beside(*work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Have work that never ends done for as long as the block lasts; its failure ends the block."""
+    """Run endless tasks for as long as the block lasts; a failing task ends the block."""
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(each) for each in work]
         try:
@@ -295,10 +295,10 @@ async def _beside(*work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
 def run_chaos(
     options: ChaosOptions, say: Callable[[str], None], keep_logs: Path | None
 ) -> ChaosResult:
-    """Run once, with processes of its own.
+    """Run once in separate processes.
 
     Raises:
-        ProcessDiedError, NotReadyError, ApiError, OSError: it could not be done.
+        ProcessDiedError, NotReadyError, ApiError, OSError: the run could not be completed.
     """
     with tempfile.TemporaryDirectory(prefix="stowage-chaos-") as name:
         directory = keep_logs or Path(name)
@@ -307,7 +307,7 @@ def run_chaos(
             try:
                 return asyncio.run(_Run(options, processes, directory, say).run())
             except* Exception as group:
-                # They are all of one cause; the first says it.
+                # All exceptions of the group have one cause; the first names it.
                 raise _first(group) from None
 
 

@@ -1,8 +1,7 @@
-"""The end-to-end benchmark: how fast a backlog of pods is bound, and what that costs.
+"""Measures how fast a scheduler binds a backlog of pods, and at what cost.
 
-All pods are created before the scheduler starts, so the rate of creation does not limit it. The
-result has the API server's clockwork in it, as users have: rates are between the first and the
-last binding that a watch saw.
+All pods are created before the scheduler starts, so the rate of creation does not limit it. Rates
+are between the first and the last binding that a watch saw, so they include the API server.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ from stowage_benchmarks.e2e.scenarios import MEASURED_PREFIX, SCENARIOS, scenari
 
 
 class _Run:
-    """One scheduler, one workload, one size, once.
+    """One run of one scheduler with one workload at one size.
 
     Args:
-        drain: What to measure.
-        processes: Where cluster and scheduler are started.
-        directory: For the kubeconfig of an embedded cluster.
+        drain: The run.
+        processes: Starts cluster and scheduler.
+        directory: For the kubeconfig of a simulated cluster.
     """
 
     def __init__(self, drain: Drain, processes: ChildProcesses, directory: Path) -> None:
@@ -46,10 +45,10 @@ class _Run:
         self._directory = directory
 
     async def run(self) -> E2EResult:
-        """Prepare, start the scheduler, wait, measure; leaves nothing behind.
+        """Prepare, start the scheduler, measure until all pods are bound, and clean up.
 
         Raises:
-            ProcessDiedError, NotReadyError: cluster or scheduler did not come up, or went down.
+            ProcessDiedError, NotReadyError: cluster or scheduler did not start, or ended.
             ApiError: an object was refused.
             OSError: the scheduler's program does not exist.
         """
@@ -66,7 +65,7 @@ class _Run:
             await connection.close()
 
     async def _start_cluster(self) -> Path:
-        # Kubelet and controllers would take CPU time from what is measured.
+        # Kubelets and controllers would take CPU time from the scheduler.
         return await start_cluster(
             self._processes,
             self._directory,
@@ -107,7 +106,7 @@ class _Run:
     async def _cost(
         self, pid: int, watch: PlacementWatch, deadline: float, check: Callable[[], None]
     ) -> Cost:
-        """Wait until all pods are bound, or the deadline; what that took of the scheduler."""
+        """Wait until all pods are bound or the deadline; returns the scheduler's cost."""
         await watch.wait_until(lambda: watch.num_bound > 0, deadline, check)
         cpu_s_at_first_bind = cpu_seconds(pid)
         await watch.wait_until(lambda: watch.num_bound >= self._drain.size.pods, deadline, check)
@@ -124,7 +123,7 @@ def _is_measured(pod_name: str) -> bool:
 
 
 async def _create_nodes(client: ApiClient, drain: Drain) -> None:
-    """Make the nodes ready: an API server taints new ones until a controller sees them ready."""
+    """Create nodes and remove the taint that an API server adds to new ones."""
     nodes = list(scenario_nodes(drain.size))
     await create_all(client, nodes)
     for node in nodes:
@@ -133,10 +132,10 @@ async def _create_nodes(client: ApiClient, drain: Drain) -> None:
 
 
 def run_once(drain: Drain) -> E2EResult:
-    """Measure once, with processes of its own.
+    """Measure once in separate processes.
 
     Raises:
-        ProcessDiedError, NotReadyError, ApiError, OSError: it could not be measured.
+        ProcessDiedError, NotReadyError, ApiError, OSError: the run could not be completed.
     """
     with (
         tempfile.TemporaryDirectory(prefix="stowage-bench-") as name,

@@ -124,7 +124,7 @@ def test_memory_that_rises_out_of_bounds_is_told() -> None:
     assert has_grown(100.0, 900.0)
 
 
-async def test_a_fault_that_was_planned_and_hit_nobody_is_told(
+async def test_a_planned_fault_that_hit_no_request_is_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = _run(tmp_path)
@@ -156,7 +156,7 @@ async def test_a_fault_that_was_planned_and_hit_nobody_is_told(
         chaos_plan.JUMP_CLOCK,
     ],
 )
-async def test_harm_that_found_nobody_is_not_counted(
+async def test_a_fault_without_target_is_not_counted(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chaos_trouble, "_NO_LEADER_PATIENCE_S", 0.0)

@@ -24,7 +24,7 @@ from stowage.api.config.loading import (
 )
 from stowage.cli.configurator import Configurator
 from stowage.cli.plugin_discovery import discover_plugins
-from stowage.cli.profiles import make_extenders, with_plugin_mistakes
+from stowage.cli.profiles import make_extenders, with_plugin_errors
 from stowage.cli.run_flags import LoggingFormat
 from stowage.engine import Engine, make_engine
 from stowage.framework import Handle, Registry, Timings
@@ -32,7 +32,7 @@ from stowage.operator import (
     AccessOptions,
     ConfigMapOptions,
     ConfigMapReference,
-    EngineParts,
+    EngineDependencies,
     LeaderElectionOptions,
     RunOptions,
     ServingOptions,
@@ -45,7 +45,7 @@ from stowage.operator import (
 log = structlog.get_logger(__name__)
 
 CANNOT_START = (ConfigException, OSError)
-"""What `run_until_told` raises: no usable kubeconfig, serving address taken, bad certificates."""
+"""What `run_scheduler` raises: no usable kubeconfig, serving address taken, bad certificates."""
 
 
 DEFAULT_REVIEW_TTL_S = 10.0
@@ -53,7 +53,7 @@ DEFAULT_REVIEW_TTL_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class LiveSource:
+class ConfigMapSource:
     """Where the configuration comes from while the scheduler runs.
 
     Attributes:
@@ -65,17 +65,19 @@ class LiveSource:
     parse: Callable[[str], KubeSchedulerConfiguration]
 
 
-def live_source(configmap: str, parse: Callable[[str], KubeSchedulerConfiguration]) -> LiveSource:
+def config_map_source(
+    configmap: str, parse: Callable[[str], KubeSchedulerConfiguration]
+) -> ConfigMapSource:
     """The source that ``--configmap`` names.
 
     Raises:
         InvalidConfiguration: it names none.
     """
-    return LiveSource(parse_reference(configmap), parse)
+    return ConfigMapSource(parse_reference(configmap), parse)
 
 
-def read_live(
-    source: LiveSource, kubeconfig: Path | None, master: str | None = None
+def read_config_map_source(
+    source: ConfigMapSource, kubeconfig: Path | None, master: str | None = None
 ) -> KubeSchedulerConfiguration:
     """Read the configuration to start with.
 
@@ -86,10 +88,10 @@ def read_live(
     with _kubeconfig_explained():
         path = str(kubeconfig) if kubeconfig else None
         text = read_config_map(source.reference, path, master)
-    return naming_all_mistakes(lambda: source.parse(text))
+    return read_with_plugin_errors(lambda: source.parse(text))
 
 
-def naming_all_mistakes(
+def read_with_plugin_errors(
     read: Callable[[], KubeSchedulerConfiguration],
 ) -> KubeSchedulerConfiguration:
     """What `read` returns.
@@ -97,7 +99,7 @@ def naming_all_mistakes(
     Raises:
         InvalidConfiguration: with all mistakes it finds, and those of plugins.
     """
-    return with_plugin_mistakes(read, discover_plugins)
+    return with_plugin_errors(read, discover_plugins)
 
 
 def run_options(
@@ -105,7 +107,7 @@ def run_options(
     kubeconfig: Path | None,
     serving: ServingOptions | None,
     max_in_unschedulable_s: float,
-    live: LiveSource | None = None,
+    live: ConfigMapSource | None = None,
 ) -> RunOptions:
     """What the shell needs, from the configuration.
 
@@ -123,7 +125,7 @@ def run_options(
     election = configuration.leader_election
     extenders = make_extenders(configuration)
 
-    def make(parts: EngineParts) -> Engine:
+    def make(parts: EngineDependencies) -> Engine:
         engine = make_engine(
             settings.frameworks,
             parts.choose,
@@ -152,7 +154,7 @@ def run_options(
 
 
 def _config_map(
-    live: LiveSource, configurator: Configurator, running: KubeSchedulerConfiguration
+    live: ConfigMapSource, configurator: Configurator, running: KubeSchedulerConfiguration
 ) -> ConfigMapOptions:
     return ConfigMapOptions(
         live.reference, lambda text: configurator.reload(running, live.parse, text)
@@ -296,7 +298,7 @@ def failure_log(
     return tell
 
 
-def run_until_told(options: RunOptions) -> int:
+def run_scheduler(options: RunOptions) -> int:
     """Run the scheduler; its exit status.
 
     Raises:

@@ -18,7 +18,7 @@ from stowage.api.config.loading import (
     settings_without_effect,
     to_builtins,
 )
-from stowage.cli.config_file import print_mistakes, read_configuration
+from stowage.cli.config_file import print_errors, read_configuration
 
 app = typer.Typer(
     add_completion=False,
@@ -72,17 +72,17 @@ def _accepted(file: Path | None) -> tuple[KubeSchedulerConfiguration, dict[str, 
     # numpy and the plugins take a while to import; --help need not wait for them.
     from stowage.cli.effective import effective_builtins  # noqa: PLC0415
     from stowage.cli.plugin_discovery import discover_plugins  # noqa: PLC0415
-    from stowage.cli.profiles import make_frameworks, with_plugin_mistakes  # noqa: PLC0415
+    from stowage.cli.profiles import make_frameworks, with_plugin_errors  # noqa: PLC0415
 
     console = Console(stderr=True, highlight=False)
     registry = discover_plugins()
     for plugin, fault in registry.faults.items():
         console.print(f"[yellow]plugin {plugin} not loaded:[/yellow] {escape(fault)}")
     try:
-        configuration = with_plugin_mistakes(lambda: read_configuration(file), lambda: registry)
+        configuration = with_plugin_errors(lambda: read_configuration(file), lambda: registry)
         frameworks = make_frameworks(configuration, registry)
     except InvalidConfiguration as invalid:
-        print_mistakes(console, invalid)
+        print_errors(console, invalid)
         raise typer.Exit(1) from invalid
     for text in settings_without_effect(configuration):
         console.print(f"[yellow]without effect:[/yellow] {text}")

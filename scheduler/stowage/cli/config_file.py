@@ -132,7 +132,7 @@ class _StrictLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def print_mistakes(console: Console, invalid: InvalidConfiguration) -> None:
+def print_errors(console: Console, invalid: InvalidConfiguration) -> None:
     """Show all mistakes of a configuration, one a row."""
     columns = [Column(heading, overflow="fold") for heading in ("field", "is", "expected")]
     table = Table(*columns, title="configuration refused", title_justify="left")

@@ -16,7 +16,7 @@ from stowage.api.config.loading import (
     load_configuration,
 )
 from stowage.cli.effective import effective_builtins
-from stowage.cli.profiles import make_frameworks, with_plugin_mistakes
+from stowage.cli.profiles import make_frameworks, with_plugin_errors
 from stowage.engine import EngineSettings
 from stowage.framework import Registry
 from stowage.operator import LoadedConfiguration
@@ -83,7 +83,7 @@ class Configurator(msgspec.Struct, frozen=True):
         Raises:
             InvalidConfiguration: with all that is wrong, changes that need a restart included.
         """
-        wanted = with_plugin_mistakes(lambda: parse(text), lambda: self.registry)
+        wanted = with_plugin_errors(lambda: parse(text), lambda: self.registry)
         errors: list[ConfigError] = restart_errors(running, wanted)
         try:
             settings = self.settings(wanted)

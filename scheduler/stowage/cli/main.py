@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from stowage.cli.on_demand import CommandSource, OnDemandGroup, installed_commands
-from stowage.cli.standard_files import open_standard_files
+from stowage.cli.lazy_commands import CommandSource, LazyGroup, installed_commands
+from stowage.cli.standard_streams import open_standard_streams
 
 _SCHEDULE = "Schedule"
 _TRY = "Try and measure"
@@ -24,7 +24,7 @@ A copy of a real one:  [cyan]stowage dump all.json && stowage cluster --from all
 """
 
 
-class _Commands(OnDemandGroup):
+class _Commands(LazyGroup):
     sources = {  # noqa: RUF012 - declared as a ClassVar where it is read
         "run": CommandSource("stowage.cli.run", _SCHEDULE),
         "config": CommandSource("stowage.cli.config", _SCHEDULE),
@@ -46,4 +46,4 @@ app = typer.Typer(
 @app.callback()
 def stowage() -> None:
     """Stowage, a Kubernetes scheduler: kube-scheduler's decisions, made in Python."""
-    open_standard_files()
+    open_standard_streams()

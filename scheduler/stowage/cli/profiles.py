@@ -47,7 +47,7 @@ def ignoring_resources(
     return msgspec.structs.replace(profile, plugin_config=tuple(entries))
 
 
-def with_plugin_mistakes(
+def with_plugin_errors(
     read: Callable[[], KubeSchedulerConfiguration], registry: Callable[[], Registry]
 ) -> KubeSchedulerConfiguration:
     """What `read` returns; if it finds mistakes, those of the plugins are named along with them.

@@ -20,10 +20,10 @@ from stowage.api.config.loading import (
     to_builtins,
 )
 from stowage.cli import run_flags, serving_flags
-from stowage.cli.config_file import parse_configuration, print_mistakes, read_configuration
+from stowage.cli.config_file import parse_configuration, print_errors, read_configuration
 from stowage.cli.go_flags import GoBool, GoFlagsCommand
-from stowage.cli.lasting_imports import lasting_imports
-from stowage.cli.on_demand import only_command
+from stowage.cli.imports import garbage_collection_paused
+from stowage.cli.lazy_commands import single_command_app
 
 _FIVE_MINUTES_S = 300.0
 
@@ -67,7 +67,7 @@ def run(
     fresh process starts from a fresh view.
     """
     # Kopf and the Kubernetes client take a second to import; --help need not wait for them.
-    with lasting_imports():
+    with garbage_collection_paused():
         from stowage.cli import composition  # noqa: PLC0415
 
     election = {
@@ -82,13 +82,15 @@ def run(
     with _failures_reported(composition.CANNOT_START, log_failure):
         live = None
         if configmap is None:
-            configuration = composition.naming_all_mistakes(
+            configuration = composition.read_with_plugin_errors(
                 lambda: effective_configuration(config, scheduler_name, election)
             )
         else:
             _refuse_beside("--configmap", configmap, config=config, scheduler_name=scheduler_name)
-            live = composition.live_source(configmap, lambda text: in_config_map(text, election))
-            configuration = composition.read_live(live, kubeconfig, master)
+            live = composition.config_map_source(
+                configmap, lambda text: in_config_map(text, election)
+            )
+            configuration = composition.read_config_map_source(live, kubeconfig, master)
         composition.set_up_logging(verbosity, logging_format)
         serving = composition.with_access(
             composition.serving_options(
@@ -109,7 +111,7 @@ def run(
             pod_max_in_unschedulable_pods_duration or _FIVE_MINUTES_S,
             live,
         )
-        exit_status = composition.run_until_told(
+        exit_status = composition.run_scheduler(
             composition.with_api_server(options, master, kube_api_qps, kube_api_burst)
         )
     raise typer.Exit(exit_status)
@@ -128,7 +130,7 @@ def _failures_reported(
         if log_failure is not None:
             log_failure("configuration refused", [str(each) for each in invalid.errors])
         else:
-            print_mistakes(console, invalid)
+            print_errors(console, invalid)
         raise typer.Exit(1) from invalid
     except cannot_start as error:
         if log_failure is not None:
@@ -192,4 +194,4 @@ def _refuse_beside(flag: str, value: str, **others: object) -> None:
         raise InvalidConfiguration([ConfigError(flag, value, expectation)])
 
 
-app = only_command(run, GoFlagsCommand)
+app = single_command_app(run, GoFlagsCommand)

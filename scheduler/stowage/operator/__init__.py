@@ -17,7 +17,7 @@ Invariants:
 - Unknown is not failed: a binding whose answer was lost is read back until its fate is known.
 - Bindings wait for nothing but bindings: every other kind of request has its own lane.
 - An extender that is slow holds up the pods that need it and no others: the engine goes on while
-  `ExtenderDesk` asks, and hears of the outcome by an event. Extenders see objects as the API server
+  `ExtenderDispatcher` asks, and hears of the outcome by an event. Extenders see objects as the API server
   wrote them (`ExtenderObjects`); nothing is kept for them unless one is configured.
 - Typed client models never touch a hot path: bytes to msgspec structs, bytes from dicts.
 
@@ -40,11 +40,10 @@ from stowage.operator.configuration.config_map import (
     read_config_map,
 )
 from stowage.operator.configuration.live_configuration import ConfigMapOptions, LoadedConfiguration
-from stowage.operator.engine_protocol import Engine, EngineFactory, EngineParts
 from stowage.operator.leader_election import LeaderElectionOptions
 from stowage.operator.logging.setup import configure_logging
 from stowage.operator.loop import LoopOptions
-from stowage.operator.run_options import RunOptions
+from stowage.operator.run_options import EngineDependencies, EngineFactory, RunOptions
 from stowage.operator.serving.delegated_access import AccessOptions
 from stowage.operator.serving.server import ServingOptions
 
@@ -52,9 +51,8 @@ __all__ = [
     "AccessOptions",
     "ConfigMapOptions",
     "ConfigMapReference",
-    "Engine",
+    "EngineDependencies",
     "EngineFactory",
-    "EngineParts",
     "LeaderElectionOptions",
     "LoadedConfiguration",
     "LoopOptions",

@@ -15,25 +15,24 @@ from typing import Any
 import structlog
 import uvloop
 
+from stowage.engine import Engine
 from stowage.operator import garbage_collection as collector
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.connection import Connection, connect
 from stowage.operator.client.gated_client import GatedClient
 from stowage.operator.client.rate_limit import TokenBucket
 from stowage.operator.clock import Clock, timer
-from stowage.operator.configuration.config_map_events import ConfigMapEvents
+from stowage.operator.configuration.config_map_events import ConfigMapEventRecorder
 from stowage.operator.configuration.live_configuration import ConfigMapOptions, LiveConfiguration
 from stowage.operator.dispatcher import Dispatcher, Writers
-from stowage.operator.engine_protocol import Engine, EngineParts
-from stowage.operator.environment import REAL_WORLD, Surroundings
-from stowage.operator.extenders.desk import ExtenderDesk
+from stowage.operator.environment import REAL_ENVIRONMENT, Environment
+from stowage.operator.extenders.dispatcher import ExtenderDispatcher
 from stowage.operator.extenders.objects import ExtenderObjects, RawObjects
 from stowage.operator.inbox import Inbox
 from stowage.operator.leader_election import ElectionClock, LeaderElector
-from stowage.operator.logging.sink import last_words
+from stowage.operator.logging.sink import flush_logs
 from stowage.operator.loop import SchedulingLoop
 from stowage.operator.metrics.configuration_metrics import ConfigurationMetrics
-from stowage.operator.metrics.metrics import Metrics
 from stowage.operator.metrics.replica_metrics import (
     CertificateMetrics,
     ExtenderMetrics,
@@ -41,13 +40,14 @@ from stowage.operator.metrics.replica_metrics import (
     ReplicaMetrics,
 )
 from stowage.operator.metrics.resource_metrics import ResourceMetrics
-from stowage.operator.run_options import RunOptions
+from stowage.operator.metrics.scheduler_metrics import Metrics
+from stowage.operator.run_options import EngineDependencies, RunOptions
 from stowage.operator.serving.delegated_access import AccessOptions, DelegatedAccess
 from stowage.operator.serving.health import Check, Checks
 from stowage.operator.serving.server import Content, Server
 from stowage.operator.watch.cache_comparer import CacheComparer
-from stowage.operator.watch.cache_sync import View
-from stowage.operator.watch.kinds import ALL_REFLECTED, ASSIGNED_PODS, NODES, Reflected
+from stowage.operator.watch.cache_sync import CacheSync
+from stowage.operator.watch.kinds import ASSIGNED_PODS, NODES, REFLECTED_KINDS, ReflectedKind
 from stowage.operator.watch.pending_pods import PendingPods
 from stowage.operator.watch.reflector import Reflector
 from stowage.operator.writers.binder import Binder
@@ -78,7 +78,7 @@ def run_blocking(options: RunOptions) -> int:
         if options.owns_process:
             # All is done. What would be waited for now are threads that nobody needs: those that
             # ask a name server which does not answer take their time.
-            last_words()
+            flush_logs()
             os._exit(status)
         return status
 
@@ -91,10 +91,10 @@ async def run(options: RunOptions) -> int:
         OSError: the serving address is taken, or a certificate of an extender is unusable.
     """
     if options.owns_process:
-        collector.collect_rarely()
+        collector.raise_collection_thresholds()
     async with AsyncExitStack() as cleanup:
         connection = await connect(
-            options.kubeconfig, options.context, options.master, options.patience
+            options.kubeconfig, options.context, options.master, options.timeouts
         )
         cleanup.push_async_callback(connection.close)
         process = Process(options, connection)
@@ -108,7 +108,7 @@ class Process:
         self,
         options: RunOptions,
         connection: Connection,
-        surroundings: Surroundings = REAL_WORLD,
+        surroundings: Environment = REAL_ENVIRONMENT,
     ) -> None:
         self._options = options
         self._clock = surroundings.clock
@@ -125,7 +125,7 @@ class Process:
             self._client, self._clock.jitter, asyncio.sleep, options.extenders
         )
         self._reflectors = self._make_reflectors()
-        self._view = View(self._inbox, lambda: self.has_synced, self._to_refresh())
+        self._view = CacheSync(self._inbox, lambda: self.has_synced, self._to_refresh())
         self._pending_pods = PendingPods(
             self._inbox, options.scheduler_names, self._objects.pods, self._clock.monotonic
         )
@@ -185,7 +185,7 @@ class Process:
             if kubeconfig in (None, self._options.kubeconfig):
                 clients.append(self._client)
                 continue
-            connection = await connect(kubeconfig, None, None, self._options.patience)
+            connection = await connect(kubeconfig, None, None, self._options.timeouts)
             cleanup.push_async_callback(connection.close)
             clients.append(ApiClient(connection, self._metrics.observe_request))
         return DelegatedAccess(clients[0], options, self._clock.monotonic, clients[1])
@@ -222,7 +222,7 @@ class Process:
 
     async def _follow_config_map(self, options: ConfigMapOptions) -> None:
         """Take other configurations from their ConfigMap, until cancelled."""
-        author = ConfigMapEvents(
+        events = ConfigMapEventRecorder(
             self._gated_client,
             options.reference,
             self._event_clock,
@@ -230,7 +230,7 @@ class Process:
             self._clock.jitter,
             asyncio.sleep,
         )
-        self._configuration.follow(options, author)
+        self._configuration.follow(options, events)
         watch = self._surroundings.watch_config_map(
             self._connection,
             options.reference,
@@ -242,7 +242,7 @@ class Process:
         try:
             await watch.run()
         finally:
-            await author.close(0)
+            await events.close(0)
 
     async def _take_part(self, elector: LeaderElector) -> None:
         await elector.acquire()
@@ -258,7 +258,7 @@ class Process:
         if not self._is_settled and self._view.is_complete():
             self._is_settled = True
             if self._options.owns_process:
-                collector.keep_what_is_there()
+                collector.freeze_tracked_objects()
         return self._is_settled and self._may_write() and self._view.is_current()
 
     def _to_refresh(self) -> list[Reflector[Any]]:
@@ -268,7 +268,7 @@ class Process:
         kinds = (NODES.kind, ASSIGNED_PODS.kind)
         return [reflector for reflector in self._reflectors if reflector.kind in kinds]
 
-    def _raw_reader(self, kind: Reflected[Any]) -> RawObjects | None:
+    def _raw_objects(self, kind: ReflectedKind[Any]) -> RawObjects | None:
         """Who reads along with a reflector: extenders see whole objects."""
         readers = ((NODES, self._objects.nodes), (ASSIGNED_PODS, self._objects.assigned_pods))
         return next((reader for followed, reader in readers if followed is kind), None)
@@ -281,7 +281,7 @@ class Process:
     def _make_engine(self) -> Engine:
         clock = self._clock
         return self._options.engine_factory(
-            EngineParts(clock.choose, timer, clock.monotonic(), self._inbox.put, self._metrics)
+            EngineDependencies(clock.choose, timer, self._inbox.put, self._metrics)
         )
 
     def _make_reflectors(self) -> list[Reflector[Any]]:
@@ -292,17 +292,17 @@ class Process:
                 self._inbox,
                 self._clock.jitter,
                 asyncio.sleep,
-                self._raw_reader(kind),
+                self._raw_objects(kind),
                 self._clock.monotonic,
             )
-            for kind in ALL_REFLECTED
+            for kind in REFLECTED_KINDS
         ]
 
     def _register_metrics(self) -> None:
         """Have /metrics show what is read off the parts at each scrape."""
         registry = self._metrics.registry
         registry.register(ConfigurationMetrics(self._configuration))
-        self._metrics.observe_engine(self._engine, lambda: self._events.num_dropped)
+        self._metrics.attach_engine(self._engine, lambda: self._events.num_dropped)
         registry.register(
             ReplicaMetrics(self._elector, lambda: self._dispatcher.num_unfinished_bindings)
         )
@@ -317,12 +317,12 @@ class Process:
         )
         return LeaderElector(self._client, self._options.leader_election, times, self._reconnect)
 
-    def _reconnect(self, silent_since: float | None) -> None:
+    def _reconnect(self, unresponsive_since: float | None) -> None:
         """The server answers again: nobody need wait, or listen to a dead connection, longer."""
         log.info("the server is back")
         for reflector in self._reflectors:
-            reflector.reconnect(silent_since)
-        self._pending_pod_watch.reconnect(silent_since)
+            reflector.reconnect(unresponsive_since)
+        self._pending_pod_watch.reconnect(unresponsive_since)
 
     def _make_dispatcher(self) -> Dispatcher:
         client, sleep, jitter = self._gated_client, asyncio.sleep, self._clock.jitter
@@ -349,7 +349,7 @@ class Process:
                 evictor=Evictor(client, timestamp, jitter, sleep),
                 events=self._events,
                 configuration_applied=self._configuration.applied,
-                extenders=ExtenderDesk(
+                extenders=ExtenderDispatcher(
                     self._options.extenders,
                     self._inbox,
                     self._objects,

@@ -38,9 +38,9 @@ from stowage.api.instructions import (
     StopPreBind,
 )
 from stowage.operator import clock
-from stowage.operator.extenders.desk import ExtenderDesk
+from stowage.operator.extenders.dispatcher import ExtenderDispatcher
 from stowage.operator.inbox import Inbox
-from stowage.operator.metrics.metrics import Metrics
+from stowage.operator.metrics.scheduler_metrics import Metrics
 from stowage.operator.writers.binder import Binder
 from stowage.operator.writers.event_recorder import EventRecorder
 from stowage.operator.writers.evictor import Evictor
@@ -48,7 +48,7 @@ from stowage.operator.writers.pod_reader import PodReader
 from stowage.operator.writers.pod_status import PodStatusWriter
 from stowage.operator.writers.pre_binder import PreBinder
 from stowage.operator.writers.volume_writer import VolumeWriter
-from stowage.operator.writers.worker_pool import Lane
+from stowage.operator.writers.worker_pool import WorkerPool
 
 MAX_BINDINGS_IN_FLIGHT = 64
 MAX_PRE_BINDS_IN_FLIGHT = 64
@@ -74,7 +74,7 @@ class Writers(msgspec.Struct, frozen=True, kw_only=True):
     pod_status: PodStatusWriter
     evictor: Evictor
     events: EventRecorder
-    extenders: ExtenderDesk
+    extenders: ExtenderDispatcher
     configuration_applied: Callable[[ConfigurationApplied], None]
 
 
@@ -91,26 +91,26 @@ class Dispatcher:
         self._said: TTLCache[tuple[str, str], None] = TTLCache(
             MAX_REMEMBERED_PROBLEMS, PROBLEM_AGAIN_S, timer=clock.monotonic
         )
-        self._bindings: Lane[BindPod] = Lane(
+        self._bindings: WorkerPool[BindPod] = WorkerPool(
             "bindings", MAX_BINDINGS_IN_FLIGHT, self._bind, self._answer_unbound
         )
-        self._pre_binds: Lane[RunPreBind] = Lane(
+        self._pre_binds: WorkerPool[RunPreBind] = WorkerPool(
             "pre-binds", MAX_PRE_BINDS_IN_FLIGHT, self._run_pre_bind
         )
-        self._volume_writes: Lane[BindVolumes] = Lane(
+        self._volume_writes: WorkerPool[BindVolumes] = WorkerPool(
             "volume writes",
             MAX_VOLUME_WRITES_IN_FLIGHT,
             self._bind_volumes,
             self._answer_unwritten,
         )
-        self._reads: Lane[PodReference] = Lane("reads", MAX_READS_IN_FLIGHT, self._read)
-        self._evictions: Lane[EvictPod] = Lane(
+        self._reads: WorkerPool[PodReference] = WorkerPool("reads", MAX_READS_IN_FLIGHT, self._read)
+        self._evictions: WorkerPool[EvictPod] = WorkerPool(
             "evictions", MAX_EVICTIONS_IN_FLIGHT, self._evict, self._answer_not_evicted
         )
         self._carriers: dict[type[Any], Callable[[Any], None]] = {
             BindPod: self._bindings.add,
             BindByExtender: self._bind_by_extender,
-            ConsultExtenders: writers.extenders.consult,
+            ConsultExtenders: writers.extenders.evaluate,
             ConsultOnVictims: writers.extenders.review,
             RunPreBind: self._pre_binds.add,
             BindVolumes: self._volume_writes.add,
@@ -193,7 +193,7 @@ class Dispatcher:
         self._metrics.observe_bound(bound)
 
     async def _bind(self, instruction: BindPod) -> None:
-        await self._writers.pod_status.give_way(instruction.pod.uid)
+        await self._writers.pod_status.cancel_and_wait(instruction.pod.uid)
         started = clock.timer()
         outcome = await self._writers.binder.bind(instruction)
         status = "Error" if isinstance(outcome, BindFailed) else "Success"
@@ -209,7 +209,7 @@ class Dispatcher:
 
     async def _answer_unbound(self, instruction: BindPod, fault: Exception) -> None:
         pod, node_name = instruction.pod, instruction.node_name
-        self._inbox.put(await self._writers.binder.after_fault(pod, node_name, fault))
+        self._inbox.put(await self._writers.binder.outcome_after_fault(pod, node_name, fault))
 
     def _bind_by_extender(self, instruction: BindByExtender) -> None:
         self._writers.pod_status.forget(instruction.pod.uid)

@@ -13,7 +13,7 @@ from stowage.operator.kopf.config_map_watch import ConfigMapWatch
 from stowage.operator.kopf.pending_pod_watch import PendingPodWatch
 
 
-class ConfigMapFollower(Protocol):
+class ConfigMapWatcher(Protocol):
     """Who watches the ConfigMap with our configuration."""
 
     async def run(self) -> None:
@@ -21,7 +21,7 @@ class ConfigMapFollower(Protocol):
         ...
 
 
-class PodWatch(Protocol):
+class PodWatcher(Protocol):
     """Who watches our pending pods."""
 
     async def run(self) -> None:
@@ -32,13 +32,13 @@ class PodWatch(Protocol):
         """Watch for the pods of these profiles from now on."""
         ...
 
-    def reconnect(self, silent_since: float | None) -> None:
+    def reconnect(self, unresponsive_since: float | None) -> None:
         """Go on over a connection that is known to be good."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Environment:
     """What a process finds outside of itself; a simulation gives it a world of its own.
 
     Attributes:
@@ -49,9 +49,9 @@ class Surroundings:
     """
 
     clock: Clock = field(default_factory=Clock)
-    watch_pending_pods: Callable[..., PodWatch] = PendingPodWatch
-    watch_config_map: Callable[..., ConfigMapFollower] = ConfigMapWatch
+    watch_pending_pods: Callable[..., PodWatcher] = PendingPodWatch
+    watch_config_map: Callable[..., ConfigMapWatcher] = ConfigMapWatch
     make_extender_client: Callable[[Extender], ExtenderClient] = ExtenderClient
 
 
-REAL_WORLD = Surroundings()
+REAL_ENVIRONMENT = Environment()

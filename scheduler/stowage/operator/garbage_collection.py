@@ -13,11 +13,11 @@ import gc
 THRESHOLDS = (20_000, 20, 50)
 
 
-def collect_rarely() -> None:
+def raise_collection_thresholds() -> None:
     """Expect the first lists: many objects, next to no garbage."""
     gc.set_threshold(*THRESHOLDS)
 
 
-def keep_what_is_there() -> None:
+def freeze_tracked_objects() -> None:
     """Never look again at what the first lists brought."""
     gc.freeze()

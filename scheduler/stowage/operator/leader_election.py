@@ -25,7 +25,7 @@ import structlog
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.backoff import Jitter, Sleep
-from stowage.operator.watch.reflector import as_number
+from stowage.operator.client.resource_version import parse_resource_version
 
 log = structlog.get_logger("stowage.operator.leader_election")
 
@@ -91,8 +91,8 @@ class ElectionClock(msgspec.Struct, frozen=True):
     Attributes:
         monotonic: Seconds that never jump.
         timestamp: The present time with microseconds, for people who read the Lease.
-        sleep: Waits that many seconds.
-        jitter: Random numbers in 0..1.
+        sleep: Sleeps for a number of seconds.
+        jitter: Returns random numbers in 0..1.
     """
 
     monotonic: Callable[[], float]
@@ -101,7 +101,7 @@ class ElectionClock(msgspec.Struct, frozen=True):
     jitter: Jitter
 
 
-OnReturn = Callable[[float | None], None]
+OnRecovery = Callable[[float | None], None]
 """Told that the server answers again; since when, monotonic, it was silent, or None if it was
 refusing all the time, or could not be reached."""
 
@@ -110,7 +110,7 @@ class LeaderElector:
     """Takes part in an election.
 
     Args:
-        client: Of the API server.
+        client: Client of the API server.
         options: Which lease.
         clock: What time it is.
         on_return: Called when the lease could be read again: nothing else is asked for so often, so
@@ -122,7 +122,7 @@ class LeaderElector:
         client: ApiClient,
         options: LeaderElectionOptions,
         clock: ElectionClock,
-        on_return: OnReturn = lambda _silent_since: None,
+        on_return: OnRecovery = lambda _silent_since: None,
     ) -> None:
         self._on_return = on_return
         self._is_in_trouble = False
@@ -152,7 +152,7 @@ class LeaderElector:
     @property
     def lease_version(self) -> int:
         """The resource version of the Lease as last read or written; 0 before."""
-        return as_number(self._lease.get("metadata", {}).get("resourceVersion", ""))
+        return parse_resource_version(self._lease.get("metadata", {}).get("resourceVersion", ""))
 
     @property
     def has_run_out(self) -> bool:
@@ -259,9 +259,9 @@ class LeaderElector:
 
     def _note_answer(self) -> None:
         if self._is_in_trouble:
-            silent_since, self._silent_since = self._silent_since, None
+            unresponsive_since, self._silent_since = self._silent_since, None
             self._is_in_trouble = False
-            self._on_return(silent_since)
+            self._on_return(unresponsive_since)
 
     def _time_left_s(self) -> float:
         """How long a round may take: as a leader, until the lease runs out."""

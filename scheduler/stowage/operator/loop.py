@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import msgspec
 
+from stowage.engine import Engine
 from stowage.operator.dispatcher import Dispatcher
-from stowage.operator.engine_protocol import Engine
 from stowage.operator.inbox import Inbox
 
 MAX_EVENTS_AT_ONCE = 1_000

@@ -3,16 +3,41 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import msgspec
 
 from stowage.api.config.extenders import NO_EXTENDERS, Extenders
-from stowage.operator.client.connection import DEFAULT_PATIENCE
-from stowage.operator.client.timeouts import Patience
+from stowage.api.events import Event
+from stowage.engine import Engine
+from stowage.framework import DurationObserver
+from stowage.operator.client.connection import DEFAULT_TIMEOUTS
+from stowage.operator.client.timeouts import Timeouts
 from stowage.operator.configuration.live_configuration import ConfigMapOptions, LoadedConfiguration
-from stowage.operator.engine_protocol import EngineFactory
 from stowage.operator.leader_election import LeaderElectionOptions
 from stowage.operator.loop import LoopOptions
 from stowage.operator.serving.server import ServingOptions
+
+
+class EngineDependencies(msgspec.Struct, frozen=True):
+    """The shell's functions that an engine is made with; the engine itself does no I/O.
+
+    Attributes:
+        choose: Returns a random index below n.
+        timer: Returns seconds, to measure durations.
+        post: Puts an event into the inbox; plugins allow and reject waiting pods with it.
+        observer: Receives durations measured inside the engine; None measures nothing.
+    """
+
+    choose: Callable[[int], int]
+    timer: Callable[[], float]
+    post: Callable[[Event], None]
+    observer: DurationObserver | None = None
+
+
+EngineFactory: TypeAlias = Callable[[EngineDependencies], Engine]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +59,7 @@ class RunOptions:
         extenders: Who has a say besides the plugins; the engine's own have to be the same.
         pre_bind_limit_s: How long one PreBind plugin may take for one pod.
         loop: How the loop shares its time.
-        patience: How long the API server is waited for.
+        timeouts: How long the API server is waited for.
         shutdown_grace_s: How long bindings in flight may take after the signal to end.
         stop: Ends the process when set; SIGTERM and SIGINT set it too.
         owns_process: False leaves the signals and the garbage collector alone, for tests and for a
@@ -55,7 +80,7 @@ class RunOptions:
     extenders: Extenders = NO_EXTENDERS
     pre_bind_limit_s: float = 600.0
     loop: LoopOptions = field(default_factory=LoopOptions)
-    patience: Patience = DEFAULT_PATIENCE
+    timeouts: Timeouts = DEFAULT_TIMEOUTS
     shutdown_grace_s: float = 2.0
     stop: asyncio.Event | None = None
     owns_process: bool = True

@@ -17,14 +17,16 @@ _BEARER = "Bearer "
 Audit = Callable[[User, Attributes, Decision], None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AccessOptions:
-    """Whom the server knows.
+    """The users of the API server.
 
     Args:
-        token: bearer token of the administrator; empty makes everyone an administrator.
-        users: the others, by token.
-        rbac: roles decide what the others may do; without it they may do everything.
+        token: bearer token of the administrator; empty makes everyone an administrator. kubectl
+            sends tokens over TLS only.
+        users: other users by their tokens.
+        rbac: Roles and ClusterRoles decide about the other users, and a ``token`` is needed;
+            without it they may do everything.
     """
 
     token: str = ""

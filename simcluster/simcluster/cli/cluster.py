@@ -13,13 +13,13 @@ import structlog
 import typer
 from rich.console import Console
 from rich.markup import escape
-from stowage.cli.on_demand import only_command
+from stowage.cli.lazy_commands import single_command_app
 
 from simcluster.cli.kubectl import kubectl_command
 from simcluster.kubelet.nodes import bench_node
 
 if TYPE_CHECKING:
-    from simcluster import EmbeddedCluster
+    from simcluster import SimulatedCluster
 
 _TLS_PANEL = "TLS and access"
 _LIMITS_PANEL = "Limits"
@@ -49,7 +49,8 @@ NodeFile: TypeAlias = Annotated[
         dir_okay=False,
         metavar="FILE",
         help="Nodes as a YAML list of groups: count, name, zones, labels, taints, capacity, "
-        "images, how long pods take to start, how many fail, when the node stops; see the README.",
+        "images, how long pods take to start, how many fail, when the node stops; see "
+        "docs/reference/simulated-cluster.md.",
     ),
 ]
 FromFiles: TypeAlias = Annotated[
@@ -237,7 +238,7 @@ def cluster(
 
     It answers kubectl and every other client over HTTP, and keeps what --save says.
     A node is stopped with kubectl annotate node NAME stowage/node-state=stopped, and started
-    again with stowage/node-state- (more words in the README).
+    again with stowage/node-state-; docs/reference/simulated-cluster.md has all states.
     """
     # The HTTP server takes a while to import; --help need not wait for it.
     import uvloop  # noqa: PLC0415
@@ -312,8 +313,8 @@ def _bench_nodes(count: int) -> list[dict[str, object]]:
     return [bench_node(index) for index in range(count)]
 
 
-def _announcement(console: Console, kubeconfig: Path | None) -> Callable[[EmbeddedCluster], None]:
-    def announce(cluster: EmbeddedCluster) -> None:
+def _announcement(console: Console, kubeconfig: Path | None) -> Callable[[SimulatedCluster], None]:
+    def announce(cluster: SimulatedCluster) -> None:
         if cluster.options.from_files:
             for line in cluster.load_report.lines():
                 console.print(escape(line), soft_wrap=True)
@@ -326,4 +327,4 @@ def _announcement(console: Console, kubeconfig: Path | None) -> Callable[[Embedd
     return announce
 
 
-app = only_command(cluster)
+app = single_command_app(cluster)

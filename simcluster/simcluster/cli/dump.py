@@ -11,7 +11,7 @@ import msgspec
 import typer
 from rich.console import Console
 from rich.markup import escape
-from stowage.cli.on_demand import only_command
+from stowage.cli.lazy_commands import single_command_app
 
 if TYPE_CHECKING:
     from stowage.operator.client.api_client import ApiClient
@@ -131,4 +131,4 @@ def _with_kind(resource: Resource, item: bytes) -> bytes:
     return resource.type_prefix + item.lstrip()[1:]
 
 
-app = only_command(dump)
+app = single_command_app(dump)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from simcluster.crds.apply import object_type
+from simcluster.crds.apply_types import object_type
 from simcluster.schema import Struct
 
 Json = dict[str, Any]

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.markup import escape
-from stowage.cli.on_demand import only_command
+from stowage.cli.lazy_commands import single_command_app
 
 from simcluster.cli.processes import ChildProcesses
 
@@ -42,4 +42,4 @@ def demo(
         raise typer.Exit(1)
 
 
-app = only_command(demo)
+app = single_command_app(demo)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from simcluster.schema.merging import ATOMIC, ATOMIC_MAPS, ATOMIC_STRUCTS, LISTS, ListMerge
+from simcluster.schema.go_types import GO_TYPES, ListMerge, list_merge
 
 Json = dict[str, Any]
 
@@ -31,13 +31,12 @@ _STRATEGIES: Mapping[tuple[str, str], str] = {
 def extend(model: str, schema: Json) -> Json:
     """A model's schema with its ``x-kubernetes-`` extensions; the given one is not changed."""
     owner = _GROUP_AND_VERSION.sub("", model, count=1)
-    merged = LISTS.get(owner, {})
     properties = {
-        name: {**found, **_extensions(owner, name, found, merged.get(name, ATOMIC))}
+        name: {**found, **_extensions(owner, name, found, list_merge(owner, name))}
         for name, found in schema.get("properties", {}).items()
     }
     extended = {**schema, "properties": properties}
-    if owner in ATOMIC_STRUCTS:
+    if owner in GO_TYPES.atomic_structs:
         extended["x-kubernetes-map-type"] = "atomic"
     return extended
 
@@ -47,7 +46,7 @@ def _extensions(owner: str, name: str, schema: Json, merge: ListMerge) -> Json:
         return {"x-kubernetes-patch-strategy": strategy}
     if schema.get("type") == "array":
         return {**_apply_type(merge), **_patch_strategy(owner, name, merge)}
-    return {"x-kubernetes-map-type": "atomic"} if f"{owner}.{name}" in ATOMIC_MAPS else {}
+    return {"x-kubernetes-map-type": "atomic"} if f"{owner}.{name}" in GO_TYPES.atomic_maps else {}
 
 
 def _apply_type(merge: ListMerge) -> Json:

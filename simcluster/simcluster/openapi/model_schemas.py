@@ -7,6 +7,7 @@ and only where asked for, instead of importing several hundred pydantic classes.
 
 import ast
 import importlib.util
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -198,3 +199,19 @@ def _of_union(alternatives: list[ast.expr], references: set[str]) -> Json:
 def _reference(name: str, references: set[str]) -> Json:
     references.add(name)
     return {"$ref": name}
+
+
+_FIELD = re.compile(r"(V\d\w+)\.(\w+)")
+_RENAMED = {"V1Event": "CoreV1Event"}
+
+
+def field_description(text: str) -> str:
+    """The description of a field such as ``V1PodStatus.podIP``; any other text as it is."""
+    field = _FIELD.fullmatch(text)
+    if field is None:
+        return text
+    name = _RENAMED.get(field[1], field[1])
+    if not has_model(name):
+        return ""
+    described = model(name).schema["properties"].get(field[2], {})
+    return str(described.get("description", ""))

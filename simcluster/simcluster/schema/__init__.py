@@ -2,10 +2,10 @@
 
 - ``types.json`` holds the fields and types of API v1.36, written by ``tests.support.client_models``
   from the models of the kubernetes client; a test holds the two equal.
-- ``merging`` says which lists are maps or sets, for patches and server-side apply.
-- ``types`` reads both into ``Struct``, ``ListType``, ``MapType`` and scalars.
-- ``decoding`` makes an object of a request into one of its type: it drops what is unknown, null or
-  empty, makes quantities canonical, and tells what was wrong in the API server's words.
+- ``go_types`` knows what only Kubernetes' Go source tells of them: pointers, and how lists merge.
+- ``types`` resolves both into ``Struct``, ``ListType``, ``MapType`` and scalars.
+- ``decoding`` makes an object of a request into one of its type: it drops fields that are unknown,
+  null or empty, makes quantities canonical, and reports errors in the API server's words.
 """
 
 from simcluster.schema.decoding import Problems, conform, num_keys

@@ -8,7 +8,7 @@ from typing import Any
 
 from stowage.api.values.quantity import parse_quantity
 
-from simcluster.schema import go_types
+from simcluster.schema.go_types import go_type
 from simcluster.schema.types import ListType, MapType, Scalar, Struct, Type
 
 Owner = tuple[Struct, str]
@@ -45,7 +45,7 @@ def _go_name(type_: Type) -> str:
         return "[]" + _go_name(type_.item)
     if isinstance(type_, MapType):
         return "map[string]" + _go_name(type_.value)
-    return go_types.go_type("", "", type_.kind)
+    return go_type("", "", type_.kind)
 
 
 def _word(value: Any) -> str:

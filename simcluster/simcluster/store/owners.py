@@ -1,7 +1,7 @@
-"""``metadata.managedFields`` as it is kept beside an object: encoded, and shared by many objects.
+"""Encoded ``metadata.managedFields``, which many objects share.
 
-What managers own differs between objects of one template in nothing but times. So that is told in
-two parts, the shares and the times, and what comes of both is made once.
+The managedFields of objects of one template differ in their times only. They consist of shares and
+times, and each combination is encoded once.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _decode = msgspec.json.Decoder(list[Json]).decode
 
 
 class Share(NamedTuple):
-    """What one manager owns, but for since when; ``fields`` is an encoded ``fieldsV1``."""
+    """The fields of one manager without their time; ``fields`` is an encoded ``fieldsV1``."""
 
     operation: str
     manager: str
@@ -53,13 +53,10 @@ _ENTRY_KEYS = (
 
 
 class Owners:
-    """The managedFields of an object; never changed.
-
-    Args:
-        text: encoded.
+    """The managedFields of an object; immutable.
 
     Attributes:
-        text: the same.
+        text: the encoded list.
     """
 
     __slots__ = ("_parts", "text")
@@ -69,17 +66,17 @@ class Owners:
         self._parts = parts
 
     def entries(self) -> list[Json]:
-        """Decoded, to be the caller's own."""
+        """A decoded copy."""
         return _decode(self.text)
 
     @property
     def shares(self) -> Shares:
-        """What each manager owns."""
+        """The fields of each manager."""
         return self._split()[0]
 
     @property
     def times(self) -> tuple[str, ...]:
-        """Since when, in the order of the shares."""
+        """The time of each share."""
         return self._split()[1]
 
     def _split(self) -> tuple[Shares, tuple[str, ...]]:
@@ -101,10 +98,10 @@ def _share(entry: Json) -> Share:
 
 
 def owners_of_entries(entries: Sequence[Json]) -> Owners | None:
-    """The owners that a client sent; ``None`` for no entries.
+    """The managedFields that a client sent; ``None`` for no entries.
 
-    Their keys come in the order of an API server, whatever the client's: who sends back what it
-    has read changes nothing.
+    Their keys are put in the API server's order, so that an update with unchanged managedFields
+    changes nothing.
     """
     return Owners(_encode([_in_order(entry) for entry in entries])) if entries else None
 
@@ -116,7 +113,7 @@ def _in_order(entry: Json) -> Json:
 
 @lru_cache(maxsize=4096)
 def owners_since(shares: Shares, times: tuple[str, ...]) -> Owners | None:
-    """Owners in the order of an API server: appliers first, then by time and name."""
+    """ManagedFields in the API server's order: appliers first, then by time and name."""
     if not shares:
         return None
     pairs = sorted(zip(shares, times, strict=True), key=_order)

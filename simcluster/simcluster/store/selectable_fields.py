@@ -1,4 +1,4 @@
-"""Which fields each kind can be selected by, read out of an object once, when it is stored."""
+"""The fields of each kind that field selectors support; read when an object is stored."""
 
 import sys
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ _OF_EVENTS_V1: Mapping[str, str] = {
     "type": "type",
     "reportingController": "reportingComponent",
 }
-"""The fields of events.k8s.io/v1 Events by their names in the core Events that are stored."""
+"""Fields of events.k8s.io/v1 Events, and their names in the core Events that are stored."""
 _PATHS_READ: Mapping[str, tuple[Path, ...]] = {
     collection: tuple(dict.fromkeys(fields.values())) for collection, fields in _PATHS.items()
 }
@@ -54,10 +54,10 @@ _FALSE_WHEN_UNSET = frozenset((("spec", "unschedulable"), ("spec", "hostNetwork"
 
 
 def field_position(collection: str, field: str, *, events_v1: bool = False) -> int | None:
-    """Where in :func:`field_values` a field is found; ``None`` if objects have no such field.
+    """The index of a field in :func:`field_values`; ``None`` if it is not supported.
 
     Args:
-        collection: where the objects are.
+        collection: of the objects.
         field: its name in the version that is served.
         events_v1: that version is events.k8s.io/v1.
     """
@@ -68,7 +68,7 @@ def field_position(collection: str, field: str, *, events_v1: bool = False) -> i
 
 
 def has_fields(collection: str) -> bool:
-    """Whether objects can be selected by more than name and namespace."""
+    """Whether a collection supports fields besides name and namespace."""
     return collection in _PATHS
 
 

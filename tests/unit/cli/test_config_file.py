@@ -7,7 +7,7 @@ import pytest
 import yaml
 from rich.console import Console
 from stowage.api.config.loading import InvalidConfiguration, load_configuration
-from stowage.cli.config_file import parse_configuration, print_mistakes, read_configuration
+from stowage.cli.config_file import parse_configuration, print_errors, read_configuration
 from stowage.cli.main import app
 from stowage.cli.profiles import make_frameworks
 from typer.testing import CliRunner
@@ -64,7 +64,7 @@ def test_mistakes_are_printed_one_a_row(tmp_path: Path) -> None:
     with pytest.raises(InvalidConfiguration) as refused:
         read_configuration(file)
     console = Console(width=100, record=True, file=StringIO())
-    print_mistakes(console, refused.value)
+    print_errors(console, refused.value)
     rows = [line for line in console.export_text().splitlines() if "greater than 0" in line]
     assert len(rows) == 2
 

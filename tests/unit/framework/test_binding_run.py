@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 import pytest
 from stowage.api.instructions import BindPod
 from stowage.api.status import SKIP, SUCCESS, Code, Status, error, unschedulable
-from stowage.framework import CycleState, PluginFailed
+from stowage.framework import CycleState, PluginFailed, PluginTraits
 from stowage.framework.runtime.binding_run import MAX_PERMIT_WAIT_S
 from stowage.state import ClusterCache, PodInfo, make_pod_info
 
 from tests.support.builders import make_pod
-from tests.support.small_plugins import framework_of
+from tests.support.small_plugins import NO_TRAITS, framework_of
 
 WAIT = Status(Code.WAIT)
 STATE = CycleState()
@@ -27,6 +27,7 @@ class Book:
     timeout_s: float = 0.0
     binds: bool = True
     breaks: bool = False
+    traits: PluginTraits = NO_TRAITS
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         self._note("reserve")

@@ -11,7 +11,7 @@ from stowage.engine import Engine
 from stowage.framework import plugin_factory
 from stowage.framework.authoring import SUCCESS, CycleState, PodInfo, Status
 from stowage.operator.inbox import Inbox
-from stowage.operator.metrics.metrics import Metrics
+from stowage.operator.metrics.scheduler_metrics import Metrics
 from stowage.plugins import in_tree_registry
 from structlog.testing import capture_logs
 

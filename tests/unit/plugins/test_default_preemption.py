@@ -10,7 +10,12 @@ import pytest
 from msgspec import convert
 from stowage.api.config.loading import KubeSchedulerProfile
 from stowage.api.status import Status, unschedulable
-from stowage.engine.scheduling import Unschedulable, schedule_pod
+from stowage.engine.scheduling import (
+    SchedulingRequest,
+    TieBreaker,
+    Unschedulable,
+    schedule_pod,
+)
 from stowage.framework import (
     ACCEPT_ALL,
     CycleState,
@@ -18,7 +23,6 @@ from stowage.framework import (
     Framework,
     PluginFactory,
     PreFilterResult,
-    Reads,
     Rejection,
     build_profile,
     plugin_factory,
@@ -64,7 +68,9 @@ def _preempt(
     framework: Framework, cluster: MirroredCluster, choose: Callable[[int], int] = lambda _: 0
 ) -> Unschedulable:
     pod = cluster.info(make_pod("preemptor", cpu="1", priority=100))
-    result = schedule_pod(framework, cluster.snapshot(), pod, CycleState(), choose)
+    result = schedule_pod(
+        SchedulingRequest(framework, cluster.snapshot(), pod, CycleState(), TieBreaker(choose))
+    )
     assert isinstance(result, Unschedulable)
     return result
 
@@ -107,7 +113,6 @@ class Jealous:
     """Wants at most one other pod in the cluster; counts at PreFilter, judges all nodes alike."""
 
     name = "Jealous"
-    filter_reads = Reads.CLUSTER
 
     def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
         del pod

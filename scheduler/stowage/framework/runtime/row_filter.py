@@ -8,9 +8,10 @@ import numpy as np
 
 from stowage.api.status import Code, Status
 from stowage.framework.cycle_state import CycleState
-from stowage.framework.extension_points import FilterPlugin, PreFilterPlugin, Reads
+from stowage.framework.extension_points import FilterPlugin, PreFilterPlugin
+from stowage.framework.node_verdicts import NodeVerdicts, PluginVerdict
+from stowage.framework.plugin_traits import Reads
 from stowage.framework.runtime.filter_run import verdict_of
-from stowage.framework.runtime.node_verdicts import NodeVerdicts, PluginVerdict
 from stowage.framework.runtime.pre_filter_run import run_pre_filter_plugins
 from stowage.framework.verdict import BoolArray, FilterVerdict, Int64Array, Rejection
 from stowage.state.pods.pod_info import PodInfo
@@ -20,12 +21,12 @@ from stowage.state.what_if.row_local import RowWhatIf
 
 def judges_rows(plugin: FilterPlugin) -> bool:
     """Whether a plugin can be asked about a row-local view; see `FilterPlugin`."""
-    return not reads_pods(plugin) or bool(getattr(plugin, "row_local", False))
+    return plugin.traits.filters_what_ifs or not reads_pods(plugin)
 
 
 def reads_pods(plugin: FilterPlugin) -> bool:
     """Whether a plugin's answer may change when placed pods do."""
-    return plugin.filter_reads is not Reads.NODE and bool(getattr(plugin, "reads_pods", True))
+    return plugin.traits.filter_reads is not Reads.NODE and plugin.traits.reads_placed_pods
 
 
 class RowFilter:

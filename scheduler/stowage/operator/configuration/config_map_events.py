@@ -13,14 +13,14 @@ from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.backoff import Backoff, Jitter, Sleep, retry
 from stowage.operator.configuration.config_map import ConfigMapReference
 from stowage.operator.writers.event_recorder import MAX_ATTEMPTS, EventClock, cut_note, event_name
-from stowage.operator.writers.worker_pool import Lane
+from stowage.operator.writers.worker_pool import WorkerPool
 
 CONTROLLER = "stowage"
 
 log = structlog.get_logger("stowage.operator.configuration.config_map_events")
 
 
-class ConfigMapEvents:
+class ConfigMapEventRecorder:
     """Writes an Event for each edit, one after the other; only the leader does.
 
     Args:
@@ -28,8 +28,8 @@ class ConfigMapEvents:
         config_map: What they are about.
         clock: For names and times.
         may_write: Whether this replica leads.
-        jitter: Random numbers in 0..1.
-        sleep: Waits that many seconds.
+        jitter: Returns random numbers in 0..1.
+        sleep: Sleeps for a number of seconds.
     """
 
     def __init__(
@@ -46,11 +46,11 @@ class ConfigMapEvents:
         self._instance = f"{CONTROLLER}-{socket.gethostname()}"
         self._clock = clock
         self._may_write = may_write
-        self._lane: Lane[bytes] = Lane("configuration events", 1, self._write)
+        self._lane: WorkerPool[bytes] = WorkerPool("configuration events", 1, self._write)
         self._jitter = jitter
         self._sleep = sleep
 
-    def tell(self, uid: str, *, is_warning: bool, reason: str, note: str) -> None:
+    def record(self, uid: str, *, is_warning: bool, reason: str, note: str) -> None:
         """Have an Event written when there is time."""
         if self._may_write():
             self._lane.add(self._body(uid, is_warning, reason, note))

@@ -14,7 +14,7 @@ stays on show until a valid one comes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 import structlog
@@ -22,8 +22,9 @@ import structlog
 from stowage.api.config.loading import ConfigError, InvalidConfiguration
 from stowage.api.events import ConfigurationChanged, Event
 from stowage.api.instructions import ConfigurationApplied
+from stowage.operator.client.resource_version import parse_resource_version
 from stowage.operator.configuration.config_map import ConfigMapReference, text_of
-from stowage.operator.watch.reflector import as_number
+from stowage.operator.configuration.config_map_events import ConfigMapEventRecorder
 
 log = structlog.get_logger("stowage.operator.configuration.live_configuration")
 
@@ -51,14 +52,6 @@ class ConfigMapOptions(msgspec.Struct, frozen=True):
 
     reference: ConfigMapReference
     load: Load
-
-
-class Author(Protocol):
-    """Whoever is to hear what became of an edit."""
-
-    def tell(self, uid: str, *, is_warning: bool, reason: str, note: str) -> None:
-        """Write an Event about the ConfigMap with this UID."""
-        ...
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -96,17 +89,17 @@ class LiveConfiguration:
         self._post = post
         self._select = select
         self._options: ConfigMapOptions | None = None
-        self._author: Author | None = None
+        self._events: ConfigMapEventRecorder | None = None
         self._underway: dict[str, LoadedConfiguration] = {}
         self._uid = ""
         self._latest = start.hash
         self._last_version: str | None = None
         self._newest = 0
 
-    def follow(self, options: ConfigMapOptions, author: Author) -> None:
+    def follow(self, options: ConfigMapOptions, events: ConfigMapEventRecorder) -> None:
         """Take versions of this ConfigMap and tell its author about them."""
         self._options = options
-        self._author = author
+        self._events = events
 
     def take(self, event_type: str | None, config_map: dict[str, Any]) -> None:
         """Take one watch event, or (`event_type` None) the object of a list."""
@@ -116,10 +109,10 @@ class LiveConfiguration:
         metadata = config_map["metadata"]
         if event_type is not None and self._is_overtaken(metadata):
             return
-        self._newest = as_number(metadata.get("resourceVersion", ""))
+        self._newest = parse_resource_version(metadata.get("resourceVersion", ""))
         self._uid = metadata["uid"]
         if event_type == "DELETED":
-            self.take_absence()
+            self.handle_missing()
             return
         version = metadata.get("resourceVersion", "")
         if version == self._last_version:
@@ -132,7 +125,7 @@ class LiveConfiguration:
             return
         self._take_valid(loaded)
 
-    def take_absence(self) -> None:
+    def handle_missing(self) -> None:
         """The ConfigMap is not there any more; what is in force stays."""
         if self._options is None or self._last_version == "":
             return
@@ -154,7 +147,9 @@ class LiveConfiguration:
             dropped=instruction.dropped,
         )
         self._select(instruction.scheduler_names)
-        self._tell(is_warning=False, reason="ConfigurationApplied", note=_applied_note(instruction))
+        self._record_event(
+            is_warning=False, reason="ConfigurationApplied", note=_applied_note(instruction)
+        )
 
     def configz(self) -> dict[str, object]:
         """What /configz shows: the effective configuration, and what it is called."""
@@ -172,7 +167,7 @@ class LiveConfiguration:
 
     def _is_overtaken(self, metadata: Mapping[str, Any]) -> bool:
         """Whether a watch event is older than what is known, as one that comes again is."""
-        return 0 < as_number(metadata.get("resourceVersion", "")) < self._newest
+        return 0 < parse_resource_version(metadata.get("resourceVersion", "")) < self._newest
 
     def _take_valid(self, loaded: LoadedConfiguration) -> None:
         was_refused = self.refusal is not None
@@ -184,7 +179,7 @@ class LiveConfiguration:
         elif was_refused:
             log.info("configuration valid again", configuration=loaded.hash)
             note = f"configuration {loaded.hash} is in force, as before"
-            self._tell(is_warning=False, reason="ConfigurationApplied", note=note)
+            self._record_event(is_warning=False, reason="ConfigurationApplied", note=note)
 
     def _refuse(self, refusal: Refusal) -> None:
         self.refusal = refusal
@@ -197,11 +192,11 @@ class LiveConfiguration:
             errors=errors,
         )
         note = f"{self._latest} stays in force; {'; '.join(errors)}"
-        self._tell(is_warning=True, reason="InvalidConfiguration", note=note)
+        self._record_event(is_warning=True, reason="InvalidConfiguration", note=note)
 
-    def _tell(self, *, is_warning: bool, reason: str, note: str) -> None:
-        if self._author is not None:
-            self._author.tell(self._uid, is_warning=is_warning, reason=reason, note=note)
+    def _record_event(self, *, is_warning: bool, reason: str, note: str) -> None:
+        if self._events is not None:
+            self._events.record(self._uid, is_warning=is_warning, reason=reason, note=note)
 
 
 def _applied_note(instruction: ConfigurationApplied) -> str:

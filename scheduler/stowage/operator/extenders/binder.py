@@ -18,10 +18,10 @@ import structlog
 
 from stowage.api.events import BindFailed, BindSucceeded
 from stowage.api.instructions import BindByExtender
-from stowage.operator.extenders.client import ExtenderError
-from stowage.operator.extenders.consultation import Transport, misunderstood
+from stowage.operator.extenders.client import ExtenderClient, ExtenderError
+from stowage.operator.extenders.evaluator import invalid_answer_error
 from stowage.operator.extenders.protocol import InvalidAnswer, binding_request, decode_binding_error
-from stowage.operator.writers.binder import Binder, Fate
+from stowage.operator.writers.binder import Binder, BindingState
 
 log = structlog.get_logger("stowage.operator.extenders")
 
@@ -37,7 +37,7 @@ class ExtenderBinder:
     """
 
     def __init__(
-        self, extenders: Sequence[Transport], binder: Binder, may_write: Callable[[], bool]
+        self, extenders: Sequence[ExtenderClient], binder: Binder, may_write: Callable[[], bool]
     ) -> None:
         self._extenders = extenders
         self._binder = binder
@@ -63,7 +63,7 @@ class ExtenderBinder:
         try:
             error = decode_binding_error(body)
         except InvalidAnswer as invalid:
-            raise misunderstood(extender, verb, invalid) from invalid
+            raise invalid_answer_error(extender, verb, invalid) from invalid
         if error:
             raise extender.failure(error)
 
@@ -71,12 +71,12 @@ class ExtenderBinder:
         self, instruction: BindByExtender, error: ExtenderError
     ) -> BindSucceeded | BindFailed:
         pod, node_name = instruction.pod, instruction.node_name
-        fate = Fate.UNBOUND
+        fate = BindingState.UNBOUND
         if error.may_have_acted:
-            fate = await self._binder.find_out(pod, node_name)
-        if fate is Fate.BOUND_HERE:
+            fate = await self._binder.read_binding_state(pod, node_name)
+        if fate is BindingState.BOUND:
             return BindSucceeded(pod.uid, node_name)
-        if fate is Fate.UNBOUND and instruction.fallback is not None:
+        if fate is BindingState.UNBOUND and instruction.fallback is not None:
             log.warning("extender ignored", pod=pod.key, error=str(error))
             return await self._binder.bind(instruction.fallback)
         return BindFailed(pod.uid, node_name, str(error), by_extender=True)

@@ -14,7 +14,7 @@ from stowage.api.config.errors import without_credentials
 from stowage.api.config.loading import Extender
 from stowage.api.config.types import ExtenderTLSConfig
 from stowage.operator.client.gated_client import GatedBody
-from stowage.operator.serving.tls_options import trusting_like_go
+from stowage.operator.client.tls import without_strict_x509
 
 DEFAULT_TIMEOUT_S = 5.0
 MAX_ANSWER_BYTES = 256 * 2**20
@@ -163,7 +163,7 @@ def tls_context(config: Extender) -> ssl.SSLContext | bool:
         context.verify_mode = ssl.CERT_NONE
     if tls.cert_file or tls.cert_data:
         _load_certificate(context, tls)
-    return trusting_like_go(context)
+    return without_strict_x509(context)
 
 
 def _load_certificate(context: ssl.SSLContext, tls: ExtenderTLSConfig) -> None:

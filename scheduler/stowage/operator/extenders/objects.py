@@ -66,7 +66,7 @@ class RawObjects:
         """The object, if it is known."""
         return self._objects.get(key)
 
-    def take_page(self, body: bytes, *, is_first: bool) -> None:
+    def handle_page(self, body: bytes, *, is_first: bool) -> None:
         """Take one page of a list; what no page names is gone after the last one.
 
         Raises:
@@ -83,7 +83,7 @@ class RawObjects:
             for key in self._objects.keys() - self._listed:
                 del self._objects[key]
 
-    def take_line(self, line: bytes) -> None:
+    def handle_line(self, line: bytes) -> None:
         """Take one line of a watch.
 
         Raises:
@@ -111,8 +111,8 @@ class ExtenderObjects:
 
     Args:
         client: Of the API server, for pods that are not in memory.
-        jitter: Random numbers in 0..1.
-        sleep: Waits that many seconds.
+        jitter: Returns random numbers in 0..1.
+        sleep: Sleeps for a number of seconds.
 
         extenders: Decide what is worth keeping in memory.
 

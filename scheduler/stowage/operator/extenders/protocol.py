@@ -67,7 +67,7 @@ _decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw] | None).decode
 _decode_items = msgspec.json.Decoder(list[dict[str, msgspec.Raw] | None] | None).decode
 
 
-def names_question(pod: bytes, node_names: Sequence[str]) -> bytes:
+def node_names_request(pod: bytes, node_names: Sequence[str]) -> bytes:
     """``ExtenderArgs`` for an extender that knows the nodes by name.
 
     Args:
@@ -77,7 +77,7 @@ def names_question(pod: bytes, node_names: Sequence[str]) -> bytes:
     return msgspec.json.encode({"Pod": msgspec.Raw(pod), "Nodes": None, "NodeNames": node_names})
 
 
-def nodes_question(pod: bytes, nodes: Sequence[bytes]) -> bytes:
+def nodes_request(pod: bytes, nodes: Sequence[bytes]) -> bytes:
     """``ExtenderArgs`` for an extender that wants to see the nodes.
 
     Args:
@@ -93,7 +93,7 @@ def nodes_question(pod: bytes, nodes: Sequence[bytes]) -> bytes:
     return msgspec.json.encode(question)
 
 
-def meta_victims_question(pod: bytes, candidates: Mapping[str, VictimsOnNode]) -> bytes:
+def meta_victims_request(pod: bytes, candidates: Mapping[str, VictimsOnNode]) -> bytes:
     """``ExtenderPreemptionArgs`` for an extender that knows the pods by their UIDs.
 
     Args:
@@ -110,7 +110,7 @@ def meta_victims_question(pod: bytes, candidates: Mapping[str, VictimsOnNode]) -
     return _preemption_question(pod, None, by_node)
 
 
-def victims_question(
+def victims_request(
     pod: bytes, candidates: Mapping[str, VictimsOnNode], victims: Mapping[str, bytes]
 ) -> bytes:
     """``ExtenderPreemptionArgs`` for an extender that wants to see the pods.

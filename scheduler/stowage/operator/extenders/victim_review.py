@@ -15,13 +15,14 @@ import structlog
 
 from stowage.api.events import VictimsReviewed
 from stowage.api.instructions import ConsultOnVictims, PodReference, VictimsOnNode
-from stowage.operator.extenders.client import ExtenderError
-from stowage.operator.extenders.consultation import Objects, Transport, misunderstood
+from stowage.operator.extenders.client import ExtenderClient, ExtenderError
+from stowage.operator.extenders.evaluator import invalid_answer_error
+from stowage.operator.extenders.objects import ExtenderObjects
 from stowage.operator.extenders.protocol import (
     InvalidAnswer,
     decode_victims,
-    meta_victims_question,
-    victims_question,
+    meta_victims_request,
+    victims_request,
 )
 
 log = structlog.get_logger("stowage.operator.extenders")
@@ -37,7 +38,7 @@ class VictimReviewer:
         objects: Where pods come from.
     """
 
-    def __init__(self, extenders: Sequence[Transport], objects: Objects) -> None:
+    def __init__(self, extenders: Sequence[ExtenderClient], objects: ExtenderObjects) -> None:
         self._extenders = extenders
         self._objects = objects
 
@@ -67,7 +68,7 @@ class VictimReviewer:
 
     async def _ask(
         self,
-        extender: Transport,
+        extender: ExtenderClient,
         pod: bytes,
         candidates: Candidates,
         known: Mapping[str, PodReference],
@@ -78,15 +79,15 @@ class VictimReviewer:
             ExtenderError: It gives no answer, or none that can be used.
         """
         if extender.config.node_cache_capable:
-            body = meta_victims_question(pod, candidates)
+            body = meta_victims_request(pod, candidates)
         else:
-            body = victims_question(pod, candidates, await self._victims(candidates))
+            body = victims_request(pod, candidates, await self._victims(candidates))
         verb = extender.config.preempt_verb
         answer = await extender.send(verb, body)
         try:
             by_node = decode_victims(answer)
         except InvalidAnswer as invalid:
-            raise misunderstood(extender, verb, invalid) from invalid
+            raise invalid_answer_error(extender, verb, invalid) from invalid
         left = {}
         for name, (uids, num_violations) in by_node.items():
             if uids:

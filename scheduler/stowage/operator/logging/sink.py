@@ -119,7 +119,7 @@ class LogSink(io.TextIOBase):
 _open_sinks: list[LogSink] = []
 
 
-def last_words() -> None:
+def flush_logs() -> None:
     """Wait a moment for what was logged last."""
     for sink in _open_sinks:
         sink.settle(LAST_WORDS_S)
@@ -132,6 +132,6 @@ def standard_error() -> TextIO:
     except (io.UnsupportedOperation, OSError):
         return sys.stderr
     if not _open_sinks:
-        atexit.register(last_words)
+        atexit.register(flush_logs)
     _open_sinks[:] = [sink]
     return cast("TextIO", sink)

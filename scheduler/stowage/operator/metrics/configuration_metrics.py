@@ -11,13 +11,13 @@ from stowage.operator.configuration.live_configuration import LiveConfiguration
 
 
 class ConfigurationMetrics(Collector):
-    """Reads the state when somebody scrapes."""
+    """Reads the state at each scrape."""
 
     def __init__(self, configuration: LiveConfiguration) -> None:
         self._configuration = configuration
 
     def collect(self) -> Iterator[Metric]:
-        """Make the families; called by the registry."""
+        """Make the metric families; the registry calls it."""
         configuration = self._configuration
         info = GaugeMetricFamily(
             "stowage_configuration_info",

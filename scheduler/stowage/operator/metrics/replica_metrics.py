@@ -19,7 +19,7 @@ PENDING_PODS_PATH = "/api/v1/pods (pending)"
 
 
 class ReplicaMetrics(Collector):
-    """Reads the state when somebody scrapes.
+    """Reads the state at each scrape.
 
     Args:
         elector: None without leader election.
@@ -33,7 +33,7 @@ class ReplicaMetrics(Collector):
         self._num_unfinished_bindings = num_unfinished_bindings
 
     def collect(self) -> Iterator[Metric]:
-        """Make the families; called by the registry."""
+        """Make the metric families; the registry calls it."""
         if self._elector is not None:
             is_leader = float(self._elector.may_write())
             yield family_of(
@@ -53,7 +53,7 @@ class Watched(Protocol):
 
 
 class ReflectorMetrics(Collector):
-    """How well the watches hold; reads the reflectors when somebody scrapes.
+    """How well the watches hold; reads the reflectors at each scrape.
 
     Args:
         reflectors: Of all kinds but pending pods.
@@ -65,7 +65,7 @@ class ReflectorMetrics(Collector):
         self._pending_pods = pending_pods
 
     def collect(self) -> Iterator[Metric]:
-        """Make the families; called by the registry."""
+        """Make the metric families; the registry calls it."""
         paths = [(each.path,) for each in self._reflectors]
         for definition, counts in (
             (definitions.REFLECTOR_LISTS, [each.num_lists for each in self._reflectors]),
@@ -80,23 +80,23 @@ class ReflectorMetrics(Collector):
 
 
 class ExtenderMetrics(Collector):
-    """How often extenders fail; reads the counts when somebody scrapes."""
+    """How often extenders fail; reads the counts at each scrape."""
 
     def __init__(self, failure_counts: Callable[[], Mapping[str, int]]) -> None:
         self._failure_counts = failure_counts
 
     def collect(self) -> Iterator[Metric]:
-        """Make the family; called by the registry."""
+        """Make the metric family; the registry calls it."""
         counts = (((url,), count) for url, count in self._failure_counts().items())
         yield family_of(definitions.EXTENDER_FAILURES, counts)
 
 
 class CertificateMetrics(Collector):
-    """Until when clients can trust the endpoints; reads the certificate when somebody scrapes."""
+    """Until when clients can trust the endpoints; reads the certificate at each scrape."""
 
     def __init__(self, certificate: ServingCertificate) -> None:
         self._certificate = certificate
 
     def collect(self) -> Iterator[Metric]:
-        """Make the family; called by the registry."""
+        """Make the metric family; the registry calls it."""
         yield family_of(definitions.CERTIFICATE_EXPIRY, [((), self._certificate.expires_at)])

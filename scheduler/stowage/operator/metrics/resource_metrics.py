@@ -27,7 +27,7 @@ Amounts = Mapping[str, int]
 
 
 class ResourceMetrics(Collector):
-    """The two gauges, made from the pods at hand when somebody scrapes.
+    """The two gauges, made from the pods at hand at each scrape.
 
     Args:
         pods: Every pod, pending ones too.
@@ -43,7 +43,7 @@ class ResourceMetrics(Collector):
         return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Metric]:
-        """Make the families; called by the registry."""
+        """Make the metric families; the registry calls it."""
         requested = GaugeMetricFamily(
             "kube_pod_resource_request", _TEXT.format(what="requested"), labels=LABELS
         )

@@ -6,6 +6,8 @@ import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
+from stowage.operator.client.tls import without_strict_x509
+
 MIN_VERSIONS = {
     "VersionTLS12": ssl.TLSVersion.TLSv1_2,
     "VersionTLS13": ssl.TLSVersion.TLSv1_3,
@@ -73,14 +75,4 @@ class TlsOptions:
             context.load_verify_locations(cafile=self.client_ca_file)
             # Who shows none is asked for a token; who shows a wrong one gets no connection.
             context.verify_mode = ssl.CERT_OPTIONAL
-        return trusting_like_go(context)
-
-
-def trusting_like_go(context: ssl.SSLContext) -> ssl.SSLContext:
-    """The same context without ``VERIFY_X509_STRICT``, which Python sets from 3.13 on.
-
-    It refuses certificates that many clusters have and Go accepts, such as those of an authority
-    whose key they do not name.
-    """
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    return context
+        return without_strict_x509(context)

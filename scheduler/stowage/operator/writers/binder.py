@@ -60,10 +60,10 @@ _POD_DECODER = msgspec.json.Decoder(_BoundPod)
 _encode = msgspec.json.encode
 
 
-class Fate(Enum):
+class BindingState(Enum):
     """What reading a pod back told: bound where it was meant to be, lost to us, or unbound."""
 
-    BOUND_HERE = auto()
+    BOUND = auto()
     LOST = auto()
     UNBOUND = auto()
 
@@ -72,10 +72,10 @@ class Binder:
     """Binds pods one request at a time; many may run at once.
 
     Args:
-        client: Of the API server.
+        client: Client of the API server.
         may_write: Whether this replica still holds the lease; asked before each POST.
-        jitter: Random numbers in 0..1.
-        sleep: Waits that many seconds.
+        jitter: Returns random numbers in 0..1.
+        sleep: Sleeps for a number of seconds.
     """
 
     def __init__(
@@ -102,15 +102,15 @@ class Binder:
         was_sent, answered_errors = False, 0
         while True:
             if _never_reached(error):
-                fate = Fate.UNBOUND
+                fate = BindingState.UNBOUND
             else:
-                was_sent = was_sent or not isinstance(error, ApiError) or error.leaves_open
+                was_sent = was_sent or not isinstance(error, ApiError) or error.may_have_been_done
                 fate = await self._read_back(instruction, error, was_sent)
-            if fate is Fate.BOUND_HERE:
+            if fate is BindingState.BOUND:
                 return BindSucceeded(instruction.pod.uid, instruction.node_name)
-            if isinstance(error, ApiError) and error.leaves_open:
+            if isinstance(error, ApiError) and error.may_have_been_done:
                 answered_errors += 1
-            if fate is Fate.LOST or _is_final(error, answered_errors):
+            if fate is BindingState.LOST or _is_final(error, answered_errors):
                 return _failed(instruction, str(error))
             log.info("binding again", pod=instruction.pod.key, error=repr(error))
             await self._sleep(max(backoff.next_delay(error), _time_to_arrive_s(error)))
@@ -119,13 +119,13 @@ class Binder:
                 return outcome
             error = outcome
 
-    async def after_fault(
+    async def outcome_after_fault(
         self, pod: PodReference, node_name: str, fault: Exception
     ) -> BindSucceeded | BindFailed:
         """Find out what became of a binding that ended in the middle, by a fault of our own."""
         await self._sleep(LATE_S)
-        fate = await self.find_out(pod, node_name)
-        if fate is Fate.BOUND_HERE:
+        fate = await self.read_binding_state(pod, node_name)
+        if fate is BindingState.BOUND:
             return BindSucceeded(pod.uid, node_name)
         return BindFailed(pod.uid, node_name, f"binding: {fault!r}")
 
@@ -134,10 +134,10 @@ class Binder:
     ) -> BindSucceeded | BindFailed | Exception:
         """Post once more, unless an earlier POST has arrived meanwhile; or the next error."""
         if was_sent:
-            fate = await self.find_out(instruction.pod, instruction.node_name)
-            if fate is Fate.BOUND_HERE:
+            fate = await self.read_binding_state(instruction.pod, instruction.node_name)
+            if fate is BindingState.BOUND:
                 return BindSucceeded(instruction.pod.uid, instruction.node_name)
-            if fate is Fate.LOST:
+            if fate is BindingState.LOST:
                 return _failed(instruction, "the pod is gone, or on another node")
         if not self._may_write():
             return _failed(instruction, "this replica does not hold the lease any more")
@@ -154,13 +154,15 @@ class Binder:
             binding_body(pod, instruction.node_name),
         )
 
-    async def _read_back(self, instruction: BindPod, error: Exception, was_sent: bool) -> Fate:
+    async def _read_back(
+        self, instruction: BindPod, error: Exception, was_sent: bool
+    ) -> BindingState:
         """Ask where the pod is, unless a refusal says enough."""
         if isinstance(error, ApiError) and error.status != 409 and not was_sent:
-            return Fate.UNBOUND
-        return await self.find_out(instruction.pod, instruction.node_name)
+            return BindingState.UNBOUND
+        return await self.read_binding_state(instruction.pod, instruction.node_name)
 
-    async def find_out(self, pod: PodReference, node_name: str) -> Fate:
+    async def read_binding_state(self, pod: PodReference, node_name: str) -> BindingState:
         """Read a pod until there is an answer, and say whether it is on that node.
 
         A refusal to show it is no answer, nor is a 404 about the path: rights and paths come and
@@ -172,13 +174,13 @@ class Binder:
             try:
                 return _fate(await self._client.get(path), pod, node_name)
             except (ApiError, *LOST_ANSWER_ERRORS, msgspec.DecodeError) as error:
-                if isinstance(error, ApiError) and error.is_about_the_object:
-                    return Fate.LOST
+                if isinstance(error, ApiError) and error.is_object_not_found:
+                    return BindingState.LOST
                 log.info("reading back again", pod=pod.key, error=repr(error))
                 await self._sleep(backoff.next_delay(error))
 
 
-def _fate(body: bytes, pod: PodReference, node_name: str) -> Fate:
+def _fate(body: bytes, pod: PodReference, node_name: str) -> BindingState:
     """Where the pod just read is.
 
     Raises:
@@ -188,10 +190,10 @@ def _fate(body: bytes, pod: PodReference, node_name: str) -> Fate:
     if (found.metadata.namespace, found.metadata.name) != (pod.namespace, pod.name):
         raise msgspec.ValidationError(f"{found.metadata.namespace}/{found.metadata.name}")
     if found.metadata.uid != pod.uid:
-        return Fate.LOST
+        return BindingState.LOST
     if found.spec.node_name == node_name:
-        return Fate.BOUND_HERE
-    return Fate.LOST if found.spec.node_name else Fate.UNBOUND
+        return BindingState.BOUND
+    return BindingState.LOST if found.spec.node_name else BindingState.UNBOUND
 
 
 def binding_body(pod: PodReference, node_name: str) -> bytes:
@@ -222,7 +224,7 @@ def _is_final(error: Exception, answered_errors: int) -> bool:
     """Whether an unbound pod is to be given back rather than posted again."""
     if not isinstance(error, ApiError) or error.status == 429:
         return False
-    return not error.leaves_open or answered_errors >= MAX_ANSWERED_ERRORS
+    return not error.may_have_been_done or answered_errors >= MAX_ANSWERED_ERRORS
 
 
 def _failed(instruction: BindPod, message: str) -> BindFailed:

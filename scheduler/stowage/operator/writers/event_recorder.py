@@ -15,7 +15,7 @@ from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.backoff import Backoff, Jitter, Sleep, retry
 from stowage.operator.client.gated_client import LeaseNotHeldError
-from stowage.operator.writers.worker_pool import Lane
+from stowage.operator.writers.worker_pool import WorkerPool
 
 MAX_NAME_CHARACTERS = 253
 MAX_INSTANCE_CHARACTERS = 128
@@ -78,7 +78,7 @@ class EventRecorder:
         self._series: LRUCache[_SeriesKey, _Series] = LRUCache(MAX_REMEMBERED_SERIES)
         self._failures: deque[EmitEvent] = deque()
         self._others: deque[EmitEvent] = deque()
-        self._lane: Lane[None] = Lane("events", WIDTH, self._write_next)
+        self._lane: WorkerPool[None] = WorkerPool("events", WIDTH, self._write_next)
 
     def emit(self, instruction: EmitEvent) -> None:
         """Have the event written when there is time."""
@@ -102,7 +102,7 @@ class EventRecorder:
         request = self._request((self._others or self._failures).popleft())
         if request is None:
             return
-        backoff = Backoff(self._jitter, 0.5, self._client.patience.pause_s)
+        backoff = Backoff(self._jitter, 0.5, self._client.timeouts.max_backoff_s)
         send = self._client.patch if request.is_patch else self._client.post
         try:
             await retry(

@@ -38,8 +38,8 @@ class Evictor:
     Args:
         client: Of the API server; writes nothing without the lease.
         timestamp: The time as RFC 3339.
-        jitter: Random numbers in 0..1.
-        sleep: Waits that many seconds.
+        jitter: Returns random numbers in 0..1.
+        sleep: Sleeps for a number of seconds.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Evictor:
             await self._say_why(path, instruction)
             await self._send(lambda: self._client.delete(path, delete_options(victim)))
         except ApiError as error:
-            if error.is_about_the_object or error.status == 409:
+            if error.is_object_not_found or error.status == 409:
                 return EvictionFinished(preemptor_uid, victim)
             # The preemptor is tried again at once, and most likely refused again.
             await self._sleep(REFUSED_PAUSE_S)
@@ -76,7 +76,7 @@ class Evictor:
                 raise
 
     async def _send(self, request: Callable[[], Awaitable[bytes]]) -> None:
-        backoff = Backoff(self._jitter, 0.1, self._client.patience.pause_s)
+        backoff = Backoff(self._jitter, 0.1, self._client.timeouts.max_backoff_s)
         await retry(request, backoff, self._sleep, MAX_ATTEMPTS)
 
 

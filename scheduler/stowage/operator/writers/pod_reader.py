@@ -15,7 +15,7 @@ from stowage.api.objects.pod import Pod
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.backoff import Backoff, Jitter, Sleep, retry
-from stowage.operator.watch.reflector import object_invalid
+from stowage.operator.watch.invalid_objects import invalid_object_event
 
 FINISHED_PHASES = frozenset({"Succeeded", "Failed"})
 
@@ -35,15 +35,15 @@ class PodReader:
             ApiError: the server refuses to show pods.
         """
         gone = AssignedPodGone(pod.namespace, pod.name, pod.uid)
-        backoff = Backoff(self._jitter, 0.2, self._client.patience.pause_s)
+        backoff = Backoff(self._jitter, 0.2, self._client.timeouts.max_backoff_s)
         try:
             found = await retry(lambda: self._ask(pod), backoff, self._sleep)
         except ApiError as error:
-            if error.is_about_the_object:
+            if error.is_object_not_found:
                 return gone
             raise
         except InvalidObject as invalid:
-            return object_invalid(invalid)
+            return invalid_object_event(invalid)
         is_assigned = found.spec.node_name and found.status.phase not in FINISHED_PHASES
         return None if found.metadata.uid == pod.uid and is_assigned else gone
 

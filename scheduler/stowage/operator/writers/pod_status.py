@@ -15,7 +15,7 @@ from stowage.api.instructions import ClearNomination, PatchPodStatus
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.backoff import Backoff, Jitter, Sleep, is_worth_retrying
-from stowage.operator.writers.worker_pool import Lane
+from stowage.operator.writers.worker_pool import WorkerPool
 
 MAX_REMEMBERED_PODS = 20_000
 WIDTH = 8
@@ -49,7 +49,7 @@ class PodStatusWriter:
         self._false: LRUCache[str, None] = LRUCache(MAX_REMEMBERED_PODS)
         self._queued: set[str] = set()
         self._in_flight: dict[str, asyncio.Future[None]] = {}
-        self._lane: Lane[str] = Lane("pod-status", WIDTH, self._write)
+        self._lane: WorkerPool[str] = WorkerPool("pod-status", WIDTH, self._write)
 
     def patch(self, instruction: PatchPodStatus) -> None:
         """Have the status written soon."""
@@ -71,7 +71,7 @@ class PodStatusWriter:
         self._latest.pop(uid, None)
         self._false.pop(uid, None)
 
-    async def give_way(self, uid: str) -> None:
+    async def cancel_and_wait(self, uid: str) -> None:
         """Drop what waits for a pod that is about to be bound, and let what is under way end.
 
         A patch that overtook the binding would tell a bound pod that it has no place.
@@ -86,7 +86,7 @@ class PodStatusWriter:
         await self._lane.close(grace_s)
 
     async def _write(self, uid: str) -> None:
-        backoff = Backoff(self._jitter, 0.2, self._client.patience.pause_s)
+        backoff = Backoff(self._jitter, 0.2, self._client.timeouts.max_backoff_s)
         try:
             while (instruction := self._latest.get(uid)) is not None:
                 error = await self._send(instruction)

@@ -69,10 +69,10 @@ class VolumeWriter:
     """Writes volumes, then claims, one after the other for a pod; many pods may be at it at once.
 
     Args:
-        client: Of the API server.
+        client: Client of the API server.
         may_write: Whether this replica still holds the lease; asked before each write.
-        jitter: Random numbers in 0..1.
-        sleep: Waits that many seconds.
+        jitter: Returns random numbers in 0..1.
+        sleep: Sleeps for a number of seconds.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class VolumeWriter:
             try:
                 found = await self._client.get(write.path)
             except ApiError as error:
-                if error.is_about_the_object:
+                if error.is_object_not_found:
                     raise _GivenUpError(error.message or str(error)) from error
                 await self._sleep(backoff.next_delay(error))
             except LOST_ANSWER_ERRORS as error:

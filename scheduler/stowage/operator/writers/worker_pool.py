@@ -14,7 +14,7 @@ Job = TypeVar("Job")
 log = structlog.get_logger("stowage.operator.writers.worker_pool")
 
 
-class Lane(Generic[Job]):
+class WorkerPool(Generic[Job]):
     """Does jobs in their order, at most `width` of them at a time.
 
     Lanes keep kinds of work apart: events waiting for a slow server never stand before a binding.
@@ -81,7 +81,7 @@ class Lane(Generic[Job]):
                     await self._do(job)
                 except Exception:
                     # A job that fails unforeseen must not take the lane with it.
-                    log.exception("job failed", lane=self._name, job=repr(job))
+                    log.exception("job failed", pool=self._name, job=repr(job))
                 finally:
                     self._num_unfinished -= 1
         finally:
@@ -93,5 +93,5 @@ class Lane(Generic[Job]):
         except Exception as fault:
             if self._answer_fault is None:
                 raise
-            log.exception("job failed", lane=self._name, job=repr(job))
+            log.exception("job failed", pool=self._name, job=repr(job))
             await self._answer_fault(job, fault)

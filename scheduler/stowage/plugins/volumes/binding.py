@@ -25,9 +25,9 @@ from stowage.framework import (
     CycleState,
     EventRegistration,
     FilterVerdict,
+    PluginTraits,
     PreBindProgress,
     PreFilterResult,
-    Reads,
     Rejection,
 )
 from stowage.plugins.volumes import hints
@@ -95,9 +95,7 @@ class VolumeBinding:
     """Filters by volumes, takes them for the pod, and has them bound before the pod is."""
 
     name = "VolumeBinding"
-    filter_reads = Reads.CLUSTER
-    refuses_per_class = True
-    reads_pods = False
+    traits = PluginTraits(reads_placed_pods=False, rejects_per_class=True)
 
     def __init__(self, args: VolumeBindingArgs) -> None:
         self.pre_bind_timeout_s = float(args.bind_timeout_seconds)

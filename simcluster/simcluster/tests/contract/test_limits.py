@@ -10,8 +10,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from simcluster import ClusterOptions, EmbeddedCluster, FaultRule
-from simcluster.apiserver import connections, reading
+from simcluster import ClusterOptions, FaultRule, SimulatedCluster
+from simcluster.apiserver import connections, read_endpoints
 from tests.support.api_client import CONFIG_MAPS, PODS, ApiClient, config_map, pod
 from tests.support.patience import PATIENCE_S
 
@@ -26,15 +26,15 @@ async def until(holds: Callable[[], bool], timeout_s: float = PATIENCE_S) -> Non
 
 
 @contextlib.asynccontextmanager
-async def cluster_with(**limits: int) -> AsyncIterator[EmbeddedCluster]:
+async def cluster_with(**limits: int) -> AsyncIterator[SimulatedCluster]:
     """A bare embedded cluster with limits of its own."""
     bare = ClusterOptions(with_kubelet=False, with_controllers=False)
     options: Any = limits
-    async with EmbeddedCluster(options=dataclasses.replace(bare, **options)) as cluster:
+    async with SimulatedCluster(options=dataclasses.replace(bare, **options)) as cluster:
         yield cluster
 
 
-def address(cluster: EmbeddedCluster) -> tuple[str, int]:
+def address(cluster: SimulatedCluster) -> tuple[str, int]:
     host, _, port = cluster.url.removeprefix("http://").partition(":")
     return host, int(port)
 
@@ -117,7 +117,7 @@ async def test_a_client_that_vanishes_frees_its_watch() -> None:
 async def test_a_watch_that_is_not_read_is_cut_off_and_costs_nobody(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(reading, "SLOW_WATCHER_S", 0.1)
+    monkeypatch.setattr(read_endpoints, "SLOW_WATCHER_S", 0.1)
     async with cluster_with(max_pending_frames=50) as cluster, ApiClient(cluster.url, "") as api:
         with socket.socket() as client:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)

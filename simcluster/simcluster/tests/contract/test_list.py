@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
-from simcluster import EmbeddedCluster
+from simcluster import SimulatedCluster
 from tests.support.api_client import CONFIG_MAPS, NODES, PODS, ApiClient, config_map, node, pod
 
 Json = dict[str, Any]
@@ -186,7 +186,7 @@ async def test_a_future_revision_is_answered_after_a_wait(api: ApiClient) -> Non
 
 
 async def test_a_revision_that_is_no_longer_kept_is_gone(
-    embedded: EmbeddedCluster, api: ApiClient
+    embedded: SimulatedCluster, api: ApiClient
 ) -> None:
     before = await api.revision()
     await api.create(PODS, pod())

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from simcluster import EmbeddedCluster
+from simcluster import SimulatedCluster
 from tests.support.api_client import PODS, ApiClient, pod
 
 Json = dict[str, Any]
@@ -115,7 +115,7 @@ async def test_a_token_of_somebody_elses_is_a_bad_request(
 
 
 async def test_an_expired_token_comes_with_one_for_the_rest_as_it_is_now(
-    embedded: EmbeddedCluster, api: ApiClient
+    embedded: SimulatedCluster, api: ApiClient
 ) -> None:
     await make_pods(api, "abc")
     _, metadata = await page(api, "limit=1")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from simcluster import EmbeddedCluster
+from simcluster import SimulatedCluster
 from tests.support.api_client import CONFIG_MAPS, PODS, ApiClient, Watch, config_map, node, pod
 
 Json = dict[str, Any]
@@ -164,7 +164,7 @@ async def test_a_watch_from_the_future_begins_there(api: ApiClient) -> None:
 
 
 async def test_a_watch_from_before_the_history_is_told_so_in_its_stream(
-    embedded: EmbeddedCluster, api: ApiClient
+    embedded: SimulatedCluster, api: ApiClient
 ) -> None:
     before = await api.revision()
     await api.create(PODS, pod())

@@ -108,7 +108,8 @@ def test_every_user_may_look_around() -> None:
 
 
 def asked(plural: str, spec: Json, user: User = ADMINISTRATOR, *, rbac: bool = True) -> Json:
-    review_of = Review("g", "v1", plural, "")
+    topic = "authentication" if plural == "tokenreviews" else "authorization"
+    review_of = Review(f"{topic}.k8s.io", "v1", plural, "")
     answer = review(review_of, {"spec": spec}, user, guarded(rbac=rbac), "now")
     assert answer["spec"] == spec
     status: Json = answer["status"]

@@ -94,8 +94,8 @@ def test_lists_of_every_form_hold_the_same_objects(tmp_path: Path) -> None:
     [
         ('{"items": [1]}', r"items\[0\]: Expected `object`, got `int`"),
         ('{"items": ', "Input data was truncated"),
-        ("just text", "from line 1: str \\(expected a Kubernetes object\\)"),
-        ("a: [1", "from line 1: "),
+        ("just text", "document 1: str \\(expected a Kubernetes object\\)"),
+        ("a: [1", "while parsing a flow sequence"),
     ],
 )
 def test_what_is_no_dump_is_told(tmp_path: Path, content: str, problem: str) -> None:

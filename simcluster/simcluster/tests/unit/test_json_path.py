@@ -37,5 +37,5 @@ def test_paths_find_what_is_there(path: str, found: list[object]) -> None:
 
 
 def test_what_is_no_path_is_refused() -> None:
-    with pytest.raises(JsonPathError, match=r"what is at 'spec'"):
+    with pytest.raises(JsonPathError, match=r"unexpected 'spec'"):
         compile_path("spec")
