@@ -21,7 +21,7 @@ from stowage.api.instructions import (
     BindVolumes,
     EmitEvent,
     Instruction,
-    SelectNode,
+    SetSelectedNode,
     StopPreBind,
 )
 from stowage.api.objects.volume import PersistentVolume, StorageObject
@@ -105,7 +105,7 @@ def waiting(selected: str = "n0") -> Story:
     story = Story(make_claim("claim", version="1"))
     (writes,) = of_type(BindVolumes, story.schedule("p", "claim"))
     assert writes.node_name == "n0"
-    assert writes.claims == (SelectNode("default", "claim", "uid-claim", "1"),)
+    assert writes.claims == (SetSelectedNode("default", "claim", "uid-claim", "1"),)
     assert story.assumed == {"claim default/claim": "default/p"}
     story.write(claim="2")
     story.show(make_claim("claim", selected_node=selected, version="2"))
@@ -153,7 +153,7 @@ def test_free_volumes_are_given_to_claims_and_not_to_two_of_them() -> None:
     )
     (writes,) = of_type(BindVolumes, story.schedule("p", "one"))
     (give,) = writes.volumes
-    assert (give.name, give.claim_ref.name, give.is_marked) == ("disk", "one", True)
+    assert (give.name, give.claim_ref.name, give.sets_bound_by_controller) == ("disk", "one", True)
     assert writes.node_name == "n1"
     refused = failures(story.schedule("q", "two"))
     assert "2 node(s) didn't find available persistent volumes to bind" in refused[0]

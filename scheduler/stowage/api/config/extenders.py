@@ -83,7 +83,7 @@ class Extenders:
         )
 
     @property
-    def want_victims(self) -> bool:
+    def process_preemption(self) -> bool:
         """Whether one of them is sent whole victims rather than their UIDs."""
         return any(
             not extender.node_cache_capable and extender.preempt_verb
@@ -91,7 +91,7 @@ class Extenders:
         )
 
     @property
-    def want_nodes(self) -> bool:
+    def need_whole_nodes(self) -> bool:
         """Whether an extender is sent whole nodes instead of their names."""
         return any(
             not extender.node_cache_capable and (extender.filter_verb or extender.prioritize_verb)
