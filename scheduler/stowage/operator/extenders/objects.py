@@ -127,7 +127,7 @@ class ExtenderObjects:
     ) -> None:
         self.pods: dict[str, dict[str, Any]] | None = {} if extenders else None
         self.nodes = RawObjects(name_of) if extenders.need_whole_nodes else None
-        self.assigned_pods = RawObjects(uid_of) if extenders.process_preemption else None
+        self.assigned_pods = RawObjects(uid_of) if extenders.need_whole_victims else None
         self._client = client
         self._jitter = jitter
         self._sleep = sleep
