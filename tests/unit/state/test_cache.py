@@ -79,7 +79,7 @@ def test_an_assumed_pod_that_is_deleted_is_gone(cache: ClusterCache) -> None:
     assert cache.counts() == {"nodes": 2, "pods": 0, "assumed_pods": 0}
 
 
-def test_an_update_of_an_assumed_pod_without_a_node_keeps_it_on_its_node(
+def test_an_update_of_an_assumed_pod_without_a_node_keeps_its_node(
     cache: ClusterCache,
 ) -> None:
     cache.assume_pod(info(cache), "n1")
@@ -216,11 +216,18 @@ def test_the_snapshot_is_the_same_until_something_changes(cache: ClusterCache) -
     assert current == [True, False, True]
 
 
-def test_validate_finds_inconsistent_columns(cache: ClusterCache) -> None:
+class _OpenCache(ClusterCache):
+    def count_unknown_pod(self) -> None:
+        """Count a pod in row 0 that is in no other part of the cache."""
+        self._state.columns.add_pod(0, make_pod_info(make_pod(cpu="3"), PodClasses()).pod_class)
+
+
+def test_validate_finds_inconsistent_columns() -> None:
+    cache = _OpenCache()
+    cache.update_node(make_node("n1"))
     cache.assume_pod(info(cache), "n1")
     cache.validate()
-    stranger = make_pod_info(make_pod(cpu="3"), PodClasses())
-    cache._state.columns.add_pod(0, stranger.pod_class)
+    cache.count_unknown_pod()
     with pytest.raises(InvariantViolation, match="requested of node n1 in row 0"):
         cache.validate()
 
