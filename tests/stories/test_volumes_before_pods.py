@@ -20,7 +20,7 @@ from stowage.api.instructions import (
     BindVolumes,
     EmitEvent,
     Instruction,
-    SelectNode,
+    SetSelectedNode,
     StopPreBind,
 )
 from stowage.api.objects.volume import PersistentVolume, StorageObject
@@ -78,7 +78,7 @@ def waiting(selected: str = "n0") -> VolumeDriver:
     driver = VolumeDriver(make_claim("claim", version="1"))
     (writes,) = of_type(BindVolumes, driver.schedule_pod("p", "claim"))
     assert writes.node_name == "n0"
-    assert writes.claims == (SelectNode("default", "claim", "uid-claim", "1"),)
+    assert writes.claims == (SetSelectedNode("default", "claim", "uid-claim", "1"),)
     assert driver.assumed == {"claim default/claim": "default/p"}
     driver.write(claim="2")
     driver.show(make_claim("claim", selected_node=selected, version="2"))
@@ -126,7 +126,7 @@ def test_free_volumes_are_given_to_claims_and_not_to_two_of_them() -> None:
     )
     (writes,) = of_type(BindVolumes, driver.schedule_pod("p", "one"))
     (give,) = writes.volumes
-    assert (give.name, give.claim_ref.name, give.is_marked) == ("disk", "one", True)
+    assert (give.name, give.claim_ref.name, give.sets_bound_by_controller) == ("disk", "one", True)
     assert writes.node_name == "n1"
     refused = failures(driver.schedule_pod("q", "two"))
     assert "2 node(s) didn't find available persistent volumes to bind" in refused[0]

@@ -37,7 +37,7 @@ class StopPreBind(msgspec.Struct, frozen=True, tag=True):
     pod: PodReference
 
 
-class GiveVolume(msgspec.Struct, frozen=True):
+class BindVolumeToClaim(msgspec.Struct, frozen=True):
     """Set ``spec.claimRef`` of a persistent volume, unless the volume was updated since.
 
     Attributes:
@@ -45,17 +45,17 @@ class GiveVolume(msgspec.Struct, frozen=True):
         uid: The UID of the volume.
         resource_version: The version on which the decision is based.
         claim_ref: The new ``spec.claimRef``.
-        is_marked: Whether to set the annotation ``pv.kubernetes.io/bound-by-controller``.
+        sets_bound_by_controller: Whether to set ``pv.kubernetes.io/bound-by-controller``.
     """
 
     name: str
     uid: str
     resource_version: str
     claim_ref: ObjectReference
-    is_marked: bool
+    sets_bound_by_controller: bool
 
 
-class SelectNode(msgspec.Struct, frozen=True):
+class SetSelectedNode(msgspec.Struct, frozen=True):
     """Set the selected node of a claim, unless the claim was updated since.
 
     Attributes:
@@ -79,8 +79,8 @@ class BindVolumes(msgspec.Struct, frozen=True, tag=True):
 
     pod: PodReference
     node_name: str
-    volumes: tuple[GiveVolume, ...] = ()
-    claims: tuple[SelectNode, ...] = ()
+    volumes: tuple[BindVolumeToClaim, ...] = ()
+    claims: tuple[SetSelectedNode, ...] = ()
 
 
 class BindPod(msgspec.Struct, frozen=True, tag=True):

@@ -56,7 +56,7 @@ class SchedulingQueue:
         """Replace the sub-queues by empty ones with these rules."""
         registrations = EventRegistrations(rules.registrations, self.problems, self.hint_durations)
         self._registrations = registrations
-        self._waiting = SubQueues.following(rules, registrations, self.problems)
+        self._waiting = SubQueues.for_rules(rules, registrations, self.problems)
         self._moves = EventMoves(registrations, self._waiting, self._in_flight)
 
     # Contents

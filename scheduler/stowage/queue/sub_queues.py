@@ -51,7 +51,7 @@ class SubQueues:
         self._pre_enqueue = pre_enqueue
 
     @classmethod
-    def following(
+    def for_rules(
         cls, rules: QueueRules, registrations: EventRegistrations, problems: list[str]
     ) -> SubQueues:
         """Empty sub-queues with these rules; failures of PreEnqueue are added to `problems`."""

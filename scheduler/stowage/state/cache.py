@@ -121,9 +121,9 @@ class ClusterCache:
         """
         old = self._state.placed.get(pod.uid)
         if pod.phase in _TERMINAL_PHASES:
-            return self._terminal_pod_seen(pod)
+            return self._update_terminal_pod(pod)
         if not pod.node_name:
-            return self._pending_pod_seen(old, pod)
+            return self._update_pending_pod(old, pod)
         if old is None:
             self._add(pod)
             return PodChange(None, pod, ActionType.ADD)
@@ -268,13 +268,13 @@ class ClusterCache:
             raise InvariantViolation("assumed pods", "all on nodes", f"not on a node: {stray}")
         validate_state(self._state)
 
-    def _terminal_pod_seen(self, pod: PodInfo) -> PodChange:
+    def _update_terminal_pod(self, pod: PodInfo) -> PodChange:
         old = self.remove_pod(pod.uid)
         if old is None:
             return PodChange(None, None, NOTHING_CHANGED, ignored=True)
         return PodChange(old, None, ActionType.DELETE)
 
-    def _pending_pod_seen(self, old: PodInfo | None, pod: PodInfo) -> PodChange:
+    def _update_pending_pod(self, old: PodInfo | None, pod: PodInfo) -> PodChange:
         if old is None:
             raise ValueError(f"Pod {pod.key} ({pod.uid}) has no node and is not assumed")
         late = is_older(pod.resource_version, old.resource_version)

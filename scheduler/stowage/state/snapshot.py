@@ -215,7 +215,7 @@ class Snapshot:
             self._last.view = view
         return view
 
-    def either(self, some: Int64Array, others: Int64Array) -> Int64Array:
+    def union(self, some: Int64Array, others: Int64Array) -> Int64Array:
         """The union, ascending; the same array if the arguments are those of the last call."""
         last = self._last.union
         if last is not None and last[0] is some and last[1] is others:

@@ -32,11 +32,11 @@ class SparseColumn:
         else:
             self.counts.pop(row, None)
 
-    def are_many(self, num_rows: int) -> bool:
+    def is_dense(self, num_rows: int) -> bool:
         """Whether so many rows have a number that an array is worth its memory."""
         return len(self.counts) > max(_FEW, num_rows // _SHARE)
 
-    def spread_out(self, num_rows: int) -> Int64Array:
+    def to_array(self, num_rows: int) -> Int64Array:
         """``int64[rows]``."""
         column = np.zeros(num_rows, dtype=np.int64)
         column[list(self.counts)] = list(self.counts.values())

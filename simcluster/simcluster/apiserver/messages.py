@@ -8,8 +8,7 @@ from simcluster.apiserver.errors import ApiError, not_acceptable
 from simcluster.apiserver.formats import Format, MetadataFormat, plain_format
 from simcluster.apiserver.negotiation import JSON_TYPE, META_VERSIONS, negotiate
 from simcluster.auth.users import ADMINISTRATOR, User
-from simcluster.kinds.catalog import BUILT_IN
-from simcluster.kinds.resources import Resource
+from simcluster.kinds.resources import BUILT_IN, Resource
 from simcluster.printing.table import TableFormat
 from simcluster.store.store import encode
 

@@ -1,4 +1,4 @@
-"""A queue with scripted gates and hints, and short ways to bring pods into each place."""
+"""A queue with scripted PreEnqueue and hints, and helpers that bring pods into each state."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def by_priority(info: PodInfo, queued_at: float) -> tuple[int, float]:
 
 
 class Hints:
-    """Scripted opinions that remember whom they were asked about."""
+    """A scripted hint that records the pods it was called for."""
 
     def __init__(self, answer: QueueingHint = QueueingHint.QUEUE) -> None:
         self.answer = answer
@@ -89,7 +89,7 @@ def make_queue(
     pre_enqueue: Callable[[PodInfo], Status] | None = None,
     **timing: float,
 ) -> SchedulingQueue:
-    """A queue ordered by priority; `events` replaces what some plugins registered."""
+    """A queue ordered by priority; `events` replaces the registrations of some plugins."""
     return SchedulingQueue(make_rules(events, pre_enqueue, **timing))
 
 
@@ -117,7 +117,7 @@ def pop(queue: SchedulingQueue, now: float = 0.0) -> QueuedPod:
 
 
 def pop_names(queue: SchedulingQueue, now: float = 0.0) -> list[str]:
-    """Pop until nothing comes any more."""
+    """Pop until the queue returns None."""
     names = []
     while (queued := queue.pop(now)) is not None:
         names.append(queued.info.name)

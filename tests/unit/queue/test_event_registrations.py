@@ -84,7 +84,7 @@ def test_queue_from_another_than_the_pending_plugin_keeps_the_backoff() -> None:
     assert registrations.strategy_for(queued, ObjectEvent(NODE_ADD)) is Requeue.AFTER_BACKOFF
 
 
-def test_a_pod_that_nobody_rejected_is_worth_another_attempt_at_any_event() -> None:
+def test_any_event_moves_a_pod_that_failed_with_an_error() -> None:
     registrations, _ = _registrations()
     assert registrations.strategy_for(_rejected(), ObjectEvent(NODE_ADD)) is Requeue.AFTER_BACKOFF
 

@@ -37,7 +37,7 @@ def test_equal_keys_come_out_in_the_order_they_came_in() -> None:
     assert _drain(_heap(("x", 1), ("b", 1), ("m", 1), ("a", 1))) == ["x", "b", "m", "a"]
 
 
-def test_in_order_says_what_pop_would_do_and_takes_nothing() -> None:
+def test_in_order_lists_the_members_and_removes_none() -> None:
     heap = _heap(("c", 3), ("a", 1), ("b", 1))
     assert heap.in_order() == ["a", "b", "c"]
     assert len(heap) == 3

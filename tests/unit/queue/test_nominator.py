@@ -63,7 +63,7 @@ def test_a_refresh_replaces_the_pod_and_keeps_the_node() -> None:
     assert nominator.pods_on("n1")[0].nominated_node_name == "n9"
 
 
-def test_pods_of_one_name_are_told_apart_by_uid() -> None:
+def test_pods_of_the_same_name_are_distinguished_by_uid() -> None:
     nominator = Nominator()
     nominator.nominate(pending("a", uid="old"), "n1")
     nominator.nominate(pending("a", uid="new"), "n1")

@@ -1,4 +1,4 @@
-"""Every place a pod can be in, times update, deletion, activation and events."""
+"""Each queue state, with update, deletion, activation and events."""
 
 from __future__ import annotations
 
@@ -102,9 +102,7 @@ def test_activation_makes_every_waiting_pod_active_at_once(bring: Bring, place: 
 
 
 @in_each_place
-def test_one_to_be_tried_again_backs_off_whatever_it_waits_for(
-    bring: Bring, place: QueueState
-) -> None:
+def test_try_again_moves_a_pod_to_backoff_without_an_event(bring: Bring, place: QueueState) -> None:
     queue = make_queue()
     bring(queue, pending("p"))
     queue.try_again(["uid-p", "uid-of-nobody"], NODE_ADD, 0.5)

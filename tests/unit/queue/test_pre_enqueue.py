@@ -90,7 +90,7 @@ def test_a_group_whose_first_pod_is_gated_still_lets_the_others_in() -> None:
     assert pop_names(queue) == ["b"]
 
 
-def test_a_gate_that_judges_by_class_is_asked_about_one_pod_of_a_group() -> None:
+def test_pre_enqueue_per_class_runs_for_one_pod_of_a_group() -> None:
     gate = Gate()
     rules = QueueRules(
         by_priority,
@@ -145,7 +145,7 @@ def test_a_gated_pod_waits_for_its_gating_plugins_events_however_long() -> None:
     assert gate.asked == ["p"]
 
 
-def test_a_pod_gated_by_who_waits_for_everything_is_asked_again_after_five_minutes() -> None:
+def test_a_plugin_registered_for_everything_is_asked_again_after_five_minutes() -> None:
     queue = make_queue(pre_enqueue=_anonymous)
     queue.add(pending("p"), 0.0)
     assert queue.next_deadline() == 300.0

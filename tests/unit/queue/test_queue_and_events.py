@@ -1,4 +1,4 @@
-"""Events move the pods they may help, those in flight included."""
+"""Events move the pods they may help, including those in flight."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_an_error_needs_no_event_to_be_tried_again() -> None:
     assert not queue.in_flight_event_counts()
 
 
-def test_a_pod_activated_in_flight_does_not_wait_when_it_comes_back() -> None:
+def test_a_pod_activated_in_flight_does_not_wait_when_it_returns() -> None:
     queue = make_queue()
     queue.add(pending("a", priority=1), 0.0)
     queue.add(pending("b"), 0.0)
@@ -182,7 +182,7 @@ def test_a_pod_activated_in_flight_does_not_wait_when_it_comes_back() -> None:
     assert queue.add_unschedulable(other, 0.2, ["NodeResourcesFit"]) is QueueState.UNSCHEDULABLE
 
 
-def test_a_pod_to_be_tried_again_in_flight_does_not_wait_when_it_comes_back() -> None:
+def test_a_pod_tried_again_in_flight_does_not_wait_when_it_returns() -> None:
     queue = make_queue()
     queue.add(pending("p"), 0.0)
     queued = pop(queue)

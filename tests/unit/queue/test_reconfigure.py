@@ -1,4 +1,4 @@
-"""Other rules for a queue that is in use."""
+"""Reconfiguration of a queue that has pods."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_rejected_pod_gets_another_chance() -> None:
     assert queue.incoming_counts["backoff", "ConfigurationChanged"] == 1
 
 
-def test_a_pod_in_flight_is_told_when_it_comes_back() -> None:
+def test_a_pod_in_flight_meets_the_change_when_it_returns() -> None:
     queue = make_queue()
     info = pending("p")
     queue.add(info, 0.0)
@@ -93,7 +93,7 @@ def test_a_pod_in_flight_is_told_when_it_comes_back() -> None:
     assert queue.state_of(info.uid) is QueueState.BACKOFF
 
 
-def test_pods_that_only_move_house_are_not_counted_as_incoming() -> None:
+def test_pods_that_stay_in_their_sub_queue_are_not_counted_as_incoming() -> None:
     queue = make_queue()
     queue.add(pending("p"), 0.0)
     before = dict(queue.incoming_counts)

@@ -1,4 +1,4 @@
-"""Pods come, are popped in order, come back, and leave."""
+"""Pods are added, popped in order, returned and deleted."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_pod_that_failed_with_an_error_backs_off() -> None:
     assert pop_names(queue, 2.0) == ["p"]
 
 
-def test_a_rejection_by_nobody_is_an_error() -> None:
+def test_a_rejection_without_a_plugin_is_an_error() -> None:
     queue = make_queue()
     queue.add(pending("p"), 0.0)
     assert queue.add_unschedulable(pop(queue), 0.0) is QueueState.BACKOFF
@@ -133,7 +133,7 @@ def test_attempts_grow_with_each_pop_and_the_first_readiness_is_remembered() -> 
     assert not queued.was_rejected
 
 
-def test_a_pod_that_was_done_may_come_back_and_backs_off() -> None:
+def test_a_pod_that_was_done_may_return_and_backs_off() -> None:
     queue = make_queue()
     queue.add(pending("p"), 0.0)
     queued = pop(queue)
@@ -142,7 +142,7 @@ def test_a_pod_that_was_done_may_come_back_and_backs_off() -> None:
     queue.validate()
 
 
-def test_a_pod_that_comes_back_although_it_waits_is_reported_and_left_alone() -> None:
+def test_a_pod_that_returns_although_it_waits_is_reported_and_ignored() -> None:
     queue = make_queue()
     queued = reject(queue, pending("p"))
     assert queue.add_unschedulable(queued, 9.0, is_error=True) is QueueState.UNSCHEDULABLE

@@ -60,7 +60,7 @@ def test_pods_of_one_class_which_the_same_plugins_rejected_are_a_group() -> None
     ]
 
 
-def test_a_pod_that_changes_is_put_among_those_it_equals_now() -> None:
+def test_an_updated_pod_moves_to_the_group_of_its_new_class() -> None:
     one, other = _rejected("a", "Fit"), _rejected("b", "Fit", labels={"app": "b"})
     waiting = _filled(one, other)
     one.info = pending("a", labels={"app": "b"})
@@ -86,7 +86,7 @@ def test_a_gated_pod_has_no_deadline_unless_its_gate_waits_for_everything() -> N
     assert _filled(queued).next_deadline() == 300.0
 
 
-def test_putting_a_pod_again_lists_it_under_those_who_reject_it_now() -> None:
+def test_putting_a_pod_again_lists_it_under_the_plugins_that_reject_it_now() -> None:
     queued = _rejected("a", "Fit")
     waiting = _filled(queued)
     queued.gate("Gatekeeper", ())

@@ -1,4 +1,4 @@
-"""The cache keeps nodes and pods, whatever order the news of them comes in."""
+"""The cache stores nodes and pods, in whatever order their events arrive."""
 
 from __future__ import annotations
 
@@ -79,7 +79,9 @@ def test_an_assumed_pod_that_is_deleted_is_gone(cache: ClusterCache) -> None:
     assert cache.counts() == {"nodes": 2, "pods": 0, "assumed_pods": 0}
 
 
-def test_news_of_an_assumed_pod_without_a_node_keep_it_where_it_is(cache: ClusterCache) -> None:
+def test_an_update_of_an_assumed_pod_without_a_node_keeps_its_node(
+    cache: ClusterCache,
+) -> None:
     cache.assume_pod(info(cache), "n1")
     change = cache.update_pod(info(cache, labels={"app": "new"}))
     assert change.actions == ActionType.UPDATE_POD_LABEL
@@ -90,19 +92,19 @@ def test_news_of_an_assumed_pod_without_a_node_keep_it_where_it_is(cache: Cluste
     cache.validate()
 
 
-def test_a_pod_without_a_node_that_nobody_assumed_is_refused(cache: ClusterCache) -> None:
+def test_a_pod_without_a_node_that_is_not_assumed_is_refused(cache: ClusterCache) -> None:
     with pytest.raises(ValueError, match="has no node and is not assumed"):
         cache.update_pod(info(cache))
 
 
-def test_an_update_replaces_what_the_pod_used(cache: ClusterCache) -> None:
+def test_an_update_replaces_the_usage_of_the_pod(cache: ClusterCache) -> None:
     cache.update_pod(info(cache, node="n1", cpu="2"))
     change = cache.update_pod(info(cache, node="n1", cpu="1"))
     assert change.actions == ActionType.UPDATE_POD_SCALE_DOWN
     assert requested(cache, "n1") == 1000
 
 
-def test_an_update_older_than_what_is_known_is_ignored(cache: ClusterCache) -> None:
+def test_an_update_older_than_the_known_version_is_ignored(cache: ClusterCache) -> None:
     cache.update_pod(info(cache, node="n1", cpu="2", resource_version="10"))
     change = cache.update_pod(info(cache, node="n1", cpu="1", resource_version="9"))
     assert change.ignored
@@ -165,7 +167,7 @@ def test_a_deleted_node_keeps_its_pods_until_they_go(cache: ClusterCache) -> Non
     assert cache.snapshot().node_names.count("n1") == 0
 
 
-def test_two_pods_of_one_name_are_told_apart(cache: ClusterCache) -> None:
+def test_pods_of_the_same_name_are_distinguished_by_uid(cache: ClusterCache) -> None:
     cache.update_pod(info(cache, "p", uid="old", node="n1"))
     cache.update_pod(info(cache, "p", uid="new", node="n1"))
     cache.remove_pod("old")
@@ -195,7 +197,7 @@ def test_a_new_annotation_is_a_change_of_the_node(cache: ClusterCache) -> None:
     assert changed.tolist() == [cache.snapshot().row_of("n1")]
 
 
-def test_a_node_older_than_what_is_known_is_ignored(cache: ClusterCache) -> None:
+def test_a_node_older_than_the_known_version_is_ignored(cache: ClusterCache) -> None:
     cache.update_node(make_node("n1", cpu="8", resource_version="10"))
     assert cache.update_node(make_node("n1", cpu="4", resource_version="9")).ignored
     reborn = msgspec.structs.replace(
@@ -220,7 +222,7 @@ class _OpenCache(ClusterCache):
         self._state.columns.add_pod(0, make_pod_info(make_pod(cpu="3"), PodClasses()).pod_class)
 
 
-def test_validate_finds_what_does_not_add_up() -> None:
+def test_validate_finds_inconsistent_columns() -> None:
     cache = _OpenCache()
     cache.update_node(make_node("n1"))
     cache.assume_pod(info(cache), "n1")
@@ -233,7 +235,7 @@ def test_validate_finds_what_does_not_add_up() -> None:
 def test_a_pod_that_comes_again_in_another_namespace_uses_the_claim_of_that_one(
     cache: ClusterCache,
 ) -> None:
-    """No API server says so of one UID; what is counted has to add up all the same."""
+    """No API server sends this for one UID; the counts must be consistent even so."""
     for namespace in ("a", "b"):
         pod = info(cache, namespace=namespace, node="n1", volumes=(claim_volume("data"),))
         cache.update_pod(pod)

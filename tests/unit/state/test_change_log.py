@@ -1,11 +1,11 @@
-"""Readers learn which rows changed since they last looked."""
+"""Readers get the rows that changed since the generation they remember."""
 
 from __future__ import annotations
 
 from stowage.state.change_log import ChangeLog
 
 
-def test_each_changed_row_is_told_once_in_ascending_order() -> None:
+def test_each_changed_row_is_returned_once_in_ascending_order() -> None:
     log = ChangeLog()
     log.record(1)
     seen = log.generation
@@ -24,7 +24,7 @@ def test_a_reader_that_is_up_to_date_gets_no_rows() -> None:
     assert since.size == 0
 
 
-def test_a_reader_that_fell_behind_is_told_to_take_all_rows() -> None:
+def test_a_reader_that_is_too_far_behind_gets_none() -> None:
     log = ChangeLog(limit=4)
     for row in range(8):
         log.record(row)
@@ -43,7 +43,7 @@ def test_the_log_does_not_grow_without_bound() -> None:
     assert log.since(1000 - 8) is None
 
 
-def test_who_asks_the_same_again_gets_the_same_answer_until_something_changes() -> None:
+def test_the_same_question_returns_the_same_array_until_a_change() -> None:
     log = ChangeLog()
     log.record(3)
     answer = log.since(0)

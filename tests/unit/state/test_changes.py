@@ -1,4 +1,4 @@
-"""Updates are told in the words of cluster events."""
+"""Updates of objects are classified as actions of cluster events."""
 
 from __future__ import annotations
 

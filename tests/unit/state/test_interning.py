@@ -1,4 +1,4 @@
-"""Values get small codes, which are reused."""
+"""Values are interned as small codes, which are reused."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def test_equal_values_share_a_code() -> None:
     assert interner.get("c") == ABSENT
 
 
-def test_a_code_is_reused_once_nobody_holds_its_value() -> None:
+def test_a_code_is_reused_when_its_value_has_no_holder() -> None:
     interner: Interner[str] = Interner()
     code = interner.acquire("a")
     interner.acquire("a")

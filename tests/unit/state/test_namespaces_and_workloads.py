@@ -1,4 +1,4 @@
-"""Labels of namespaces, and what Services and controllers select."""
+"""Labels of namespaces, and selectors of Services and controllers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_namespace_that_is_not_known_has_no_labels() -> None:
     assert dict(Namespaces().labels("nowhere")) == {}
 
 
-def test_the_answer_stays_the_same_object_while_it_stays_equal() -> None:
+def test_the_result_is_the_same_object_while_it_is_equal() -> None:
     namespaces = Namespaces()
     namespaces.update(make_namespace("red", labels={"team": "x"}))
     first = namespaces.matching(TEAM_X)

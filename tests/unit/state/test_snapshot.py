@@ -58,7 +58,7 @@ def test_the_view_of_all_nodes_shares_the_memory(cache: ClusterCache) -> None:
 
 
 @pytest.mark.parametrize("which", [(0,), (1, 2), (0, 1, 2, 3), (0, 2, 3), ()])
-def test_an_ascending_view_shows_what_any_other_shows(
+def test_an_ascending_view_equals_any_other_view(
     cache: ClusterCache, which: tuple[int, ...]
 ) -> None:
     snapshot, picked = cache.snapshot(), np.array(which, dtype=np.int64)
@@ -88,7 +88,7 @@ def test_nothing_can_be_written_through_a_snapshot(cache: ClusterCache) -> None:
             array[0] = 1
 
 
-def test_what_if_pods_went_and_came(cache: ClusterCache) -> None:
+def test_a_what_if_with_other_pods_on_a_node(cache: ClusterCache) -> None:
     snapshot = cache.snapshot()
     extra = make_pod_info(make_pod("extra", cpu="2", labels={"app": "b"}), cache.classes)
     changed = what_if(snapshot, [extra])
@@ -113,7 +113,7 @@ def test_what_if_pods_went_and_came(cache: ClusterCache) -> None:
     cache.validate()
 
 
-def test_a_resource_no_node_has_is_counted_in_a_what_if_alone(cache: ClusterCache) -> None:
+def test_a_resource_that_no_node_has_is_counted_only_in_the_what_if(cache: ClusterCache) -> None:
     snapshot = cache.snapshot()
     pod = make_pod_info(make_pod("gpu", requests={"example.com/gpu": "2"}), cache.classes)
     changed = what_if(snapshot, [pod])

@@ -74,7 +74,7 @@ class Extenders:
         )
 
     def to_review(self, spec: PodSpec) -> tuple[int, ...]:
-        """Those that have a say about the victims of such a pod, in the order in which to ask."""
+        """The extenders that process preemption for a pod, in the order of the calls."""
         return tuple(
             index
             for index in self._order
@@ -83,15 +83,15 @@ class Extenders:
         )
 
     @property
-    def want_victims(self) -> bool:
-        """Whether one of them is sent whole victims rather than their UIDs."""
+    def need_whole_victims(self) -> bool:
+        """Whether an extender is sent whole victims instead of their UIDs."""
         return any(
             not extender.node_cache_capable and extender.preempt_verb
             for extender in self.configured
         )
 
     @property
-    def want_nodes(self) -> bool:
+    def need_whole_nodes(self) -> bool:
         """Whether an extender is sent whole nodes instead of their names."""
         return any(
             not extender.node_cache_capable and (extender.filter_verb or extender.prioritize_verb)

@@ -6,7 +6,7 @@ from stowage.api.objects.pod import Pod
 from stowage.api.values.quantity import quantity_nano_value
 
 
-def unreadable_quantity(pod: Pod) -> InvalidObject:
+def invalid_quantity(pod: Pod) -> InvalidObject:
     """The error for the first invalid quantity of a pod; the pod must have one."""
     field, text = next(
         (field, text)

@@ -17,7 +17,7 @@ from stowage.api.objects.meta import Quantities
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Container, ContainerStatus, Pod
 from stowage.api.values.quantity import INT64_MAX, quantity_nano_value, rounded_up
-from stowage.api.values.quantity_fields import unreadable_quantity
+from stowage.api.values.quantity_fields import invalid_quantity
 from stowage.api.values.resource_names import CPU, MEMORY, PODS, is_accounted, is_pod_level_resource
 
 DEFAULT_CPU_MILLI_REQUEST = 100
@@ -115,7 +115,7 @@ def _read(pod: Pod, compute: Callable[[Pod, _Amounts], _Amounts], defaults: _Amo
     try:
         return compute(pod, defaults)
     except QuantityError as error:
-        raise unreadable_quantity(pod) from error
+        raise invalid_quantity(pod) from error
 
 
 def _requests(pod: Pod, defaults: _Amounts) -> _Amounts:
@@ -169,8 +169,8 @@ def _container_requests(pod: Pod, defaults: _Amounts) -> _Amounts:
 
         given, used = _aggregate(pod, given_to, defaults), _aggregate(pod, used_by, defaults)
     else:
-        return _aggregate(pod, _asked_requests, defaults)
-    total = {} if infeasible else _aggregate(pod, _asked_requests, defaults)
+        return _aggregate(pod, _desired_requests, defaults)
+    total = {} if infeasible else _aggregate(pod, _desired_requests, defaults)
     _raise_to(total, used)
     _raise_to(total, given)
     return total
@@ -191,8 +191,8 @@ def _container_limits(pod: Pod) -> _Amounts:
 
         used = _aggregate(pod, used_by, {})
     else:
-        return _aggregate(pod, _asked_limits, {})
-    total = {} if infeasible else _aggregate(pod, _asked_limits, {})
+        return _aggregate(pod, _desired_limits, {})
+    total = {} if infeasible else _aggregate(pod, _desired_limits, {})
     _raise_to(total, used)
     return total
 
@@ -219,11 +219,11 @@ def _aggregate(pod: Pod, resources_of: _ResourcesOf, defaults: _Amounts) -> _Amo
     return total
 
 
-def _asked_requests(container: Container) -> Quantities:
+def _desired_requests(container: Container) -> Quantities:
     return container.resources.requests
 
 
-def _asked_limits(container: Container) -> Quantities:
+def _desired_limits(container: Container) -> Quantities:
     return container.resources.limits
 
 

@@ -41,7 +41,7 @@ def used_claims(volumes: Iterable[Volume], pod_name: str) -> Iterator[UsedClaim]
             yield UsedClaim(f"{pod_name}-{volume.name}", is_ephemeral=True)
 
 
-def is_made_for(claim: PersistentVolumeClaim, pod_uid: str) -> bool:
+def is_generated_for(claim: PersistentVolumeClaim, pod_uid: str) -> bool:
     """Whether a pod owns the claim (``ephemeral.VolumeIsForPod``)."""
     owner = controller_of(claim.metadata)
     return owner is not None and owner.uid == pod_uid
@@ -64,7 +64,7 @@ def is_fully_bound(claim: PersistentVolumeClaim) -> bool:
     return bool(claim.spec.volume_name) and BIND_COMPLETED in claim.metadata.annotations
 
 
-def is_given_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+def is_bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     """Whether a volume is bound or pre-bound to the claim (``IsVolumeBoundToClaim``)."""
     reference = volume.spec.claim_ref
     if reference is None:
@@ -92,7 +92,7 @@ def bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> Persiste
 
     ``GetBindVolumeToClaim``: a volume that a user pre-bound is not marked as bound by a controller.
     """
-    was_given = is_given_to(volume, claim)
+    was_given = is_bound_to(volume, claim)
     meta, spec = volume.metadata, volume.spec
     annotations = meta.annotations
     if not was_given and BOUND_BY_CONTROLLER not in annotations:
@@ -104,7 +104,7 @@ def bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> Persiste
     return replace(volume, metadata=meta, spec=spec)
 
 
-def provisioned_on(claim: PersistentVolumeClaim, node_name: str) -> PersistentVolumeClaim:
+def with_selected_node(claim: PersistentVolumeClaim, node_name: str) -> PersistentVolumeClaim:
     """The claim with a selected node; the same object if the node is selected already."""
     annotations = claim.metadata.annotations
     if annotations.get(SELECTED_NODE) == node_name:

@@ -74,7 +74,7 @@ class Seen(msgspec.Struct):
         self.node_generation = node_generation
         self.usage_generation = usage_generation
         if len(nodes):
-            usage = snapshot.either(nodes, usage) if len(usage) else nodes
+            usage = snapshot.union(nodes, usage) if len(usage) else nodes
         return Changes(nodes, usage)
 
 

@@ -100,7 +100,7 @@ class RowFilter:
     def _alone(
         self, plugin: FilterPlugin, what_if: RowWhatIf, position: int, added: Sequence[PodInfo]
     ) -> Status:
-        snapshot = what_if.alone(position, added)
+        snapshot = what_if.snapshot_of(position, added)
         state = CycleState(self._state.timings)
         if isinstance(plugin, PreFilterPlugin):
             outcome = run_pre_filter_plugins((plugin,), state, self._pod, snapshot)

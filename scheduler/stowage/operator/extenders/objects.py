@@ -125,8 +125,8 @@ class ExtenderObjects:
         self, client: ApiClient, jitter: Jitter, sleep: Sleep, extenders: Extenders
     ) -> None:
         self.pods: dict[str, dict[str, Any]] | None = {} if extenders else None
-        self.nodes = RawObjects(name_of) if extenders.want_nodes else None
-        self.assigned_pods = RawObjects(uid_of) if extenders.want_victims else None
+        self.nodes = RawObjects(name_of) if extenders.need_whole_nodes else None
+        self.assigned_pods = RawObjects(uid_of) if extenders.need_whole_victims else None
         self._client = client
         self._jitter = jitter
         self._sleep = sleep

@@ -22,7 +22,7 @@ import structlog
 
 from stowage.api.decoding.decode import decode_object
 from stowage.api.events import VolumesWritten
-from stowage.api.instructions import BindVolumes, GiveVolume, PodReference, SelectNode
+from stowage.api.instructions import BindVolumes, BindVolumeToClaim, PodReference, SetSelectedNode
 from stowage.api.objects.meta import ApiStruct, ObjectMeta
 from stowage.api.objects.volume import PersistentVolume, PersistentVolumeClaim
 from stowage.api.values.volume_claims import BOUND_BY_CONTROLLER, SELECTED_NODE
@@ -169,9 +169,9 @@ class VolumeWriter:
         return ""
 
 
-def _claim_ref_write(volume: GiveVolume) -> _Write:
+def _claim_ref_write(volume: BindVolumeToClaim) -> _Write:
     metadata: dict[str, Any] = {"uid": volume.uid, "resourceVersion": volume.resource_version}
-    if volume.is_marked:
+    if volume.sets_bound_by_controller:
         metadata["annotations"] = {BOUND_BY_CONTROLLER: "yes"}
     body = {"metadata": metadata, "spec": {"claimRef": volume.claim_ref}}
 
@@ -186,7 +186,7 @@ def _claim_ref_write(volume: GiveVolume) -> _Write:
     return _Write(path, f"volume {volume.name}", volume.resource_version, body, is_done)
 
 
-def _selected_node_write(claim: SelectNode, node_name: str) -> _Write:
+def _selected_node_write(claim: SetSelectedNode, node_name: str) -> _Write:
     metadata = {
         "uid": claim.uid,
         "resourceVersion": claim.resource_version,

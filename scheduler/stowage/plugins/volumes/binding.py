@@ -18,7 +18,7 @@ from stowage.api.values.volume_claims import (
     UsedClaim,
     claim_class,
     is_fully_bound,
-    is_made_for,
+    is_generated_for,
 )
 from stowage.framework import (
     ACCEPT_ALL,
@@ -233,7 +233,7 @@ def _problem(used: UsedClaim, pod: PodInfo, snapshot: Snapshot) -> str:
         return f'{named} bound to non-existent persistentvolume "{claim.spec.volume_name}"'
     if claim.metadata.deletion_timestamp is not None:
         return f"{named} is being deleted"
-    if used.is_ephemeral and not is_made_for(claim, pod.uid):
+    if used.is_ephemeral and not is_generated_for(claim, pod.uid):
         return not_owner(claim, pod)
     return ""
 

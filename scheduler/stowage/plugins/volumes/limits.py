@@ -10,7 +10,7 @@ from stowage.api.events import ActionType, ClusterEvent, EventResource, Queueing
 from stowage.api.objects.volume import CSINode, PersistentVolumeClaim, VolumeAttachment
 from stowage.api.status import SKIP
 from stowage.api.values.csi_migration import AttachedVolume, csi_volume_of_pod, is_migratable
-from stowage.api.values.volume_claims import is_made_for
+from stowage.api.values.volume_claims import is_generated_for
 from stowage.framework import (
     ACCEPT_ALL,
     CycleState,
@@ -138,7 +138,7 @@ def _missing_claim(pod: PodInfo, snapshot: Snapshot) -> str:
         claim = snapshot.storage.claims.get_api_object(f"{pod.namespace}/{used.name}")
         if claim is None:
             return f"looking up PVC {pod.namespace}/{used.name}: {claim_not_found(used.name)}"
-        if used.is_ephemeral and not is_made_for(claim, pod.uid):
+        if used.is_ephemeral and not is_generated_for(claim, pod.uid):
             raise ValueError(not_owner(claim, pod))
     return ""
 

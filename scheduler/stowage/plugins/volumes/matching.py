@@ -18,7 +18,7 @@ from stowage.api.values.quantity import quantity_nano_value
 from stowage.api.values.selectors import EVERYTHING, Selector, compile_label_selector
 from stowage.api.values.volume_claims import (
     STORAGE,
-    is_given_to,
+    is_bound_to,
     same_attributes_class,
     same_volume_mode,
 )
@@ -88,7 +88,7 @@ def _candidates(claim: PersistentVolumeClaim, storage: Storage) -> list[Persiste
         and same_attributes_class(volume, claim)
         and volume.metadata.deletion_timestamp is None
     ]
-    given = [volume for volume in usable if is_given_to(volume, claim)]
+    given = [volume for volume in usable if is_bound_to(volume, claim)]
     if given:
         return [min(given, key=lambda volume: volume.metadata.name)]
     selector = _selector(claim)

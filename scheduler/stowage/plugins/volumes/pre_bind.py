@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from stowage.api.events import EventResource, VolumesWritten
-from stowage.api.instructions import BindVolumes, GiveVolume, SelectNode
+from stowage.api.instructions import BindVolumes, BindVolumeToClaim, SetSelectedNode
 from stowage.api.objects.volume import PersistentVolume, PersistentVolumeClaim
 from stowage.api.status import SUCCESS, WAIT, Status, error
 from stowage.api.values.volume_claims import (
@@ -19,7 +19,7 @@ from stowage.api.values.volume_claims import (
     SELECTED_NODE,
     bound_to,
     is_fully_bound,
-    provisioned_on,
+    with_selected_node,
 )
 from stowage.framework import PreBindProgress, ReservePlan
 from stowage.plugins.volumes.topology import VolumeTopology
@@ -92,7 +92,7 @@ def make_plan(
     """The plan that gives a pod's claims these volumes, or new ones on the node."""
     return VolumePlan(
         [Given(volume, bound_to(volume, claim), claim) for volume, claim in given],
-        [Provisioned(claim, provisioned_on(claim, node_name)) for claim in provisioned],
+        [Provisioned(claim, with_selected_node(claim, node_name)) for claim in provisioned],
     )
 
 
@@ -202,15 +202,17 @@ def _failed(text: str) -> Status:
     return error(f"binding volumes: {text}")
 
 
-def _give(given: Given) -> GiveVolume:
+def _give(given: Given) -> BindVolumeToClaim:
     meta, reference = given.after.metadata, given.after.spec.claim_ref
     if reference is None:
         raise AssertionError(f"volume {meta.name} is given to nobody")
-    is_marked = BOUND_BY_CONTROLLER not in given.before.metadata.annotations
-    is_marked &= BOUND_BY_CONTROLLER in meta.annotations
-    return GiveVolume(meta.name, meta.uid, meta.resource_version, reference, is_marked)
+    sets_bound_by_controller = BOUND_BY_CONTROLLER not in given.before.metadata.annotations
+    sets_bound_by_controller &= BOUND_BY_CONTROLLER in meta.annotations
+    return BindVolumeToClaim(
+        meta.name, meta.uid, meta.resource_version, reference, sets_bound_by_controller
+    )
 
 
-def _select(claim: PersistentVolumeClaim) -> SelectNode:
+def _select(claim: PersistentVolumeClaim) -> SetSelectedNode:
     meta = claim.metadata
-    return SelectNode(meta.namespace, meta.name, meta.uid, meta.resource_version)
+    return SetSelectedNode(meta.namespace, meta.name, meta.uid, meta.resource_version)

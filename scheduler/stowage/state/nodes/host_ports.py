@@ -28,7 +28,7 @@ class _Users:
             self._column[row] += delta
             return
         self._few.add(row, delta)
-        if self._few.are_many(num_rows):
+        if self._few.is_dense(num_rows):
             self._column = self.per_row(num_rows)
             self._few = SparseColumn()
 
@@ -39,7 +39,7 @@ class _Users:
         """``int32[rows]``; callers must not write."""
         if self._column is not None:
             return self._column
-        return self._few.spread_out(num_rows).astype(np.int32)
+        return self._few.to_array(num_rows).astype(np.int32)
 
     def grow(self, num_rows: int) -> None:
         if self._column is not None:

@@ -70,7 +70,7 @@ class LabelColumn:
         known = self._tables.get(key)
         if known is not None and known[0] == self.values.version:
             return known[1]
-        table = read_only(self._judge(requirement))
+        table = read_only(self._evaluate(requirement))
         self._tables[key] = (self.values.version, table)
         return table
 
@@ -80,7 +80,7 @@ class LabelColumn:
         self.codes = read_only(self._codes)
         self.cells = self._codes.data
 
-    def _judge(self, requirement: Requirement) -> BoolArray:
+    def _evaluate(self, requirement: Requirement) -> BoolArray:
         operator = requirement.operator
         table = np.full(self.num_values + 1, operator in _EXCLUSION, dtype=np.bool_)
         if operator in _MEMBERSHIP or operator in _EXCLUSION:
@@ -156,7 +156,7 @@ class LabelColumns:
         column = self._columns.get(key)
         if column is None:
             if key not in self._key_counts:
-                return self._nobody()
+                return self._empty_column()
             column = self._columns[key] = LabelColumn(key, self._num_rows)
             self._fill(column)
         return column
@@ -195,7 +195,7 @@ class LabelColumns:
         for column in self._columns.values():
             column.grow(num_rows)
 
-    def _nobody(self) -> LabelColumn:
+    def _empty_column(self) -> LabelColumn:
         """The shared column of all keys that no row has; a pod may name thousands of them."""
         if self._absent is None or len(self._absent.codes) != self._num_rows:
             self._absent = LabelColumn("", self._num_rows)

@@ -71,8 +71,8 @@ class TermCounts:
             self._counts.add(row, delta)
             return
         self._few.add(row, delta)
-        if self._few.are_many(self._num_rows()):
-            self._counts = PodCounts(self._labels, self._spread_out(), self._tracking)
+        if self._few.is_dense(self._num_rows()):
+            self._counts = PodCounts(self._labels, self._to_array(), self._tracking)
             self._few = SparseColumn()
 
     def with_changes(self, changes: Iterable[tuple[int, int]]) -> TermCounts:
@@ -97,7 +97,7 @@ class TermCounts:
 
     def _columns(self) -> PodCounts:
         """The counts as arrays, which are not kept if few rows have any."""
-        return self._counts or PodCounts(self._labels, self._spread_out())
+        return self._counts or PodCounts(self._labels, self._to_array())
 
-    def _spread_out(self) -> Int64Array:
-        return self._few.spread_out(self._num_rows())
+    def _to_array(self) -> Int64Array:
+        return self._few.to_array(self._num_rows())

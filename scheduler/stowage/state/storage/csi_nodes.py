@@ -12,7 +12,7 @@ NO_LIMIT = int(np.iinfo(np.int64).max)
 
 
 class CSINodeColumns:
-    """Columns of what CSINode objects tell; written by the cache only."""
+    """Columns of CSINode objects; written by the cache only."""
 
     def __init__(self, num_rows: int) -> None:
         self._num_rows = num_rows

@@ -80,7 +80,7 @@ class Storage:
             if old == obj or is_older(obj.metadata.resource_version, known):
                 return old, False
         by_name[key] = obj
-        self._tell(old, obj)
+        self._on_change(old, obj)
         return old, True
 
     def drop(self, kind: type[StorageObject], key: str) -> StorageObject | None:
@@ -91,7 +91,7 @@ class Storage:
             return self.volumes.drop(key)
         old = self._plain[kind].pop(key, None)
         if old is not None:
-            self._tell(old, None)
+            self._on_change(old, None)
         return cast("StorageObject | None", old)
 
     def assume(
@@ -179,7 +179,7 @@ class Storage:
             "attached volume": self._attachments_of,
         }
 
-    def _tell(self, old: object, new: object) -> None:
+    def _on_change(self, old: object, new: object) -> None:
         after = self._after.get(type(old if new is None else new))
         if after is not None:
             after(old, new)
@@ -190,10 +190,10 @@ class Storage:
                 continue
             reference = volume.spec.claim_ref
             if reference is None:
-                _note(self._free, volume_class(volume), volume.metadata.name, volume, is_new)
+                _index(self._free, volume_class(volume), volume.metadata.name, volume, is_new)
             else:
                 key = (reference.namespace, reference.name)
-                _note(self._given, key, volume.metadata.name, volume, is_new)
+                _index(self._given, key, volume.metadata.name, volume, is_new)
 
     def _index_claim(
         self, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim | None
@@ -202,9 +202,9 @@ class Storage:
             if claim is None:
                 continue
             key = claim.metadata.namespaced_name
-            _note(self._claims_of_class, claim_class(claim), key, None, is_new)
+            _index(self._claims_of_class, claim_class(claim), key, None, is_new)
             if claim.spec.volume_name:
-                _note(self._claims_of_volume, claim.spec.volume_name, key, None, is_new)
+                _index(self._claims_of_volume, claim.spec.volume_name, key, None, is_new)
 
     def _index_capacity(
         self, old: CSIStorageCapacity | None, new: CSIStorageCapacity | None
@@ -213,17 +213,17 @@ class Storage:
             if capacity is not None:
                 key = capacity.metadata.namespaced_name
                 by_class = self._capacities_of_class
-                _note(by_class, capacity.storage_class_name, key, capacity, is_new)
+                _index(by_class, capacity.storage_class_name, key, capacity, is_new)
 
     def _index_attachment(self, old: VolumeAttachment | None, new: VolumeAttachment | None) -> None:
         for attachment, is_new in ((old, False), (new, True)):
             volume = None if attachment is None else attachment.spec.source.persistent_volume_name
             if attachment is not None and volume is not None:
                 key = attachment.metadata.name
-                _note(self._attachments_of, volume, key, None, is_new)
+                _index(self._attachments_of, volume, key, None, is_new)
 
 
-def _note(index: dict[Any, dict[str, T]], key: Any, name: str, value: T, is_there: bool) -> None:
+def _index(index: dict[Any, dict[str, T]], key: Any, name: str, value: T, is_there: bool) -> None:
     """Add an entry to a two-level look-up, or remove it."""
     if is_there:
         index.setdefault(key, {})[name] = value

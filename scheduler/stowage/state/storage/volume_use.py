@@ -18,7 +18,7 @@ from stowage.api.values.csi_migration import (
     csi_volume_of,
     csi_volume_of_pod,
 )
-from stowage.api.values.volume_claims import claim_class, is_made_for, used_claims
+from stowage.api.values.volume_claims import claim_class, is_generated_for, used_claims
 from stowage.state.arrays import BoolArray, Int64Array, extended
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.row_counts import RowCounts
@@ -70,7 +70,7 @@ class VolumeUse:
         self._attached: dict[str, Int64Array] = {}
         self._own: set[str] = set()
         self._is_copy = False
-        self._stands_for: dict[ClaimUse, AttachedVolume | None] = {}
+        self._volumes: dict[ClaimUse, AttachedVolume | None] = {}
         self._uses_of: dict[str, set[ClaimUse]] = {}
         self._named: dict[str, set[str]] = {}
 
@@ -85,10 +85,10 @@ class VolumeUse:
     def claim_changed(self, claim: str) -> None:
         """Update the rows that use a claim after it, its volume or its class changed."""
         for use in tuple(self._uses_of.get(claim, ())):
-            old, new = self._stands_for[use], self._resolve(use)
+            old, new = self._volumes[use], self._resolve(use)
             if old == new:
                 continue
-            self._stands_for[use] = new
+            self._volumes[use] = new
             for row in self._users.at(use):
                 self._count(self._by_pods, self._by_attachments, old, row, -1)
                 self._count(self._by_pods, self._by_attachments, new, row, 1)
@@ -107,7 +107,7 @@ class VolumeUse:
 
     def volumes_of(self, pod: PodInfo) -> set[AttachedVolume]:
         """The CSI volumes that a pod attaches."""
-        found = {self._stands(use) for use in claim_uses(pod)}
+        found = {self._volume_of(use) for use in claim_uses(pod)}
         found |= {csi_volume_of_pod(volume) for volume in pod.volumes}
         return {volume for volume in found if volume is not None}
 
@@ -192,22 +192,22 @@ class VolumeUse:
             (self._readers if is_shared else self._writers).add(disk, row, sign)
 
     def _use(self, use: ClaimUse, row: int, sign: int) -> None:
-        volume = self._stands(use)
+        volume = self._volume_of(use)
         before = row in self._users.at(use)
         after = self._users.add(use, row, sign) > 0
         if not self._is_copy:
-            self._remember(use, volume)
+            self._index_use(use, volume)
         if before != after:
             self._count(self._by_pods, self._by_attachments, volume, row, sign)
 
-    def _remember(self, use: ClaimUse, volume: AttachedVolume | None) -> None:
+    def _index_use(self, use: ClaimUse, volume: AttachedVolume | None) -> None:
         if self._users.at(use):
-            if use not in self._stands_for:
-                self._stands_for[use] = volume
+            if use not in self._volumes:
+                self._volumes[use] = volume
                 self._uses_of.setdefault(use.claim, set()).add(use)
                 self._named.setdefault(_name_of(use.claim), set()).add(use.claim)
             return
-        del self._stands_for[use]
+        del self._volumes[use]
         uses = self._uses_of[use.claim]
         uses.discard(use)
         if not uses:
@@ -245,13 +245,13 @@ class VolumeUse:
         self._attached[driver] = counts
         return counts
 
-    def _stands(self, use: ClaimUse) -> AttachedVolume | None:
-        return self._stands_for[use] if use in self._stands_for else self._resolve(use)
+    def _volume_of(self, use: ClaimUse) -> AttachedVolume | None:
+        return self._volumes[use] if use in self._volumes else self._resolve(use)
 
     def _resolve(self, use: ClaimUse) -> AttachedVolume | None:
         """``getCSIDriverInfo``: the bound volume, or else a unique name with the class's driver."""
         claim = self._storage.claims.get_api_object(use.claim)
-        if claim is None or (use.pod_uid and not is_made_for(claim, use.pod_uid)):
+        if claim is None or (use.pod_uid and not is_generated_for(claim, use.pod_uid)):
             return None
         volume = self._storage.volumes.get_api_object(claim.spec.volume_name)
         if volume is not None:

@@ -1,7 +1,8 @@
 """The pods removed from each of some nodes, and sums over them.
 
-A dry run of preemption removes pods from many nodes, puts some back and asks after each step what
-the removed pods amount to. What depends on a pod's variant alone is asked once per variant.
+A dry run of preemption removes pods from many nodes, puts some back, and needs sums over the
+removed pods after each step. A value that depends on the variant of a pod is computed once per
+variant.
 """
 
 from __future__ import annotations

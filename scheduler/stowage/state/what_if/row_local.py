@@ -106,7 +106,7 @@ class RowWhatIf:
         """A view of some rows for plugins, with pods added to them if given."""
         return RowLocalView(self, positions, added)
 
-    def alone(self, position: int, added: Sequence[PodInfo] = ()) -> Snapshot:
+    def snapshot_of(self, position: int, added: Sequence[PodInfo] = ()) -> Snapshot:
         """The whole cluster with the changes of one row only; slow."""
         removed = self.removed_pods.removed_on(position)
         return WhatIfSnapshot(self.snapshot, removed, added, int(self.rows[position]))
@@ -179,7 +179,7 @@ class RowLocalView(NodeView):
         wanted = list(ports)
         conflicts: BoolArray = np.zeros(len(self), dtype=np.bool_)
         for port, taken in zip(self.what_if.ports.ports, self.what_if.ports.taken, strict=True):
-            if any(collide(port, other) for other in wanted):
+            if any(ports_conflict(port, other) for other in wanted):
                 conflicts |= taken[self.positions]
         if len(self.added):
             conflicts |= self.added.sum(partial(_has_one_of, wanted), len(self)) > 0
@@ -191,10 +191,10 @@ def _has_port(port: HostPort, pod_class: PodClass, _terminating: bool) -> int:
 
 
 def _has_one_of(wanted: Sequence[HostPort], pod_class: PodClass, _terminating: bool) -> int:
-    return any(collide(port, other) for port in pod_class.host_ports for other in wanted)
+    return any(ports_conflict(port, other) for port in pod_class.host_ports for other in wanted)
 
 
-def collide(one: HostPort, other: HostPort) -> bool:
+def ports_conflict(one: HostPort, other: HostPort) -> bool:
     """Whether two host ports conflict (``HostPortInfo.CheckConflict``)."""
     return one[1:] == other[1:] and (one[0] == other[0] or ANY_IP in (one[0], other[0]))
 

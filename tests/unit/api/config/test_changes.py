@@ -1,4 +1,4 @@
-"""What can change while the scheduler runs, and what cannot."""
+"""Fields that can change while the scheduler runs, and fields that need a restart."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_everything_else_needs_a_restart(change: dict[str, Any], path: str) -> N
     assert "restart" in error.expectation
 
 
-def test_an_error_says_what_it_was_at_the_start() -> None:
+def test_an_error_names_the_value_at_the_start() -> None:
     (error,) = restart_errors(load(parallelism=8), load(parallelism=2))
     assert str(error).startswith("parallelism: 2 (expected 8 as at the start")
 

@@ -1,4 +1,4 @@
-"""Who has a say about a pod, and which configurations of that are refused."""
+"""Which extenders are called for a pod, and which configurations of extenders are invalid."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_an_extender_without_resources_wants_all_pods() -> None:
     assert is_interested(Extender(url_prefix="http://x"), _spec())
 
 
-def test_those_that_may_be_ignored_are_asked_last() -> None:
+def test_ignorable_extenders_are_called_last() -> None:
     hint = Extender(url_prefix="http://hint", prioritize_verb="rate", ignorable=True)
     must = Extender(url_prefix="http://must", filter_verb="filter")
     binder = Extender(url_prefix="http://bind", bind_verb="bind", ignorable=True)
@@ -63,7 +63,7 @@ def test_those_that_may_be_ignored_are_asked_last() -> None:
     assert not extenders.any_filters((0,))
 
 
-def test_resources_that_the_scheduler_leaves_alone_are_named() -> None:
+def test_resources_ignored_by_the_scheduler_are_listed() -> None:
     assert Extenders([MANAGING]).ignored_resources() == (GPU,)
 
 
@@ -139,7 +139,7 @@ def test_a_mistake_names_field_value_and_expectation(
 @pytest.mark.parametrize(
     "url", ["", "extender", "ftp://extender", "http://", "http://x:port", "http://x?y=1"]
 )
-def test_a_url_that_cannot_be_asked_is_refused(url: str) -> None:
+def test_an_unusable_url_is_an_error(url: str) -> None:
     with pytest.raises(InvalidConfiguration, match=r"extenders\[0\]\.urlPrefix"):
         load_configuration(_configured({"urlPrefix": url}))
 

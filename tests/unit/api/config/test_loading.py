@@ -1,4 +1,4 @@
-"""A KubeSchedulerConfiguration is read strictly, and every mistake in it is named at once."""
+"""A KubeSchedulerConfiguration is decoded strictly, and all errors are reported at once."""
 
 from typing import Any
 
@@ -203,7 +203,7 @@ def test_all_mistakes_are_reported_at_once() -> None:
     ]
 
 
-def test_what_is_no_configuration_at_all_is_refused() -> None:
+def test_a_value_that_is_no_mapping_is_an_error() -> None:
     for builtins in (["a"], "text", 3):
         with pytest.raises(InvalidConfiguration, match="a mapping of fields"):
             load_configuration(builtins)
@@ -233,7 +233,7 @@ def test_a_long_value_is_shortened() -> None:
     assert len(found) < 120
 
 
-def test_what_has_no_effect_is_accepted_and_told() -> None:
+def test_fields_without_effect_are_accepted_and_listed() -> None:
     delayed = load_configuration(HEADER | {"delayCacheUntilActive": True})
     assert settings_without_effect(delayed) == (
         "delayCacheUntilActive: a standby always keeps its cache warm",

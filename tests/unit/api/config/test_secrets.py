@@ -1,4 +1,4 @@
-"""Mistakes in a configuration are told to everybody; what is secret in it is not."""
+"""Errors in a configuration are published; secrets in it are not."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def _with(**extender: Any) -> dict[str, Any]:
     ],
     ids=str,
 )
-def test_a_mistake_is_told_without_the_secret_beside_it(wrong: dict[str, Any]) -> None:
+def test_an_error_does_not_show_the_secret_beside_it(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidConfiguration) as refused:
         load_configuration(wrong)
     assert refused.value.errors
     assert SECRET not in str([str(error) for error in refused.value.errors])
 
 
-def test_an_edit_that_needs_a_restart_is_told_without_passwords() -> None:
+def test_a_restart_error_does_not_show_passwords() -> None:
     old, new = (
         load_configuration(_with(urlPrefix=f"https://me:{SECRET}{each}@extender.example.com"))
         for each in (1, 2)
@@ -65,7 +65,7 @@ def test_other_values_are_shown_as_they_are() -> None:
     assert ConfigError("a.b", {"c": ["d//e", 1]}, "").shown_value == '{"c":["d//e",1]}'
 
 
-def test_a_private_key_is_not_in_what_is_printed_of_its_struct() -> None:
+def test_the_repr_of_a_struct_does_not_show_the_private_key() -> None:
     tls = msgspec.convert({"keyData": "Y2FuYXJ5", "serverName": "s"}, ExtenderTLSConfig)
     assert tls.key_data == SECRET.encode()
     assert SECRET not in repr(tls)

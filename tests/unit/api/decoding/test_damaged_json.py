@@ -1,4 +1,4 @@
-"""One object that is no JSON does not take a page of others, or a watch, with it."""
+"""An object that is invalid JSON does not stop its page or its watch."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _page(*items: bytes) -> ObjectList[Node]:
 
 
 @pytest.mark.parametrize("value", DAMAGE, ids=range(len(DAMAGE)))
-def test_the_others_of_a_page_are_read_and_it_is_named(value: bytes) -> None:
+def test_the_other_objects_of_a_page_are_decoded_and_the_invalid_one_is_named(value: bytes) -> None:
     page = _page(GOOD, _bad(value), GOOD)
     names = [node.metadata.name for node in page.items]
     assert page.metadata.resource_version == "1"
@@ -55,7 +55,7 @@ def test_the_others_of_a_page_are_read_and_it_is_named(value: bytes) -> None:
 
 
 @pytest.mark.parametrize("value", [each for each, mendable in DAMAGE.items() if not mendable])
-def test_an_event_of_it_is_refused_with_its_name(value: bytes) -> None:
+def test_an_event_of_an_invalid_object_raises_an_error_with_its_name(value: bytes) -> None:
     line = b'{"type":"ADDED","object":' + _bad(value) + b"}"
     with pytest.raises(InvalidObject) as refused:
         decode_watch_event(Node, line)
@@ -81,13 +81,13 @@ def test_a_byte_order_mark_before_a_page_is_left_out() -> None:
     assert [node.metadata.name for node in decode_list(Node, data).items] == ["good"]
 
 
-def test_a_page_whose_brackets_do_not_match_is_none() -> None:
+def test_a_page_whose_brackets_do_not_match_is_invalid() -> None:
     with pytest.raises(InvalidObject):
         _page(GOOD, _bad(b'{"a"'), GOOD)
 
 
 @pytest.mark.parametrize("cut", [20, 50, 80])
-def test_a_page_that_was_cut_off_is_none(cut: int) -> None:
+def test_a_truncated_page_is_invalid(cut: int) -> None:
     data = b'{"metadata":{"resourceVersion":"1"},"items":[' + GOOD + b"," + GOOD + b"]}"
     with pytest.raises(InvalidObject):
         decode_list(Node, data[:cut])

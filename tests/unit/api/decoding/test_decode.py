@@ -1,4 +1,4 @@
-"""Objects are decoded from what the API server sends, and refusals say what is wrong."""
+"""Objects are decoded from JSON of the API server, and errors name what is wrong."""
 
 import json
 from typing import Any
@@ -76,7 +76,7 @@ def test_a_field_of_the_wrong_type_is_named(
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"metadata": []}'])
-def test_what_is_no_object_at_all_is_refused(data: bytes) -> None:
+def test_bytes_that_are_no_object_are_invalid(data: bytes) -> None:
     with pytest.raises(InvalidObject, match="Pod <unknown>"):
         decode_pod(data)
 

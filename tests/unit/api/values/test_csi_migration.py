@@ -1,4 +1,4 @@
-"""In-tree volumes are counted and found as their CSI drivers' own."""
+"""In-tree volumes count as volumes of their CSI drivers."""
 
 from __future__ import annotations
 

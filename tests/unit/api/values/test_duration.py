@@ -27,7 +27,7 @@ def test_a_duration_is_read_in_seconds(text: str, want_s: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "15", "s", "15 s", "1d", "15sec", "1m-30s", "."])
-def test_what_is_no_duration_is_refused_with_an_example(text: str) -> None:
+def test_an_invalid_duration_is_an_error_with_an_example(text: str) -> None:
     with pytest.raises(ValueError, match=r"expected e\.g\. 15s or 1m30s"):
         parse_duration(text)
 
@@ -53,6 +53,6 @@ def test_a_duration_is_written_as_go_writes_it(seconds: float, want: str) -> Non
 
 
 @given(st.integers(min_value=-(10**15), max_value=10**15))
-def test_what_is_written_is_read_back(nanoseconds: int) -> None:
+def test_a_formatted_duration_is_parsed_to_the_same_value(nanoseconds: int) -> None:
     seconds = nanoseconds / 1e9
     assert parse_duration(format_duration(seconds)) == pytest.approx(seconds, abs=1e-9)

@@ -1,4 +1,4 @@
-"""Node selectors judge nodes, and faulty terms only matter where none matches."""
+"""Node selectors match nodes; invalid terms are an error only if no term matches."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Quantities are read, rounded and printed exactly as Kubernetes does."""
+"""Quantities are parsed, rounded and printed exactly as in Kubernetes."""
 
 from fractions import Fraction
 
@@ -56,7 +56,7 @@ def test_the_canonical_form_means_the_same_and_is_its_own_canonical_form(
 @pytest.mark.parametrize(
     "text", ["", " ", "1 ", "abc", "1e", "1KiB", "500K", "1.2.3", "--1", "\uff11"]
 )
-def test_what_is_not_a_quantity_is_refused_with_its_text(text: str) -> None:
+def test_an_invalid_quantity_is_an_error_with_its_text(text: str) -> None:
     with pytest.raises(QuantityError, match="is not a quantity") as refusal:
         parse_quantity(text)
     assert refusal.value.text == text
@@ -98,7 +98,7 @@ def test_sums_of_nano_units_are_rounded_away_from_zero_once() -> None:
     assert rounded_up(10**40) == INT64_MAX
 
 
-def test_what_was_written_is_kept_only_where_kubernetes_keeps_it() -> None:
+def test_the_parsed_text_is_kept_only_where_kubernetes_keeps_it() -> None:
     assert str(parse_quantity("1e3")) == "1e3"
     assert str(parse_quantity("0.1")) == "100m"
     assert parse_quantity("1.5Gi").canonical() == "1536Mi"

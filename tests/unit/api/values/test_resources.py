@@ -1,4 +1,4 @@
-"""Pods take from nodes what kube-scheduler says they take."""
+"""Requests and limits of pods equal those of kube-scheduler."""
 
 from typing import Any
 
@@ -58,7 +58,7 @@ def test_a_container_without_requests_counts_with_the_non_zero_defaults() -> Non
     assert (usage.nonzero_cpu_milli, usage.nonzero_memory_bytes) == (100, 2 * 200 * 2**20)
 
 
-def test_with_pod_level_requests_defaults_stand_in_only_for_what_nobody_names() -> None:
+def test_with_pod_level_requests_defaults_apply_only_to_resources_without_requests() -> None:
     usage = pod_usage(pod(container(), resources={"requests": {"cpu": "50m"}}))
     assert (usage.nonzero_cpu_milli, usage.nonzero_memory_bytes) == (50, 200 * 2**20)
 
@@ -88,7 +88,7 @@ def test_while_a_container_is_resized_the_largest_amount_counts(
     assert pod_requests(pod(container(cpu=asked), status=statuses)) == {"cpu": want}
 
 
-def test_an_infeasible_resize_does_not_count_what_is_asked() -> None:
+def test_an_infeasible_resize_does_not_count_the_requested_resources() -> None:
     status = resize("Infeasible", containerStatuses=in_status("1", "2"))
     assert pod_requests(pod(container(cpu="9"), status=status)) == {"cpu": 2000}
     deferred = resize("Deferred", containerStatuses=in_status("1", "2"))

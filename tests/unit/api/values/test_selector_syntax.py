@@ -1,4 +1,4 @@
-"""Selectors in string form are parsed as by kubectl and the API server."""
+"""Selectors in text form are parsed as in kubectl and the API server."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Label selectors select what Kubernetes selects, and equal ones are equal."""
+"""Label selectors match as in Kubernetes, and selectors of equal meaning are equal."""
 
 import pytest
 from stowage.api.decoding.errors import SelectorError
@@ -49,7 +49,7 @@ def test_gt_compares_integers_and_nothing_else(value: str | None, greater: bool)
     assert not Requirement("key", Operator.LT, ("9" * 30,)).matches_value("1")
 
 
-def test_selectors_that_say_the_same_are_equal_whatever_their_order() -> None:
+def test_selectors_of_equal_meaning_are_equal_in_any_order() -> None:
     one = LabelSelector(
         match_labels={"a": "1"},
         match_expressions=(LabelSelectorRequirement("b", "In", ("y", "x", "y")),),

@@ -1,4 +1,4 @@
-"""Tolerations cover the taints that Kubernetes says they cover."""
+"""Tolerations tolerate the same taints as in Kubernetes."""
 
 import pytest
 from stowage.api.objects.node import Taint

@@ -12,8 +12,8 @@ from stowage.api.instructions import (
     BindByExtender,
     BindPod,
     BindVolumes,
+    BindVolumeToClaim,
     EvictPod,
-    GiveVolume,
     Instruction,
     PodReference,
 )
@@ -63,7 +63,7 @@ async def test_an_eviction_has_failed() -> None:
 
 async def test_volumes_are_not_written() -> None:
     claim = ObjectReference("PersistentVolumeClaim", "default", "c", "uid-c")
-    give = GiveVolume("disk", "uid-disk", "4", claim, is_marked=True)
+    give = BindVolumeToClaim("disk", "uid-disk", "4", claim, sets_bound_by_controller=True)
     client = FakeApiClient(get=[FAULT], put=[FAULT], patch=[FAULT])
     outcome = await _outcome(BindVolumes(POD, "n", (give,)), client)
     assert isinstance(outcome, VolumesWritten)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from stowage.api.events import VolumesWritten
-from stowage.api.instructions import BindVolumes, GiveVolume, PodReference, SelectNode
+from stowage.api.instructions import BindVolumes, BindVolumeToClaim, PodReference, SetSelectedNode
 from stowage.api.objects.meta import ObjectReference
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.writers.volume_writer import MAX_ANSWERED_ERRORS, VolumeWriter
@@ -15,8 +15,8 @@ from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
 
 POD = PodReference("default", "p", "u1")
 CLAIM_REF = ObjectReference("PersistentVolumeClaim", "default", "data", "c1", "v1", "7")
-GIVE = GiveVolume("disk", "v1", "4", CLAIM_REF, is_marked=True)
-SELECT = SelectNode("default", "data", "c1", "7")
+GIVE = BindVolumeToClaim("disk", "v1", "4", CLAIM_REF, sets_bound_by_controller=True)
+SELECT = SetSelectedNode("default", "data", "c1", "7")
 SELECTED = {"volume.kubernetes.io/selected-node": "n1"}
 CONFLICT = ApiError(409, "Conflict", "the object has been modified")
 

@@ -1,4 +1,4 @@
-"""Host ports collide by protocol and number, and by IP unless one side takes all."""
+"""Host ports conflict by protocol, number and IP; 0.0.0.0 conflicts with every IP."""
 
 from __future__ import annotations
 

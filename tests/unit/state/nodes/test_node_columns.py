@@ -1,4 +1,4 @@
-"""Nodes become rows of columns, with or without an object."""
+"""Nodes are rows of columns, with or without a node object."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_resources_get_columns_when_first_seen(columns: NodeColumns) -> None:
     assert columns.requested.shape == columns.allocatable.shape
 
 
-def test_what_pods_ask_for_and_no_node_has_takes_no_column(columns: NodeColumns) -> None:
+def test_a_requested_resource_that_no_node_has_takes_no_column(columns: NodeColumns) -> None:
     row = columns.set_node(make_node("n"))
     width = columns.requested.shape[1]
     pods = [pod_class("1", **{f"example.com/r{index}": "2"}) for index in range(100)]
@@ -60,7 +60,7 @@ def test_what_pods_ask_for_and_no_node_has_takes_no_column(columns: NodeColumns)
     assert columns.requested_by_name()[row] == {}
 
 
-def test_what_was_asked_for_counts_once_a_node_has_it_and_is_kept_when_none_has(
+def test_requests_are_kept_while_no_node_has_the_resource(
     columns: NodeColumns,
 ) -> None:
     row = columns.set_node(make_node("n"))
@@ -139,7 +139,7 @@ def test_columns_grow_with_the_cluster(columns: NodeColumns) -> None:
     assert columns.allocatable[rows, CPU].tolist() == [1000 * index for index in range(200)]
 
 
-def test_what_is_handed_out_cannot_be_written(columns: NodeColumns) -> None:
+def test_published_arrays_are_read_only(columns: NodeColumns) -> None:
     columns.set_node(make_node("n"))
     for array in (columns.allocatable, columns.requested, columns.exists, columns.taint_set):
         with pytest.raises(ValueError, match="read-only"):

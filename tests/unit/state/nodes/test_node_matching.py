@@ -1,4 +1,4 @@
-"""Node selectors and tolerations, judged for all nodes at once."""
+"""Node selectors and tolerations, evaluated for all nodes at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which pods a pod (anti)affinity term means."""
+"""Which pods a pod (anti)affinity term matches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many sorts of pods are found by columns, few one by one; both find the same."""
+"""Many label groups are matched by columns, few one by one, with the same result."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _pod(cache: ClusterCache, rng: Random, number: int) -> PodInfo:
 
 @pytest.mark.parametrize("num_pods", [20, 400])
 @pytest.mark.parametrize("max_selectors", [3, 512])
-def test_counts_are_what_a_look_at_each_pod_gives(num_pods: int, max_selectors: int) -> None:
+def test_counts_equal_a_recount_of_all_pods(num_pods: int, max_selectors: int) -> None:
     rng, cache, state = Random(num_pods), ClusterCache(), ClusterState()
     index = PodIndex(state.columns.labels, state.namespaces, NUM_ROWS, max_selectors)
     placed: list[tuple[PodInfo, int]] = []

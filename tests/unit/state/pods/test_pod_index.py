@@ -1,4 +1,4 @@
-"""Counts of pods by selector stay right as pods come and go and labels of nodes change."""
+"""Counts by selector stay right when pods are added or removed and node labels change."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_pods_are_counted_per_node_and_per_domain(cache: ClusterCache) -> None:
     assert by_value(cache, counts, HOSTNAME) == {"n1": 1, "n3": 1}
 
 
-def test_counts_once_asked_for_follow_the_pods(cache: ClusterCache) -> None:
+def test_requested_counts_are_kept_up_to_date(cache: ClusterCache) -> None:
     counts = count(cache)
     assert by_value(cache, counts, ZONE) == {}
     place(cache, "p1", "n1")
@@ -114,7 +114,7 @@ def test_terminating_pods_are_counted_unless_they_are_to_be_skipped(cache: Clust
     assert count(cache, skip_terminating=True).total == 0
 
 
-def test_the_selector_asked_about_least_recently_is_dropped_and_can_be_asked_again() -> None:
+def test_the_least_recently_used_selector_is_dropped_and_can_be_requested_again() -> None:
     state = ClusterState()
     index = PodIndex(state.columns.labels, state.namespaces, 64, max_selectors=2)
     pod = asking(ClusterCache())
@@ -127,7 +127,7 @@ def test_the_selector_asked_about_least_recently_is_dropped_and_can_be_asked_aga
     assert again.per_node[5] == again.total == 1
 
 
-def test_equal_terms_of_pods_are_one_carried_term(cache: ClusterCache) -> None:
+def test_equal_terms_of_pods_are_one_existing_term(cache: ClusterCache) -> None:
     affinity = Affinity(pod_anti_affinity=PodAffinity((NEAR_A,)))
     place(cache, "p1", "n1", affinity=affinity)
     place(cache, "p2", "n3", app="b", affinity=affinity)
@@ -140,7 +140,7 @@ def test_equal_terms_of_pods_are_one_carried_term(cache: ClusterCache) -> None:
     assert not index.existing_terms(TermKind.REQUIRED_ANTI_AFFINITY)
 
 
-def test_a_term_is_carried_with_its_weight(cache: ClusterCache) -> None:
+def test_an_existing_term_has_its_weight(cache: ClusterCache) -> None:
     rules = PodAffinity((), (weighted(5, NEAR_A), weighted(9, NEAR_A)))
     place(cache, "p1", "n1", affinity=Affinity(pod_affinity=rules))
     found = cache.snapshot().pods.existing_terms(TermKind.PREFERRED_AFFINITY)
@@ -175,7 +175,7 @@ def test_a_namespace_selector_follows_the_labels_of_namespaces(cache: ClusterCac
     assert found() == 0
 
 
-def test_new_terms_are_found_by_pods_that_asked_before(cache: ClusterCache) -> None:
+def test_cached_matches_include_new_terms(cache: ClusterCache) -> None:
     which = TermKind.REQUIRED_AFFINITY
     for number, app in enumerate(["a", "b", "a"]):
         term = affinity_term(HOSTNAME if number else ZONE, label_selector({"app": app}))

@@ -1,4 +1,4 @@
-"""Pods of one template share a class, which says all that scheduling reads."""
+"""Pods of a template share a class, which holds everything that scheduling reads."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def class_of(pod: Pod, classes: PodClasses) -> PodClass:
     return make_pod_info(pod, classes).pod_class
 
 
-def test_the_pod_knows_who_it_is_and_its_class_knows_the_rest(classes: PodClasses) -> None:
+def test_a_pod_info_has_the_identity_and_the_class_has_the_rest(classes: PodClasses) -> None:
     pod = make_pod(
         "p", namespace="red", cpu="1500m", memory="1Gi", labels={"app": "a"}, node="n", priority=7
     )
@@ -78,7 +78,7 @@ def test_containers_without_requests_count_with_the_defaults(classes: PodClasses
         {"volumes": (Volume("v", PersistentVolumeClaimVolumeSource("c")),)},
     ],
 )
-def test_who_a_pod_is_does_not_change_its_class(
+def test_the_identity_of_a_pod_does_not_affect_its_class(
     classes: PodClasses, changes: dict[str, Any]
 ) -> None:
     plain = make_pod(**BASE, owner=REPLICA_SET)
@@ -100,7 +100,9 @@ def test_who_a_pod_is_does_not_change_its_class(
         {"scheduler_name": "other"},
     ],
 )
-def test_what_scheduling_reads_splits_classes(classes: PodClasses, changes: dict[str, Any]) -> None:
+def test_fields_that_scheduling_reads_distinguish_classes(
+    classes: PodClasses, changes: dict[str, Any]
+) -> None:
     plain = make_pod(**BASE)
     other = make_pod(**BASE | changes)
     assert class_of(plain, classes) is not class_of(other, classes)
@@ -131,7 +133,7 @@ def test_classes_that_ask_the_same_of_a_node_share_a_demand(
     assert len({one.id, other.id, one.demand.id}) == 3
 
 
-def test_owners_of_one_name_are_told_apart(classes: PodClasses) -> None:
+def test_owners_of_the_same_name_are_distinguished_by_uid(classes: PodClasses) -> None:
     made_anew = owned_by("ReplicaSet", "rs-1", "u2")
     first, second = (class_of(make_pod(owner=each), classes) for each in (REPLICA_SET, made_anew))
     assert first is not second

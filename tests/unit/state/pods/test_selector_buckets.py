@@ -1,4 +1,4 @@
-"""Only selectors that may match a pod are looked at."""
+"""Only selectors that may match a pod are evaluated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is assumed about an object holds until the API server shows a newer one."""
+"""An assumption about an object holds until the API server shows a newer version."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _cache() -> tuple[AssumeCache[PersistentVolume], list[Change]]:
     return AssumeCache(lambda old, new: changes.append((old, new))), changes
 
 
-def test_an_assumption_ends_with_the_next_version_or_when_it_is_taken_back() -> None:
+def test_an_assumption_ends_with_the_next_version_or_when_it_is_restored() -> None:
     cache, changes = _cache()
     first, given = make_volume("d", version="1"), make_volume("d", version="1", given_to="c")
     assert cache.put(first) == (None, True)
@@ -53,7 +53,7 @@ def test_the_same_version_again_changes_nothing() -> None:
     assert changes == []
 
 
-def test_what_is_deleted_is_assumed_no_more() -> None:
+def test_deletion_ends_an_assumption() -> None:
     cache, changes = _cache()
     first, given = make_volume("d", version="1"), make_volume("d", version="1", given_to="c")
     cache.put(first)
@@ -66,7 +66,7 @@ def test_what_is_deleted_is_assumed_no_more() -> None:
     assert cache.drop("d") is None
 
 
-def test_only_what_is_known_and_current_can_be_assumed() -> None:
+def test_only_known_objects_of_the_current_version_can_be_assumed() -> None:
     cache, _ = _cache()
     with pytest.raises(ValueError, match="could not find PersistentVolume 'd'"):
         cache.assume(make_volume("d", version="1"), "u1")

@@ -1,4 +1,4 @@
-"""Pods that come to nodes of a view are counted per node, wherever the view has the node."""
+"""Pods added to nodes of a view are summed per node, in the order of the view."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def test_a_view_of_some_places_has_their_pods_under_their_new_numbers() -> None:
     assert _names(without.on(0)) == ["b"]
 
 
-def test_pods_with_volumes_are_told_with_their_places() -> None:
+def test_pods_with_volumes_are_returned_with_their_places() -> None:
     assert [(place, pod.name) for place, pod in ADDED.with_volumes()] == [(4, "c")]
     assert list(ADDED.at(np.array([7]), 9).with_volumes()) == []
 
 
-def test_what_is_added_to_a_place_is_summed_whoever_it_is() -> None:
+def test_values_are_summed_over_the_pods_of_a_place() -> None:
     cpu, memory = "500m", "1Gi"
     large = _info("d", 5, cpu=cpu, memory=memory)
     variants = PodVariants(ResourceIndex())

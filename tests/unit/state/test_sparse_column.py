@@ -1,4 +1,4 @@
-"""What is on few rows takes no column; what is said of it is the same on few rows and on many."""
+"""Sparse columns and dense arrays give the same counts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PORT = ("0.0.0.0", "TCP", 80)
 
 
 @pytest.mark.parametrize("num_rows_used", [1, 10, 300])
-def test_carriers_are_counted_alike(num_rows_used: int) -> None:
+def test_pods_with_a_term_are_counted_alike(num_rows_used: int) -> None:
     zones = {row: {"zone": f"z{row % 7}"} for row in range(0, NUM_ROWS, 2)}
     labels = LabelColumns(lambda row: zones.get(row, {}), NUM_ROWS, keeps_unused=True)
     for row, each in zones.items():
