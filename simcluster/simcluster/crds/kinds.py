@@ -35,7 +35,7 @@ class CustomKinds(Reconciler):
         stored = self.store.get(CUSTOM_RESOURCE_DEFINITIONS.stored_in, "", key.name)
         if stored is None:
             return
-        if stored.obj["metadata"].get("deletionTimestamp"):
+        if stored.is_terminating:
             self._remove(stored)
         elif not is_established(stored.obj):
             self._establish(stored)
@@ -45,9 +45,9 @@ class CustomKinds(Reconciler):
     def _establish(self, stored: Stored) -> None:
         now = self.registry.clock.now()
         conflict = self._conflict(stored.obj)
-        status = {**stored.obj["status"], "conditions": _conditions(now, conflict)}
+        status = {**stored.status, "conditions": _conditions(now, conflict)}
         if not conflict:
-            status["acceptedNames"] = stored.obj["spec"]["names"]
+            status["acceptedNames"] = stored.spec["names"]
         self.store.put(CUSTOM_RESOURCE_DEFINITIONS.stored_in, {**stored.obj, "status": status})
 
     def _conflict(self, definition: Json) -> str:
@@ -67,7 +67,7 @@ class CustomKinds(Reconciler):
 
     def _remove(self, stored: Stored) -> None:
         """Delete the custom resources first; what has finalizers keeps the definition waiting."""
-        if FINALIZER in (stored.obj["metadata"].get("finalizers") or ()):
+        if FINALIZER in stored.finalizers:
             served = self.registry.catalog.custom().get(stored.name)
             if served and not self._is_emptied(stored.name, served[0]):
                 return
@@ -78,7 +78,7 @@ class CustomKinds(Reconciler):
     def _is_emptied(self, definition: str, resource: Resource) -> bool:
         collection = self.store.collection(resource.stored_in)
         for found in list(collection):
-            if not found.obj["metadata"].get("deletionTimestamp"):
+            if not found.is_terminating:
                 options = DeleteOptions(propagation_policy="Background")
                 self.registry.delete(resource, found.namespace, found.name, options)
         if not len(collection):
