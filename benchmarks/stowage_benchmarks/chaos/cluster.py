@@ -20,7 +20,7 @@ from simcluster.controllers.storage.volume import VolumeController
 from simcluster.controllers.storage.volume_protection import VolumeProtectionController
 from simcluster.kubelet.nodes import bench_node
 
-from simcluster import ClusterOptions, EmbeddedCluster, Faults, User, write_kubeconfig
+from simcluster import ClusterOptions, Faults, SimulatedCluster, User, write_kubeconfig
 from stowage_benchmarks.chaos.history import HistoryWriter
 
 REPLICAS = ("replica-a", "replica-b", "replica-c")
@@ -60,7 +60,7 @@ async def _run(directory: Path, num_nodes: int, seed: int) -> None:
         controllers=_CONTROLLERS,
     )
     faults = Faults(random.Random(f"{seed} faults").random)  # noqa: S311 - to be repeatable
-    cluster = EmbeddedCluster([bench_node(each) for each in range(num_nodes)], options, faults)
+    cluster = SimulatedCluster([bench_node(each) for each in range(num_nodes)], options, faults)
     history = HistoryWriter(cluster, directory / HISTORY)
     calm_door = ApiServer(
         cluster.registry, ServerOptions(max_pending_frames=_MAX_PENDING_FRAMES), Faults()

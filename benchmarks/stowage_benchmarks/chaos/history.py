@@ -21,7 +21,7 @@ from simcluster.kinds.resources import LEASES, NODES, PODS
 from simcluster.store.store import Change
 from stowage.api.values.quantity import quantity_milli_value
 
-from simcluster import EmbeddedCluster
+from simcluster import SimulatedCluster
 
 Json: TypeAlias = dict[str, Any]
 
@@ -98,7 +98,7 @@ class HistoryWriter:
         file: Where the lines go.
     """
 
-    def __init__(self, cluster: EmbeddedCluster, file: Path) -> None:
+    def __init__(self, cluster: SimulatedCluster, file: Path) -> None:
         self._encode = msgspec.json.Encoder().encode
         self._lines: list[bytes] = []
         self._file = file

@@ -13,11 +13,11 @@ async def write_cluster_file(
     path: Path, num_nodes: int, num_pods: int, scheduler_name: str
 ) -> None:
     """Write nodes and the pods that run on them, each as an API server would have completed it."""
-    from simcluster import PODS, ClusterOptions, EmbeddedCluster  # noqa: PLC0415 - slow
+    from simcluster import PODS, ClusterOptions, SimulatedCluster  # noqa: PLC0415 - slow
 
     options = ClusterOptions(with_kubelet=False, with_controllers=False)
     nodes = [bench_node(index) for index in range(num_nodes)]
-    async with EmbeddedCluster(nodes, options) as cluster:
+    async with SimulatedCluster(nodes, options) as cluster:
         for index in range(num_pods):
             pod = running_pod("mixed", index, num_nodes, scheduler_name)
             cluster.registry.create(PODS, "default", pod)

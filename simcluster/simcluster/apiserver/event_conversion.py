@@ -1,4 +1,4 @@
-"""Events between their two shapes: core v1, which is stored, and events.k8s.io/v1."""
+"""Converts Events between core v1, which is stored, and events.k8s.io/v1."""
 
 from typing import Any
 

@@ -19,7 +19,7 @@ from simcluster.cli.kubectl import kubectl_command
 from simcluster.kubelet.nodes import bench_node
 
 if TYPE_CHECKING:
-    from simcluster import EmbeddedCluster
+    from simcluster import SimulatedCluster
 
 _TLS_PANEL = "TLS and access"
 _LIMITS_PANEL = "Limits"
@@ -309,8 +309,8 @@ def _bench_nodes(count: int) -> list[dict[str, object]]:
     return [bench_node(index) for index in range(count)]
 
 
-def _announcement(console: Console, kubeconfig: Path | None) -> Callable[[EmbeddedCluster], None]:
-    def announce(cluster: EmbeddedCluster) -> None:
+def _announcement(console: Console, kubeconfig: Path | None) -> Callable[[SimulatedCluster], None]:
+    def announce(cluster: SimulatedCluster) -> None:
         if cluster.options.from_files:
             for line in cluster.load_report.lines():
                 console.print(escape(line), soft_wrap=True)

@@ -7,7 +7,7 @@ import msgspec
 from aiohttp import web
 
 from simcluster.apiserver import errors
-from simcluster.apiserver.endpoints import Answer
+from simcluster.apiserver.messages import Answer
 from simcluster.faults.faults import Faults, parse_rule
 from simcluster.store.store import encode
 from simcluster.store.watch import WatcherRegistry

@@ -1,7 +1,7 @@
-"""From decoded JSON to an object of its type, in the words of the API server where it is wrong.
+"""Makes decoded JSON conform to its type, with the API server's error messages.
 
-An object that has nothing wrong, null, unknown or empty in it, which is nearly every one, costs one
-quick look at each field. Any other is gone through again with the path of every field at hand.
+Nearly every object conforms already, and one quick check of each field finds that out. Any other
+object is visited again with the path of every field at hand.
 """
 
 import copy
@@ -9,14 +9,20 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from simcluster.schema.scalars import TIME_FORM, DecodingError, canonical_quantity, checked_scalar
+from simcluster.schema.scalars import (
+    LIMITS,
+    TIME_FORM,
+    DecodingError,
+    canonical_quantity,
+    checked_scalar,
+)
 from simcluster.schema.types import ListType, MapType, Scalar, Struct, Type
 
 Json = dict[str, Any]
 
 
 class Problems:
-    """What was found in an object that was decoded all the same.
+    """Problems of an object that do not prevent decoding.
 
     Attributes:
         unknown: paths of fields the type does not have, in the object's order.
@@ -68,13 +74,13 @@ def _is_clean_struct(obj: Json, struct: Struct, problems: Problems) -> bool:
     return True
 
 
-_INT32 = 2**31
+_INT32, _INT64 = LIMITS["int32"], Scalar("int64")
 
 
 def _fits(value: Any, type_: Type) -> bool:
     if -_INT32 <= value < _INT32:
         return True
-    return isinstance(type_, Scalar) and type_.kind == "int64" and -(2**63) <= value < 2**63
+    return type_ == _INT64 and -LIMITS["int64"] <= value < LIMITS["int64"]
 
 
 def _is_clean(value: Any, type_: Type, problems: Problems) -> bool:
@@ -106,7 +112,7 @@ def _is_clean_map(value: Json, type_: MapType, problems: Problems) -> bool:
 
 
 def _are_clean(values: Iterable[Any], type_: Type, problems: Problems) -> bool:
-    for value in values:  # noqa: SIM110 - a generator costs more than all that it checks
+    for value in values:  # noqa: SIM110 - a generator is slower
         if not _is_clean(value, type_, problems):
             return False
     return True
@@ -121,11 +127,8 @@ def _is_canonical_time(text: str, kind: str) -> bool:
     return len(text) == _TIMES[kind] and text[-1] == "Z" and TIME_FORM.fullmatch(text) is not None
 
 
-_LIMITS = {"int32": 2**31, "int64": 2**63}
-
-
 def _is_clean_scalar(value: Any, kind: str, problems: Problems) -> bool:
-    limit = _LIMITS.get(kind)
+    limit = LIMITS.get(kind)
     if limit is not None:
         return value.__class__ is int and -limit <= value < limit
     if kind in {"string", "IntOrString"}:
@@ -139,7 +142,7 @@ def _is_clean_scalar(value: Any, kind: str, problems: Problems) -> bool:
 
 
 class _Key(str):
-    """A key of a map, which Go's decoder leaves out of the paths it tells."""
+    """A key of a map; Go's decoder leaves such keys out of paths."""
 
     __slots__ = ()
 
@@ -207,5 +210,5 @@ def _text(path: Path) -> str:
 
 
 def _place(path: Path) -> str:
-    """A path as Go's decoder tells it: names of fields alone."""
+    """A path as Go's decoder shows it: names of fields only."""
     return ".".join(part for part in path if isinstance(part, str) and type(part) is str)

@@ -4,9 +4,8 @@ from typing import Any
 
 from simcluster.apiserver import errors
 from simcluster.kinds.resources import REPLICATION_CONTROLLERS, Resource
-from simcluster.patch.apply import Recorder
 from simcluster.store.json_path import compile_path
-from simcluster.store.registry import Registry, editable
+from simcluster.store.registry import Registry, WriteOptions, editable
 from simcluster.store.selectors import selector_text
 from simcluster.store.store import Stored
 from simcluster.values import Json
@@ -52,9 +51,7 @@ def set_scale(
     resource: Resource,
     current: Stored,
     scale: Json,
-    *,
-    dry_run: bool = False,
-    recorder: Recorder | None = None,
+    options: WriteOptions,
 ) -> Stored:
     """Set ``spec.replicas`` from a ``Scale``.
 
@@ -79,4 +76,4 @@ def set_scale(
     for key in parents:
         holder = holder.setdefault(key, {})
     holder[last] = replicas
-    return registry.replace(resource, current, obj, dry_run=dry_run, recorder=recorder)
+    return registry.replace(resource, current, obj, options)

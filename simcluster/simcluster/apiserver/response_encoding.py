@@ -1,4 +1,4 @@
-"""The last step of an answer: YAML, indentation, compression, and the headers of every answer."""
+"""Turns a JSON body into the response: YAML, indentation, compression and common headers."""
 
 import asyncio
 import uuid
@@ -13,7 +13,7 @@ import yaml
 from simcluster.apiserver.negotiation import JSON_TYPE, YAML_TYPE, find_wanted
 
 GZIP_FROM_BYTES = 128 * 1024
-"""Smaller answers are not worth compressing; the API server's own limit."""
+"""The API server compresses answers from this size on."""
 _GZIP_LEVEL = 1
 _GZIP_WINDOW = 31
 _TRUE = frozenset(("1", "t", "T", "true", "TRUE", "True"))
@@ -23,13 +23,13 @@ _PRIORITY_LEVEL = str(uuid.uuid4())
 
 
 class Wishes(NamedTuple):
-    """How a client wants its answer.
+    """The preferences of a client.
 
     Args:
         accept: its ``Accept`` header.
         pretty: the ``pretty`` parameter; ``None`` where there is none.
         agent: its ``User-Agent``.
-        takes_gzip: it sent ``Accept-Encoding: gzip``.
+        takes_gzip: the client sent ``Accept-Encoding: gzip``.
     """
 
     accept: str = ""
@@ -39,7 +39,7 @@ class Wishes(NamedTuple):
 
 
 def wishes_of(headers: Mapping[str, str], query: Mapping[str, str]) -> Wishes:
-    """What a request says of its answer."""
+    """The preferences in a request."""
     return Wishes(
         headers.get("Accept", ""),
         query.get("pretty"),
@@ -48,24 +48,14 @@ def wishes_of(headers: Mapping[str, str], query: Mapping[str, str]) -> Wishes:
     )
 
 
-class _AuditIds:
-    """Ids of requests: unique, and cheaper than a random one each."""
-
-    def __init__(self) -> None:
-        self._prefix = str(uuid.uuid4())[:24]
-        self._numbers: Iterator[int] = count(1)
-
-    def next(self) -> str:
-        return f"{self._prefix}{next(self._numbers) & 0xFFFFFFFFFFFF:012x}"
-
-
-_audit_ids = _AuditIds()
+_AUDIT_PREFIX = str(uuid.uuid4())[:24]
+_audit_numbers = count(1)
 
 
 def common_headers() -> dict[str, str]:
     """Headers of every answer."""
     return {
-        "Audit-Id": _audit_ids.next(),
+        "Audit-Id": f"{_AUDIT_PREFIX}{next(_audit_numbers) & 0xFFFFFFFFFFFF:012x}",
         "Cache-Control": "no-cache, private",
         "X-Kubernetes-Pf-Flowschema-Uid": _FLOW_SCHEMA,
         "X-Kubernetes-Pf-Prioritylevel-Uid": _PRIORITY_LEVEL,
@@ -80,13 +70,13 @@ def warning_values(warnings: Iterable[str]) -> Iterator[str]:
 
 
 def wants_yaml(accept: str) -> bool:
-    """Whether YAML comes before any other form the client takes."""
+    """Whether the client prefers YAML."""
     wanted = find_wanted(accept)
     return wanted is not None and wanted.media_type == YAML_TYPE
 
 
 def is_pretty(wishes: Wishes) -> bool:
-    """Whether to indent: asked for, or asked by a person with a browser or curl."""
+    """Whether to indent: the client asks for it, or is a browser or curl."""
     wanted = find_wanted(wishes.accept)
     if wanted is not None and wanted.is_pretty:
         return True
@@ -96,12 +86,12 @@ def is_pretty(wishes: Wishes) -> bool:
 
 
 def is_plain(wishes: Wishes) -> bool:
-    """Whether JSON can be sent as it is encoded."""
+    """Whether the client takes compact JSON."""
     return not wants_yaml(wishes.accept) and not is_pretty(wishes)
 
 
 def styled(body: bytes, wishes: Wishes) -> tuple[bytes, str]:
-    """A JSON body as the client wants to read it, and its content type."""
+    """A JSON body in the preferred form, and its content type."""
     if wants_yaml(wishes.accept):
         text = yaml.safe_dump(
             msgspec.json.decode(body), default_flow_style=False, allow_unicode=True
@@ -113,10 +103,7 @@ def styled(body: bytes, wishes: Wishes) -> tuple[bytes, str]:
 
 
 async def compressed(body: bytes, wishes: Wishes) -> tuple[bytes, Mapping[str, str]]:
-    """A large body compressed where the client takes that, and the headers that say so.
-
-    Compression runs beside the loop.
-    """
+    """A large body, compressed in a thread if the client accepts that, and the headers of it."""
     if not wishes.takes_gzip or len(body) < GZIP_FROM_BYTES:
         return body, {}
     packed = await asyncio.to_thread(_gzip, body)

@@ -1,10 +1,9 @@
-"""The whole cluster in one object: API server, kubelet stand-in and controllers."""
+"""A simulated cluster: API server, kubelet simulation and controllers in one object."""
 
 import asyncio
 import gc
 import signal
-import ssl
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -13,13 +12,11 @@ from typing import Any, Self
 import structlog
 
 from simcluster.apiserver.server import ApiServer, ServerOptions
-from simcluster.auth.access import AccessOptions
 from simcluster.auth.bootstrap_roles import make_bootstrap_roles
 from simcluster.auth.kubeconfig import write_kubeconfig
-from simcluster.auth.users import User
 from simcluster.clock import Clock
 from simcluster.controllers import ControllerOptions, Reconciler, Shared, make_controllers
-from simcluster.crds.kinds import CustomKinds
+from simcluster.crds.controller import DefinitionController
 from simcluster.faults.faults import Faults
 from simcluster.kinds.first_objects import make_first_objects
 from simcluster.kinds.resources import NODES
@@ -34,30 +31,17 @@ Json = dict[str, Any]
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True)
-class ClusterOptions:
-    """What the cluster runs.
+@dataclass(frozen=True, kw_only=True)
+class ClusterOptions(ServerOptions):
+    """The components of a cluster and their options, besides those of the API server.
 
     Args:
-        listen: ``HOST:PORT``; port 0 takes a free one.
-        token: bearer token that requests must carry; empty lets everyone in. kubectl sends tokens
-            over TLS only. Whoever carries it may do everything.
-        users: further users by their tokens.
-        rbac: those users may do what Roles and ClusterRoles allow; needs a ``token``. Without it
-            they may do everything.
-        cert_file: PEM certificate (with its chain); given together with ``key_file`` it turns TLS
-            on. It is also what the written kubeconfig trusts, unless ``ca_file`` is given.
-        key_file: PEM key of ``cert_file``.
         ca_file: PEM authority for the written kubeconfig.
         history_size: changes kept per resource; a watch from before them answers 410.
-        max_pending_frames: watch events that may wait for a slow client before it is cut off.
-        max_connections: requests on connections beyond these are answered 429.
-        max_in_flight: so are requests, watches aside, while this many are being answered.
-        faults_over_http: serve the fault injection of tests under ``/stowage/faults``.
         with_kubelet: run bound pods.
-        with_controllers: run Deployments, ReplicaSets, Jobs, budgets and the like, and taint nodes
-            until they are ready. Without them a created node carries no such taint.
-        controllers: those to run where not all are wanted.
+        with_controllers: run the controllers of workloads, budgets, storage and nodes. Without them
+            a created node does not get the not-ready taint.
+        controllers: the controllers to run if not all are wanted.
         kubelet: how long pods take to start, run and stop.
         from_files: dumps to start from, see :func:`simcluster.store.loading.load_files`.
         refuse_unknown_kinds: fail on kinds in those files that are not served here.
@@ -66,18 +50,8 @@ class ClusterOptions:
             ``kube-root-ca.crt``, as a real control plane does.
     """
 
-    listen: str = "127.0.0.1:0"
-    token: str = ""
-    users: Mapping[str, User] = field(default_factory=dict)
-    rbac: bool = False
-    cert_file: str | Path | None = None
-    key_file: str | Path | None = None
     ca_file: str | Path | None = None
     history_size: int = 10_000
-    max_pending_frames: int = 10_000
-    max_connections: int = 4096
-    max_in_flight: int = 600
-    faults_over_http: bool = False
     with_kubelet: bool = True
     with_controllers: bool = True
     controllers: Sequence[type[Reconciler]] = ()
@@ -88,17 +62,17 @@ class ClusterOptions:
     service_accounts: bool = False
 
 
-class EmbeddedCluster:
+class SimulatedCluster:
     """A Kubernetes cluster in this process; ``async with`` starts and stops it.
 
     Args:
         nodes: Node objects that exist from the start, such as :func:`sample_nodes`' ones.
-        options: what to run and where to listen.
-        faults: what goes wrong on purpose.
-        clock: the time of all timestamps.
+        options: components, address and limits.
+        faults: injected faults.
+        clock: the clock of all timestamps.
 
     Attributes:
-        load_report: what became of the objects in ``options.from_files``.
+        load_report: the result of loading ``options.from_files``.
     """
 
     def __init__(
@@ -114,7 +88,7 @@ class EmbeddedCluster:
         self.registry = Registry(
             self.store, clock or Clock(), taint_new_nodes=self.options.with_controllers
         )
-        self.server = ApiServer(self.registry, _server_options(self.options), self.faults)
+        self.server = ApiServer(self.registry, self.options, self.faults)
         self.load_report = LoadReport()
         self._nodes = nodes
         self._shared = Shared(self.registry)
@@ -123,12 +97,12 @@ class EmbeddedCluster:
 
     @property
     def url(self) -> str:
-        """Where the API server listens."""
+        """The address of the API server."""
         return self.server.url
 
     @property
     def num_nodes(self) -> int:
-        """How many nodes there are."""
+        """The number of nodes."""
         return len(self.store.collection(NODES.stored_in))
 
     def write_kubeconfig(self, path: str | Path) -> Path:
@@ -138,13 +112,13 @@ class EmbeddedCluster:
         return write_kubeconfig(path, self.url, options.token, ca_file)
 
     async def start(self) -> None:
-        """Make the first objects, listen, and start what runs behind.
+        """Create the first objects, listen, and start the kubelet simulation and the controllers.
 
         Raises:
-            OSError: the address is taken or not ours, or a dump cannot be read.
-            DumpError: a dump holds something else.
+            OSError: the address is not available, or a dump cannot be read.
+            DumpError: a file is no dump.
         """
-        gc.disable()  # what is made or loaded now stays; looking for garbage in it is in vain
+        gc.disable()  # loaded objects stay, so that collections would find no garbage
         try:
             await self._start()
         finally:
@@ -152,7 +126,7 @@ class EmbeddedCluster:
 
     async def _start(self) -> None:
         self._make_first_objects()
-        self._controllers = [CustomKinds(self._shared)]
+        self._controllers = [DefinitionController(self._shared)]
         self._controllers[0].start()
         await self.server.start()
         if self.options.with_kubelet:
@@ -169,7 +143,7 @@ class EmbeddedCluster:
             controller.start()
 
     async def stop(self) -> None:
-        """Stop listening, end every watch, and stop what runs behind."""
+        """Stop listening, end every watch, and stop the controllers and the kubelet simulation."""
         await self.server.stop()
         for controller in self._controllers:
             await controller.stop()
@@ -190,14 +164,14 @@ class EmbeddedCluster:
         await self.stop()
 
     def add_nodes(self, nodes: Sequence[Json]) -> None:
-        """Add ready nodes, without the taint that a created node carries at first."""
+        """Add ready nodes, without the not-ready taint of created nodes."""
         admitting = Registry(self.store, self.registry.clock, taint_new_nodes=False)
         for node in nodes:
             metadata = dict(node["metadata"])
             admitting.create(NODES, "", {**node, "metadata": metadata})
 
     async def save(self, path: Path) -> int:
-        """Write all objects, as they are now, to a file; returns how many there are.
+        """Write all current objects to a file; returns their number.
 
         Raises:
             OSError: the file cannot be written.
@@ -224,49 +198,29 @@ class EmbeddedCluster:
         self.add_nodes(self._nodes)
 
 
-def _server_options(options: ClusterOptions) -> ServerOptions:
-    host, _, port = options.listen.rpartition(":")
-    if not port.isdigit():
-        raise ValueError(f"listen: {options.listen!r} is not HOST:PORT")
-    tls = None
-    if options.cert_file is not None:
-        tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        tls.load_cert_chain(options.cert_file, options.key_file)
-    return ServerOptions(
-        host=host.strip("[]"),
-        port=int(port),
-        access=AccessOptions(options.token, options.users, options.rbac),
-        tls=tls,
-        max_pending_frames=options.max_pending_frames,
-        max_connections=options.max_connections,
-        max_in_flight=options.max_in_flight,
-        faults_over_http=options.faults_over_http,
-    )
-
-
 async def run_cluster(
     nodes: Sequence[Json],
     options: ClusterOptions,
     kubeconfig_path: str | Path | None = None,
-    on_ready: Callable[[EmbeddedCluster], None] | None = None,
+    on_ready: Callable[[SimulatedCluster], None] | None = None,
     save_path: Path | None = None,
 ) -> None:
     """Run a cluster until cancelled, as ``stowage cluster`` does.
 
     Args:
         nodes: Node objects that exist from the start.
-        options: what to run and where to listen.
+        options: components, address and limits.
         kubeconfig_path: written once the server listens.
         on_ready: called with the cluster after that.
-        save_path: where all objects are written at the end, and on SIGUSR1; SIGTERM then is an
-            orderly end, too.
+        save_path: file for all objects, written at the end and on SIGUSR1; SIGTERM then ends the
+            cluster in order, too.
     """
-    async with EmbeddedCluster(nodes, options) as cluster:
+    async with SimulatedCluster(nodes, options) as cluster:
         if kubeconfig_path is not None:
             cluster.write_kubeconfig(kubeconfig_path)
         if on_ready is not None:
             on_ready(cluster)
-        # What is there now stays; the garbage collector need not pause everybody to look again.
+        # The current objects stay; the garbage collector need not look at them again.
         gc.collect()
         gc.freeze()
         if save_path is None:
@@ -276,8 +230,8 @@ async def run_cluster(
 
 
 async def run_and_save(save: Callable[[Path], Awaitable[int]], path: Path) -> None:
-    """Wait for SIGTERM or cancellation, and save then; and on each SIGUSR1 before."""
-    told_to_end, saves = asyncio.Event(), set[asyncio.Task[None]]()
+    """Save on each SIGUSR1, and at the end, on SIGTERM or cancellation."""
+    terminated, saves = asyncio.Event(), set[asyncio.Task[None]]()
     loop = asyncio.get_running_loop()
 
     async def save_now() -> None:
@@ -286,15 +240,15 @@ async def run_and_save(save: Callable[[Path], Awaitable[int]], path: Path) -> No
         except OSError as error:
             log.error("not saved", file=str(path), why=str(error))
 
-    def save_in_between() -> None:
+    def save_on_signal() -> None:
         task = loop.create_task(save_now())
         saves.add(task)
         task.add_done_callback(saves.discard)
 
-    loop.add_signal_handler(signal.SIGTERM, told_to_end.set)
-    loop.add_signal_handler(signal.SIGUSR1, save_in_between)
+    loop.add_signal_handler(signal.SIGTERM, terminated.set)
+    loop.add_signal_handler(signal.SIGUSR1, save_on_signal)
     try:
-        await told_to_end.wait()
+        await terminated.wait()
     finally:
         loop.remove_signal_handler(signal.SIGTERM)
         loop.remove_signal_handler(signal.SIGUSR1)

@@ -1,4 +1,4 @@
-"""``metadata.managedFields``: which manager owns which fields, after each kind of write."""
+"""Computes ``metadata.managedFields`` after a create, an update or an apply."""
 
 from collections.abc import Callable, Hashable, Iterable
 from collections.abc import Set as AbstractSet
@@ -13,25 +13,31 @@ from simcluster.patch.apply.field_sets import (
     FieldSet,
     Path,
     compare,
-    fields_v1_of_new,
     from_fields_v1,
+    new_fields,
     to_fields_v1,
     without_system_fields,
 )
 from simcluster.schema import Struct
-from simcluster.store.owners import Owners, Share, Shares, owners_of_entries, owners_since
+from simcluster.store.managed_fields import (
+    ManagedFields,
+    Share,
+    Shares,
+    managed_fields_of_entries,
+    managed_fields_since,
+)
 from simcluster.store.stored import encode
 
 Json = dict[str, Any]
-Recorder = Callable[[Json, Json | None, Owners | None], Owners | None]
-"""The managedFields of a new object, given the one before, if there was one, and its own until
-then. Neither object has them in its tree."""
+Recorder = Callable[[Json, Json | None, ManagedFields | None], ManagedFields | None]
+"""Computes managedFields from an object after a write, the object before it and its managedFields;
+neither object has them in its tree."""
 
 BEFORE_FIRST_APPLY = "before-first-apply"
 
 
 class Identity(NamedTuple):
-    """Who owns fields; appliers are the same in every version of the API."""
+    """A field manager; the identity of an applier does not include the API version."""
 
     manager: str
     operation: str
@@ -40,7 +46,7 @@ class Identity(NamedTuple):
 
 
 class Owned(NamedTuple):
-    """The fields of one manager, in which version, since when."""
+    """The fields of one manager, their API version and the time of the last change."""
 
     fields: FieldSet
     api_version: str
@@ -51,12 +57,12 @@ Managers = dict[Identity, Owned]
 
 
 class Writer(NamedTuple):
-    """Who writes.
+    """The field manager of a write.
 
     Args:
         manager: ``fieldManager`` of the request, or its user agent.
-        api_version: of the object it sent.
-        subresource: it wrote through; empty for the object itself.
+        api_version: of the object that it sent.
+        subresource: that it wrote; empty for the object itself.
         now: the time, as ``metav1.Time``.
         has_status: the status is written through its own subresource only.
     """
@@ -68,12 +74,12 @@ class Writer(NamedTuple):
     has_status: bool = True
 
     def identity(self, operation: str) -> Identity:
-        """The manager as it is told apart from others."""
+        """The identity of the manager for an operation: ``Apply`` or ``Update``."""
         version = "" if operation == "Apply" else self.api_version
         return Identity(self.manager, operation, version, self.subresource)
 
     def own(self, fields: AbstractSet[Path]) -> FieldSet:
-        """Without what this kind of write cannot touch."""
+        """The fields that this kind of write can change."""
         kept = without_system_fields(fields)
         if self.subresource == "status":
             return {path for path in kept if path[0] != "f:spec"}
@@ -84,13 +90,13 @@ class Writer(NamedTuple):
 
 def decode_managers(entries: list[Json]) -> Managers:
     """The managers that ``managedFields`` lists."""
-    owners = owners_of_entries(entries)
-    return {} if owners is None else _managers(owners.shares, owners.times)
+    managed_fields = managed_fields_of_entries(entries)
+    return {} if managed_fields is None else _managers(managed_fields.shares, managed_fields.times)
 
 
-def encode_managers(managers: Managers) -> Owners | None:
+def encode_managers(managers: Managers) -> ManagedFields | None:
     """``managedFields`` as it is stored: appliers first, then by time and name."""
-    return owners_since(*_told(managers))
+    return managed_fields_since(*_told(managers))
 
 
 def _managers(shares: Shares, times: Iterable[str]) -> Managers:
@@ -104,7 +110,7 @@ def _managers(shares: Shares, times: Iterable[str]) -> Managers:
 
 
 def _told(managers: Managers) -> tuple[Shares, tuple[str, ...]]:
-    """What each manager owns, and since when; who owns nothing is left out."""
+    """The fields of each manager and their times, without managers that own nothing."""
     owning = [(identity, owned) for identity, owned in managers.items() if owned.fields]
     shares = tuple(
         _share(identity, owned.api_version, to_fields_v1(owned.fields))
@@ -120,21 +126,20 @@ def _share(identity: Identity, api_version: str, fields: Json) -> Share:
 
 
 _created: LRUCache[Hashable, Shares] = LRUCache(maxsize=256)
-"""What came of creations that were alike: a thousand pods of one template are made much the same
-way."""
+"""Results for equal creations: all pods of one template have the same fields."""
 
 
-def record_create(obj: Json, struct: Struct, writer: Writer) -> Owners | None:
+def record_create(obj: Json, struct: Struct, writer: Writer) -> ManagedFields | None:
     """All fields of a new object are its creator's."""
     key = (struct.name, writer._replace(now=""), _content(obj))
     shares = _created.get(key)
     if shares is None:
         shares = _created[key] = _shares_of_new(obj, struct, writer)
-    return owners_since(shares, (writer.now,) * len(shares))
+    return managed_fields_since(shares, (writer.now,) * len(shares))
 
 
 def _content(obj: Json) -> bytes:
-    """All of an object that its fields can be told from."""
+    """The content of an object that determines its fields."""
     metadata = [
         (key, list(value) if isinstance(value, dict) else value)
         for key, value in obj["metadata"].items()
@@ -145,29 +150,27 @@ def _content(obj: Json) -> bytes:
 
 
 def _shares_of_new(obj: Json, struct: Struct, writer: Writer) -> Shares:
-    fields = fields_v1_of_new(obj, struct)
-    if writer.has_status:
-        fields.pop("f:status", None)
+    fields = writer.own(new_fields(obj, struct))
     if not fields:
         return ()
-    return (_share(writer.identity("Update"), writer.api_version, fields),)
+    return (_share(writer.identity("Update"), writer.api_version, to_fields_v1(fields)),)
 
 
 def record_update(
-    obj: Json, before: Json, struct: Struct, writer: Writer, owners: Owners
-) -> Owners | None:
-    """What an update changed becomes its writer's, of what had ``owners`` until then."""
+    obj: Json, before: Json, struct: Struct, writer: Writer, managed_fields: ManagedFields
+) -> ManagedFields | None:
+    """The fields that an update changed become its writer's."""
     is_of_status = writer.subresource == "status"
     changed, removed = compare(
         _compared(before, is_of_status), _compared(obj, is_of_status), struct
     )
     if not changed and not removed:
-        return owners
+        return managed_fields
     shares, sources = _shares_after(
-        owners.shares, frozenset(changed), frozenset(removed), writer._replace(now="")
+        managed_fields.shares, frozenset(changed), frozenset(removed), writer._replace(now="")
     )
-    times = owners.times
-    return owners_since(
+    times = managed_fields.times
+    return managed_fields_since(
         shares, tuple([writer.now if source < 0 else times[source] for source in sources])
     )
 
@@ -176,9 +179,9 @@ def record_update(
 def _shares_after(
     shares: Shares, changed: frozenset[Path], removed: frozenset[Path], writer: Writer
 ) -> tuple[Shares, tuple[int, ...]]:
-    """What each manager owns after an update, and which of the times before is still its own.
+    """The fields of each manager after an update, and the index of its time before the update.
 
-    Such updates are alike in all but their time; -1 stands for that.
+    The index is -1 for the time of the update, so that equal updates at other times share a result.
     """
     managers = _managers(shares, map(str, range(len(shares))))
     identity, own = writer.identity("Update"), writer.own(changed)
@@ -199,14 +202,14 @@ def take(
     changed: AbstractSet[Path],
     removed: AbstractSet[Path],
 ) -> None:
-    """Others lose what was changed or removed."""
+    """Take changed and removed fields from all other managers."""
     for identity, owned in managers.items():
         if identity != taker and owned.fields & (changed | removed):
             managers[identity] = owned._replace(fields=owned.fields - changed - removed)
 
 
 def _compared(obj: Json, is_of_status: bool) -> Json:
-    """What a write may have changed of an object."""
+    """The part of an object that a write may have changed."""
     if not is_of_status:
         return obj
     return {key: obj[key] for key in ("metadata", "status") if key in obj}

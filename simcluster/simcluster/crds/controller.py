@@ -1,4 +1,4 @@
-"""Serves what CustomResourceDefinitions define: establishes them, and cleans up when they go."""
+"""The controller of CustomResourceDefinitions: establishes them and cleans up deleted ones."""
 
 from typing import Any
 
@@ -14,11 +14,11 @@ Json = dict[str, Any]
 FINALIZER = CUSTOM_RESOURCE_DEFINITIONS.deletion_finalizer
 
 
-class CustomKinds(Reconciler):
-    """Keeps the catalog in step with the stored definitions."""
+class DefinitionController(Reconciler):
+    """Keeps the catalog in sync with the stored definitions."""
 
     def follow(self) -> None:
-        """Follow definitions."""
+        """Subscribe to definitions."""
         self._emptying: set[str] = set()
         self.subscribe(CUSTOM_RESOURCE_DEFINITIONS, self._on_change)
         self.enqueue_all(CUSTOM_RESOURCE_DEFINITIONS)
@@ -31,11 +31,11 @@ class CustomKinds(Reconciler):
         self.enqueue(key_of(change))
 
     def reconcile(self, key: Key) -> None:
-        """Establish a new definition; empty and remove one that is being deleted."""
+        """Establish a new definition; delete the objects of a deleted one, then the definition."""
         stored = self.store.get(CUSTOM_RESOURCE_DEFINITIONS.stored_in, "", key.name)
         if stored is None:
             return
-        if stored.is_terminating:
+        if stored.obj["metadata"].get("deletionTimestamp"):
             self._remove(stored)
         elif not is_established(stored.obj):
             self._establish(stored)
@@ -45,13 +45,13 @@ class CustomKinds(Reconciler):
     def _establish(self, stored: Stored) -> None:
         now = self.registry.clock.now()
         conflict = self._conflict(stored.obj)
-        status = {**stored.status, "conditions": _conditions(now, conflict)}
+        status = {**stored.obj["status"], "conditions": _conditions(now, conflict)}
         if not conflict:
-            status["acceptedNames"] = stored.spec["names"]
+            status["acceptedNames"] = stored.obj["spec"]["names"]
         self.store.put(CUSTOM_RESOURCE_DEFINITIONS.stored_in, {**stored.obj, "status": status})
 
     def _conflict(self, definition: Json) -> str:
-        """Why a definition's names cannot be taken: another one of its group has them."""
+        """The reason to refuse a definition's names: another one of its group has them."""
         names, group = definition["spec"]["names"], definition["spec"]["group"]
         for name, versions in self.registry.catalog.custom().items():
             other = versions[0]
@@ -66,7 +66,7 @@ class CustomKinds(Reconciler):
         return ""
 
     def _remove(self, stored: Stored) -> None:
-        """Delete the custom resources first; what has finalizers keeps the definition waiting."""
+        """Delete the custom resources first; objects with finalizers delay the removal."""
         if FINALIZER in stored.finalizers:
             served = self.registry.catalog.custom().get(stored.name)
             if served and not self._is_emptied(stored.name, served[0]):
@@ -78,7 +78,7 @@ class CustomKinds(Reconciler):
     def _is_emptied(self, definition: str, resource: Resource) -> bool:
         collection = self.store.collection(resource.stored_in)
         for found in list(collection):
-            if not found.is_terminating:
+            if not found.obj["metadata"].get("deletionTimestamp"):
                 options = DeleteOptions(propagation_policy="Background")
                 self.registry.delete(resource, found.namespace, found.name, options)
         if not len(collection):
@@ -90,23 +90,20 @@ class CustomKinds(Reconciler):
 
 
 def _conditions(now: str, conflict: str) -> list[Json]:
-    if conflict:
-        texts = (
-            ("NamesAccepted", "False", "Conflict", conflict),
-            (ESTABLISHED, "False", "NotAccepted", "not all names are accepted"),
-        )
-    else:
-        texts = (
-            ("NamesAccepted", "True", "NoConflicts", "no conflicts found"),
-            (ESTABLISHED, "True", "InitialNamesAccepted", "the initial names have been accepted"),
-        )
+    accepted, reason = ("False", "Conflict") if conflict else ("True", "NoConflicts")
+    established = "NotAccepted" if conflict else "InitialNamesAccepted"
+    why = "not all names are accepted" if conflict else "the initial names have been accepted"
     return [
-        {
-            "type": kind,
-            "status": status,
-            "lastTransitionTime": now,
-            "reason": reason,
-            "message": message,
-        }
-        for kind, status, reason, message in texts
+        _condition("NamesAccepted", accepted, now, reason, conflict or "no conflicts found"),
+        _condition(ESTABLISHED, accepted, now, established, why),
     ]
+
+
+def _condition(type_: str, status: str, now: str, reason: str, message: str) -> Json:
+    return {
+        "type": type_,
+        "status": status,
+        "lastTransitionTime": now,
+        "reason": reason,
+        "message": message,
+    }

@@ -6,7 +6,7 @@ import msgspec
 
 from simcluster.patch.apply import Writer, record_create, record_update
 from simcluster.schema import struct_of
-from simcluster.store.owners import Owners
+from simcluster.store.managed_fields import ManagedFields, managed_fields_of_entries
 from simcluster.store.store import Store
 
 Json = dict[str, Any]
@@ -19,18 +19,18 @@ def pod(**status: Any) -> Json:
     return {"metadata": {"name": "p", "namespace": "ns", "labels": {"a": "b"}}, "status": status}
 
 
-def entries(owners: Owners | None) -> list[Json]:
-    return [] if owners is None else owners.entries()
+def entries(managed_fields: ManagedFields | None) -> list[Json]:
+    return [] if managed_fields is None else managed_fields.entries()
 
 
-def updated(before: Json, after: Json, owners: Owners, now: str) -> Owners:
+def updated(before: Json, after: Json, managed_fields: ManagedFields, now: str) -> ManagedFields:
     assert POD is not None
-    found = record_update(after, before, POD, KUBELET._replace(now=now), owners)
+    found = record_update(after, before, POD, KUBELET._replace(now=now), managed_fields)
     assert found is not None
     return found
 
 
-def created() -> Owners:
+def created() -> ManagedFields:
     assert POD is not None
     writer = KUBELET._replace(manager="kubectl", subresource="", now="2026-01-01T00:00:00Z")
     found = record_create(pod(), POD, writer)
@@ -39,26 +39,26 @@ def created() -> Owners:
 
 
 def test_an_answer_has_the_managed_fields_within_the_metadata_and_the_tree_does_not() -> None:
-    store, owners = Store(), created()
+    store, managed_fields = Store(), created()
     for obj in (pod(phase="Pending"), {"kind": "x", **pod()}):
-        stored = store.put("pods", obj, owners)
+        stored = store.put("pods", obj, managed_fields)
         whole = msgspec.json.decode(stored.body)
         assert whole == stored.whole
-        assert whole["metadata"].pop("managedFields") == owners.entries()
+        assert whole["metadata"].pop("managedFields") == managed_fields.entries()
         assert whole == stored.obj == stored.copy_of_obj()
 
 
-def test_an_object_keeps_its_managed_fields_unless_others_or_none_are_given() -> None:
-    store, owners = Store(), created()
-    store.put("pods", pod(), owners)
-    assert store.put("pods", pod(phase="Running")).owners is owners
+def test_an_object_keeps_its_managed_fields_unless_a_write_replaces_them() -> None:
+    store, managed_fields = Store(), created()
+    store.put("pods", pod(), managed_fields)
+    assert store.put("pods", pod(phase="Running")).managed_fields is managed_fields
     removed = store.put("pods", pod(phase="Running"), None)
-    assert removed.owners is None
+    assert removed.managed_fields is None
     assert b"managedFields" not in removed.body
-    again = store.put("pods", pod(phase="Running"), owners)
+    again = store.put("pods", pod(phase="Running"), managed_fields)
     assert again.revision == removed.revision + 1
-    assert store.put("pods", pod(phase="Running"), Owners(owners.text)) is again
-    assert store.remove("pods", again).owners is owners
+    assert store.put("pods", pod(phase="Running"), managed_fields._replace()) is again
+    assert store.remove("pods", again).managed_fields is managed_fields
 
 
 def test_objects_that_are_alike_share_their_managed_fields() -> None:
@@ -80,8 +80,10 @@ def test_an_update_is_dated_when_it_sets_a_field_and_not_when_it_only_removes_on
     assert entries(third)[1]["fieldsV1"] == {"f:status": {"f:phase": {}}}
 
 
-def test_managed_fields_of_a_client_are_kept_word_for_word_until_something_changes() -> None:
-    sent = b'[{"fieldsType":"FieldsV1","manager":"m","operation":"Apply","fieldsV1":{}}]'
-    owners = Owners(sent)
-    assert updated(pod(), pod(), owners, "2026-01-01T00:00:01Z") is owners
-    assert Store().put("pods", pod(), owners).body.count(sent) == 1
+def test_managed_fields_of_a_client_are_kept_until_something_changes() -> None:
+    sent = {"fieldsType": "FieldsV1", "manager": "m", "operation": "Apply", "fieldsV1": {}}
+    managed_fields = managed_fields_of_entries([sent])
+    assert managed_fields is not None
+    assert managed_fields.entries() == [sent]
+    assert updated(pod(), pod(), managed_fields, "2026-01-01T00:00:01Z") is managed_fields
+    assert Store().put("pods", pod(), managed_fields).body.count(managed_fields.text) == 1

@@ -1,8 +1,8 @@
-"""What is served beside objects: discovery, OpenAPI, the version, the list of paths."""
+"""Answers requests for discovery, OpenAPI, the version and the list of paths."""
 
 import hashlib
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
@@ -16,6 +16,7 @@ from simcluster.apiserver.discovery import (
     api_resource_list,
     api_versions,
 )
+from simcluster.apiserver.messages import Answer, ApiRequest
 from simcluster.apiserver.negotiation import JSON_TYPE, clauses, negotiate
 from simcluster.apiserver.paths import Target, parse_path
 from simcluster.kinds.catalog import Catalog
@@ -28,43 +29,23 @@ TEXT_TYPE = "text/plain; charset=utf-8"
 _PROTOBUF_V2 = "application/com.github.proto-openapi.spec.v2"
 _PROTOBUF_V3 = "application/com.github.proto-openapi.spec.v3"
 _EMPTY_V2 = b"\x0a\x032.0\x12\x12\x0a\x0aKubernetes\x12\x04v1.x"
-"""The old document in protobuf, with no kinds in it: old and new kubectl fall back to it where the
-new document does not know a kind, and then leave judgement to the server."""
+"""The OpenAPI v2 document in protobuf, without kinds. kubectl falls back to it for kinds that the
+v3 document does not have, and then leaves validation to the server."""
 _AGGREGATED_OPTIONS = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
 _YEAR_S = 31_536_000
+_VARY = {"Vary": "Accept"}
 _PATHS = ("/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version")
 
 
-class Document(NamedTuple):
-    """Status, body, content type and further headers of an answer."""
-
-    status: int
-    body: bytes
-    content_type: str = JSON_TYPE
-    headers: Mapping[str, str] = {}
+PAGE_NOT_FOUND = Answer(404, b"404 page not found\n", content_type=TEXT_TYPE)
 
 
-PAGE_NOT_FOUND = Document(
-    404, b"404 page not found\n", TEXT_TYPE, {"X-Content-Type-Options": "nosniff"}
-)
-
-
-class DocumentRequest(NamedTuple):
-    """A request as documents see it; ``if_none_match`` is an ETag or empty."""
-
-    method: str
-    path: str
-    query: Mapping[str, str]
-    accept: str = ""
-    if_none_match: str = ""
-
-
-class Documents:
-    """Serves documents made from a catalog, each made once for each state of it.
+class DiscoveryEndpoints:
+    """Serves documents that describe a catalog; each is made once for each state of the catalog.
 
     Args:
-        catalog: which resources are served.
-        address: ``host:port`` of the server, asked for with each request.
+        catalog: the served resources.
+        address: returns ``host:port`` of the server.
     """
 
     def __init__(self, catalog: Catalog, address: Callable[[], str]) -> None:
@@ -73,12 +54,16 @@ class Documents:
         self._made: dict[str, bytes] = {}
         self._made_for = -1
 
-    def answer(self, request: DocumentRequest) -> Document:
+    def answer(self, request: ApiRequest) -> Answer:
         """The document at a path, or the 404 that fits it.
 
         Raises:
             ApiError: 404 below a group that is served; 405; 406.
         """
+        if request.path == "/metrics":
+            return Answer(200, b"", content_type=TEXT_TYPE)
+        if "//" in request.path:
+            return PAGE_NOT_FOUND
         found = self._find(request)
         if found is None:
             return self._missing(request.path)
@@ -86,21 +71,23 @@ class Documents:
             raise errors.method_not_allowed()
         return found
 
-    def _find(self, request: DocumentRequest) -> Document | None:
+    def _find(self, request: ApiRequest) -> Answer | None:
         parts = request.path.strip("/").split("/")
         if parts[0] == "openapi":
             return self._openapi(request, parts)
         if len(parts) == 1 and parts[0] in {"api", "apis"} and _wants_aggregated(request.accept):
             body = self._once(AGGREGATED + parts[0], lambda: self._aggregated(parts[0]))
-            return _tagged(request, Document(200, body or b"", AGGREGATED, {"Vary": "Accept"}))
+            return _tagged(
+                request, Answer(200, body or b"", headers=_VARY, content_type=AGGREGATED)
+            )
         if parts[0] in {"api", "apis"}:
             negotiate(request.accept)
         if parts in ([""], ["version"]):
             text = msgspec.json.encode(self._build(parts))
-            return Document(200, msgspec.json.format(text, indent=2))
+            return Answer(200, msgspec.json.format(text, indent=2))
         body = self._once(request.path.rstrip("/"), lambda: self._build(parts))
-        vary = {"Vary": "Accept"} if parts[0] in {"api", "apis"} and len(parts) == 1 else {}
-        return None if body is None else Document(200, body, JSON_TYPE, vary)
+        headers = _VARY if parts[0] in {"api", "apis"} and len(parts) == 1 else {}
+        return None if body is None else Answer(200, body, headers=headers)
 
     def _once(self, key: str, build: Callable[[], Json | None]) -> bytes | None:
         if self._made_for != self._catalog.generation:
@@ -137,7 +124,7 @@ class Documents:
             paths |= {f"/apis/{group}", f"/apis/{group}/{version}"} if group else {"/api/v1"}
         return sorted(paths)
 
-    def _openapi(self, request: DocumentRequest, parts: list[str]) -> Document | None:
+    def _openapi(self, request: ApiRequest, parts: list[str]) -> Answer | None:
         if parts[1:] == ["v2"]:
             return self._openapi_v2(request)
         if parts[1:2] != ["v3"]:
@@ -146,12 +133,12 @@ class Documents:
             negotiate(request.accept)
         if len(parts) == 2:
             body = self._once("/openapi/v3", self._openapi_index)
-            return _tagged(request, Document(200, body or b""))
+            return _tagged(request, Answer(200, body or b""))
         group_version = _group_version(parts[2:])
         if group_version is None:
             return None
         body = self._once(request.path, lambda: openapi.document(self._catalog, *group_version))
-        return None if body is None else _hashed(request, Document(200, body))
+        return None if body is None else _hashed(request, Answer(200, body))
 
     def _openapi_index(self) -> Json:
         paths = {}
@@ -162,13 +149,13 @@ class Documents:
             paths[key] = {"serverRelativeURL": f"{url}?hash={digest}"}
         return {"paths": paths}
 
-    def _openapi_v2(self, request: DocumentRequest) -> Document:
+    def _openapi_v2(self, request: ApiRequest) -> Answer:
         if _PROTOBUF_V2 in request.accept and JSON_TYPE not in request.accept:
-            return Document(200, _EMPTY_V2, f"{_PROTOBUF_V2}.v1.0+protobuf")
+            return Answer(200, _EMPTY_V2, content_type=f"{_PROTOBUF_V2}.v1.0+protobuf")
         body = self._once("/openapi/v2", lambda: openapi.swagger(self._catalog))
-        return _tagged(request, Document(200, body or b""))
+        return _tagged(request, Answer(200, body or b""))
 
-    def _missing(self, path: str) -> Document:
+    def _missing(self, path: str) -> Answer:
         parts = path.strip("/").split("/")
         group = parts[1] if parts[0] == "apis" and len(parts) > 1 else ""
         if parts[0] == "api" or (group and self._catalog.has_own_group(group)):
@@ -195,8 +182,8 @@ def _tag(body: bytes) -> str:
     return f'"{hashlib.sha256(body).hexdigest().upper()}"'
 
 
-def _tagged(request: DocumentRequest, document: Document) -> Document:
-    """With an ETag, or 304 where the client has just this."""
+def _tagged(request: ApiRequest, document: Answer) -> Answer:
+    """The document with an ETag, or 304 if the client has this document."""
     tag = _tag(document.body)
     headers = {**document.headers, "ETag": tag}
     if request.if_none_match == tag:
@@ -204,8 +191,8 @@ def _tagged(request: DocumentRequest, document: Document) -> Document:
     return document._replace(headers=headers)
 
 
-def _hashed(request: DocumentRequest, document: Document) -> Document:
-    """What is addressed by its hash may be kept for ever."""
+def _hashed(request: ApiRequest, document: Answer) -> Answer:
+    """The document; one that is addressed by its hash may be cached for ever."""
     if "hash" not in request.query:
         return _tagged(request, document)
     headers = {"Cache-Control": f"public, max-age={_YEAR_S}, immutable"}

@@ -10,7 +10,7 @@ import kubernetes.aio as kubernetes
 import pytest
 from kubernetes.aio.config import load_kube_config
 
-from simcluster import ClusterOptions, EmbeddedCluster, KubeletOptions, make_node, run_cluster
+from simcluster import ClusterOptions, KubeletOptions, SimulatedCluster, make_node, run_cluster
 from tests.support.api_client import (
     BUDGETS,
     NODES,
@@ -32,16 +32,16 @@ JOBS = "/apis/batch/v1/namespaces/default/jobs"
 
 
 @pytest.fixture
-async def cluster() -> AsyncIterator[EmbeddedCluster]:
+async def cluster() -> AsyncIterator[SimulatedCluster]:
     """One node of 2 CPUs and 3 pods, everything running behind it."""
     capacity = {"cpu": "2", "memory": "4Gi", "pods": "3", "example.com/gpu": "1"}
     options = ClusterOptions(kubelet=KubeletOptions(job_run_s=0.01, stop_s=0.01))
-    async with EmbeddedCluster([make_node("n", capacity)], options) as running:
+    async with SimulatedCluster([make_node("n", capacity)], options) as running:
         yield running
 
 
 @pytest.fixture
-async def api(cluster: EmbeddedCluster) -> AsyncIterator[ApiClient]:
+async def api(cluster: SimulatedCluster) -> AsyncIterator[ApiClient]:
     """A client of that cluster."""
     async with ApiClient(cluster.url, "") as client:
         yield client
@@ -169,7 +169,7 @@ async def _bind_everything(api: ApiClient) -> None:
 
 
 async def test_a_deployment_rolls_from_one_template_to_the_next(
-    cluster: EmbeddedCluster, api: ApiClient
+    cluster: SimulatedCluster, api: ApiClient
 ) -> None:
     cluster.add_nodes([make_node("big", {"cpu": "64", "memory": "64Gi", "pods": "110"})])
     scheduler = asyncio.create_task(_bind_everything(api))
@@ -214,7 +214,7 @@ async def test_orphaned_pods_stay(api: ApiClient) -> None:
     assert "ownerReferences" not in left["metadata"]
 
 
-async def test_a_job_runs_its_pods_to_the_end(cluster: EmbeddedCluster, api: ApiClient) -> None:
+async def test_a_job_runs_its_pods_to_the_end(cluster: SimulatedCluster, api: ApiClient) -> None:
     cluster.add_nodes([make_node("big", {"cpu": "64", "memory": "64Gi", "pods": "110"})])
     scheduler = asyncio.create_task(_bind_everything(api))
     container = {"name": "c", "image": "x:1"}
@@ -254,7 +254,7 @@ async def test_a_namespace_takes_its_content_along(api: ApiClient) -> None:
 async def test_the_kubeconfig_carries_token_and_authority(tmp_path: Path) -> None:
     certificate, key = self_signed_certificate(tmp_path)
     options = ClusterOptions(token="secret", cert_file=certificate, key_file=key)
-    async with EmbeddedCluster(options=options) as cluster:
+    async with SimulatedCluster(options=options) as cluster:
         kubeconfig = cluster.write_kubeconfig(tmp_path / "kubeconfig")
         assert kubeconfig.stat().st_mode & 0o077 == 0
         configuration = kubernetes.client.Configuration()
@@ -267,7 +267,7 @@ async def test_the_kubeconfig_carries_token_and_authority(tmp_path: Path) -> Non
 
 
 async def test_running_until_cancelled_writes_a_kubeconfig_first(tmp_path: Path) -> None:
-    ready: asyncio.Future[EmbeddedCluster] = asyncio.get_running_loop().create_future()
+    ready: asyncio.Future[SimulatedCluster] = asyncio.get_running_loop().create_future()
     kubeconfig = tmp_path / "deep" / "kubeconfig"
     running = asyncio.create_task(
         run_cluster([node("n")], ClusterOptions(), kubeconfig, ready.set_result)
@@ -283,15 +283,15 @@ async def test_running_until_cancelled_writes_a_kubeconfig_first(tmp_path: Path)
             await client.get(NODES)
 
 
-async def test_a_taken_address_is_an_error(cluster: EmbeddedCluster) -> None:
+async def test_a_taken_address_is_an_error(cluster: SimulatedCluster) -> None:
     taken = cluster.url.removeprefix("http://")
     with pytest.raises(OSError, match="address already in use"):
-        await EmbeddedCluster(options=ClusterOptions(listen=taken)).start()
+        await SimulatedCluster(options=ClusterOptions(listen=taken)).start()
 
 
 def test_an_address_that_is_no_address_is_refused() -> None:
     with pytest.raises(ValueError, match="'nowhere' is not HOST:PORT"):
-        EmbeddedCluster(options=ClusterOptions(listen="nowhere"))
+        SimulatedCluster(options=ClusterOptions(listen="nowhere"))
 
 
 CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"

@@ -1,4 +1,4 @@
-"""Gets, lists and watches: the requests that may name a resourceVersion, and that may last."""
+"""Answers gets, lists and watches."""
 
 import asyncio
 import contextlib
@@ -10,9 +10,8 @@ import structlog
 from aiohttp import web
 
 from simcluster.apiserver import errors
-from simcluster.apiserver.answer_formats import check_shape
 from simcluster.apiserver.connections import InFlight
-from simcluster.apiserver.endpoints import Answer, ApiRequest, Endpoints, deprecation
+from simcluster.apiserver.endpoints import Endpoints, deprecation
 from simcluster.apiserver.formats import Format
 from simcluster.apiserver.list_options import (
     ListOptions,
@@ -21,9 +20,15 @@ from simcluster.apiserver.list_options import (
     parse_list_options,
 )
 from simcluster.apiserver.listing import Page, list_page, parse_revision, wait_for_revision
+from simcluster.apiserver.messages import Answer, ApiRequest, check_shape
 from simcluster.apiserver.negotiation import check_streams, negotiate
 from simcluster.apiserver.paths import Target
-from simcluster.apiserver.presentation import common_headers, is_plain, warning_values, wishes_of
+from simcluster.apiserver.response_encoding import (
+    common_headers,
+    is_plain,
+    warning_values,
+    wishes_of,
+)
 from simcluster.faults.disturbance import sink_of
 from simcluster.kinds.resources import Resource
 from simcluster.store.selection import Selection
@@ -33,11 +38,11 @@ from simcluster.store.watch import Watcher, WatcherRegistry, WatchStream, bookma
 Respond = Callable[[web.BaseRequest, Answer], Awaitable[web.StreamResponse]]
 
 MIN_WATCH_S = 1800.0
-"""A watch without a timeout ends after this to twice this, as kube-apiserver's do."""
+"""A watch without a timeout ends after once to twice this time, as in kube-apiserver."""
 STALL_S = 60.0
-"""A client that takes nothing of an answer for this long is cut off."""
+"""The connection of a client that reads nothing of an answer for this long is aborted."""
 SLOW_WATCHER_S = 5.0
-"""A watch closed as too slow ends by itself within this, or its connection is broken off."""
+"""A watch that is closed as too slow ends within this time, or its connection is aborted."""
 _JSON: Mapping[str, str] = {"Content-Type": "application/json"}
 
 log = structlog.get_logger(__name__)
@@ -56,12 +61,12 @@ class Reader:
     """Answers GET requests on resources.
 
     Args:
-        store: what is read.
+        store: the objects.
         endpoints: answers gets.
-        watchers: where watches are registered.
-        respond: makes a response of an answer that is had at once.
-        in_flight: watches leave it.
-        max_pending_frames: watch events that may wait for a slow client before it is cut off.
+        watchers: registers watches.
+        respond: turns an answer into a response.
+        in_flight: does not count watches.
+        max_pending_frames: watch events that may wait for a slow client before the watch is closed.
     """
 
     def __init__(
@@ -87,9 +92,9 @@ class Reader:
 
         Args:
             request: the HTTP request.
-            api_request: the same, as the endpoints see it.
-            target: what it addresses.
-            watches: the path itself says that it is a watch.
+            api_request: the same without HTTP.
+            target: the addressed resource.
+            watches: the path has the deprecated prefix of watches.
 
         Raises:
             ApiError: it is refused.
@@ -119,7 +124,7 @@ class Reader:
     async def send_list(
         self, request: web.BaseRequest, page: Page, api_request: ApiRequest, resource: Resource
     ) -> web.StreamResponse:
-        """Answer a list; a large one goes out as it is encoded, and others are served between."""
+        """Answer a list; a large one is sent in slices, and other requests run between them."""
         check_shape(resource, api_request.accept, is_list=True)
         format_ = api_request.format_for(resource)
         is_plain_json = is_plain(wishes_of(request.headers, request.query))
@@ -130,7 +135,7 @@ class Reader:
         for value in warning_values(deprecation(resource)):
             response.headers.add("Warning", value)
         try:
-            async with _broken_off_after(STALL_S, request) as deadline:
+            async with _abort_after(STALL_S, request) as deadline:
                 await response.prepare(request)
                 for part in format_.slices(page.items, page.metadata):
                     await response.write(part)
@@ -175,7 +180,7 @@ class Reader:
         return response
 
     def _begin(self, opening: _Opening, watcher: Watcher, after: int) -> None:
-        """Queue what exists or what was missed, and follow from here on, without a gap."""
+        """Queue current objects or missed changes, and subscribe to later ones without a gap."""
         resource, options = opening.target.resource, opening.options
         collection = self._store.collection(resource.stored_in)
         if options.send_initial_events:
@@ -206,17 +211,17 @@ class Reader:
             timeout_s,
             options.allow_watch_bookmarks,
         )
-        async with _broken_off_after(timeout_s + STALL_S, request) as deadline:
+        async with _abort_after(timeout_s + STALL_S, request) as deadline:
             clock = asyncio.get_running_loop().time
             watcher.on_overflow = lambda: deadline.reschedule(clock() + SLOW_WATCHER_S)
             await stream.run(sink_of(request, response))
 
 
 def _named(target: Target, query: Mapping[str, str]) -> dict[str, str]:
-    """The field selector that a name in the path of a watch means.
+    """The field selector that stands for a name in the path of a watch.
 
     Raises:
-        ApiError: 400, the query selects something else.
+        ApiError: 400, the query selects another name.
     """
     if not target.name:
         return {}
@@ -227,13 +232,13 @@ def _named(target: Target, query: Mapping[str, str]) -> dict[str, str]:
 
 
 @contextlib.asynccontextmanager
-async def _broken_off_after(seconds: float, request: web.BaseRequest) -> Any:
-    """Break the connection of a client off that does not take what it is sent."""
+async def _abort_after(seconds: float, request: web.BaseRequest) -> Any:
+    """Abort the connection of a client that does not read its answer in time."""
     try:
         async with asyncio.timeout(seconds) as deadline:
             yield deadline
     except TimeoutError as error:
-        log.info("client takes no answer; its connection is broken off", path=request.path)
+        log.info("client does not read its answer; connection aborted", path=request.path)
         if request.transport is not None:
             request.transport.abort()
-        raise ConnectionResetError("the client takes no answer") from error
+        raise ConnectionResetError("the client does not read its answer") from error

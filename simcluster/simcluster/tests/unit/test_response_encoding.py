@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from simcluster.apiserver.presentation import (
+from simcluster.apiserver.response_encoding import (
     GZIP_FROM_BYTES,
     Wishes,
     common_headers,
@@ -25,7 +25,7 @@ from simcluster.apiserver.presentation import (
         ("", False),
     ],
 )
-def test_yaml_is_sent_to_who_prefers_it(accept: str, expected: bool) -> None:
+def test_yaml_is_sent_on_request(accept: str, expected: bool) -> None:
     assert wants_yaml(accept) is expected
 
 
