@@ -28,7 +28,7 @@ _STATE_PANEL = "State"
 
 
 class Shape(StrEnum):
-    """What the nodes look like."""
+    """The shape of the nodes."""
 
     DEMO = "demo"
     BENCH = "bench"

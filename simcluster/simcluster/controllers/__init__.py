@@ -1,13 +1,13 @@
-"""Small controllers: what scheduling needs of kube-controller-manager, driven by changes only.
+"""Controllers of kube-controller-manager that scheduling needs, driven by changes only.
 
-Each follows the store, enqueues the keys of objects that need a look, and compares what is with
-what should be (``reconciler``). ``shared`` holds what they have in common: indexes of pods by owner
-and by node, the recorder of Events, and the timers, which tests turn by hand. What one change costs
-does not grow with the cluster: counts are kept up to date by the indexes (``ownership``,
-``daemon_book``, ``budget_book``), and selectors are found by label (``selector_index``).
+Each controller follows the store, enqueues the keys of changed objects, and reconciles them one by
+one (``reconciler``). ``shared`` holds what all controllers use: indexes of pods by owner, node and
+claim, the event recorder, and timers, which tests advance by hand. The cost of one change does not
+grow with the cluster: the indexes keep counts (``ownership``, ``daemon_book``, ``budget_pods``) and
+find selectors by label (``indexes``).
 
-Nothing is assumed about who wrote an object. A cluster that was loaded from a file is taken as it
-is: what a controller finds in order at its start it leaves alone.
+A cluster that was loaded from a file is not changed at the start: a controller leaves objects alone
+that are already in order, whatever created them.
 
 Left out: CronJobs, pod failure and success policies of Jobs, surge of DaemonSets, the rate limits
 and zones of node eviction, and Events about single pods of workloads.
@@ -62,13 +62,13 @@ CONTROLLERS: tuple[type[Reconciler], ...] = (
 
 @dataclass(frozen=True)
 class ControllerOptions:
-    """What of the controllers can be chosen.
+    """Options of the controllers.
 
     Args:
-        node_grace_s: how long a node may be silent before it is Unknown.
+        node_grace_s: how long a node's kubelet may be silent before the node is Unknown.
         with_service_accounts: give every namespace its default ServiceAccount and the ConfigMap
             ``kube-root-ca.crt``.
-        authority_pem: what that ConfigMap holds.
+        authority_pem: the certificate in that ConfigMap.
     """
 
     node_grace_s: float = DEFAULT_GRACE_S

@@ -49,7 +49,7 @@ class PodsByNode(KeyedIndex[str]):
     """Pods by the node that they are bound to."""
 
     def __init__(self) -> None:
-        super().__init__(lambda pod: filter(None, [pod.obj["spec"].get("nodeName")]))
+        super().__init__(lambda pod: filter(None, [pod.spec.get("nodeName")]))
         self._listeners: list[Callable[[Change], None]] = []
 
     def on_change(self, listener: Callable[[Change], None]) -> None:
@@ -59,7 +59,7 @@ class PodsByNode(KeyedIndex[str]):
     def see(self, change: Change) -> None:
         """Take a change into the index."""
         super().see(change)
-        if change.current.obj["spec"].get("nodeName"):
+        if change.current.spec.get("nodeName"):
             for listener in self._listeners:
                 listener(change)
 
@@ -109,7 +109,7 @@ class OwnedObjects(KeyedIndex[str]):
 
     def owned_by(self, owner: Stored) -> list[Stored]:
         """The objects that an owner manages, oldest first."""
-        return self.of(owner.obj["metadata"]["uid"])
+        return self.of(owner.uid)
 
     def on_change(self, kind: str, listener: Callable[[str, Json], None]) -> None:
         """Call ``listener`` with namespace and reference after a change below such an owner."""

@@ -28,7 +28,7 @@ def owner_reference(resource: Resource, owner: Stored) -> Json:
         "apiVersion": resource.api_version,
         "kind": resource.kind,
         "name": owner.name,
-        "uid": owner.obj["metadata"]["uid"],
+        "uid": owner.uid,
         "controller": True,
         "blockOwnerDeletion": True,
     }
@@ -74,7 +74,7 @@ class PodGroup:
             return
         if not is_finished(pod):
             self._terminating.add(name)
-        if JOB_TRACKING in (pod.obj["metadata"].get("finalizers") or ()):
+        if JOB_TRACKING in pod.finalizers:
             self.tracked[name] = pod
 
     def discard(self, name: str) -> None:
@@ -151,7 +151,7 @@ class OwnedPods:
 
     def of(self, owner: Stored) -> PodGroup:
         """The pods an owner manages."""
-        return self.of_uid(owner.obj["metadata"]["uid"])
+        return self.of_uid(owner.uid)
 
     def of_uid(self, uid: str) -> PodGroup:
         """The pods of the owner with this uid."""
@@ -187,15 +187,15 @@ class Adoption:
 
     def adopt(self, owner: Stored, orphan: Stored) -> None:
         """Make ``owner`` the controller of an object without one, unless either is going."""
-        if is_terminating(orphan) or is_terminating(owner) or controller_reference(orphan.obj):
+        if orphan.is_terminating or owner.is_terminating or controller_reference(orphan.obj):
             return
-        references = orphan.obj["metadata"].get("ownerReferences") or ()
+        references = orphan.owner_references
         self._write(orphan, [*references, owner_reference(self._owner_kind, owner)])
 
     def release(self, owner: Stored, owned: Stored) -> None:
         """Remove the reference from an object that the owner's selector no longer selects."""
-        uid = owner.obj["metadata"]["uid"]
-        references = owned.obj["metadata"].get("ownerReferences") or ()
+        uid = owner.uid
+        references = owned.owner_references
         self._write(owned, [found for found in references if found["uid"] != uid])
 
     def _write(self, stored: Stored, references: list[Json]) -> None:
@@ -210,7 +210,7 @@ def is_selected(selector: Json | None, stored: Stored) -> bool:
 
 def pod_from_template(resource: Resource, owner: Stored) -> Json:
     """A pod that ``owner`` is to create."""
-    template = copy.deepcopy(owner.obj["spec"]["template"])
+    template = copy.deepcopy(owner.spec["template"])
     metadata = template.setdefault("metadata", {})
     metadata.pop("creationTimestamp", None)
     metadata["generateName"] = f"{owner.name}-"
@@ -221,17 +221,12 @@ def pod_from_template(resource: Resource, owner: Stored) -> Json:
 
 def is_finished(pod: Stored) -> bool:
     """In phase Succeeded or Failed."""
-    return pod.obj["status"].get("phase") in {"Succeeded", "Failed"}
-
-
-def is_terminating(pod: Stored) -> bool:
-    """Being deleted."""
-    return bool(pod.obj["metadata"].get("deletionTimestamp"))
+    return pod.status.get("phase") in {"Succeeded", "Failed"}
 
 
 def is_active(pod: Stored) -> bool:
     """Neither finished nor being deleted."""
-    return not is_finished(pod) and not is_terminating(pod)
+    return not is_finished(pod) and not pod.is_terminating
 
 
 def is_ready(pod: Stored) -> bool:
@@ -241,7 +236,7 @@ def is_ready(pod: Stored) -> bool:
 
 def ready_since(pod: Stored) -> str | None:
     """When the pod became ready; ``None`` if it is not."""
-    for condition in pod.obj["status"].get("conditions") or ():
+    for condition in pod.status.get("conditions") or ():
         if condition.get("type") == "Ready":
             is_true = condition.get("status") == "True"
             return (condition.get("lastTransitionTime") or "") if is_true else None
@@ -276,7 +271,7 @@ def disruption_target(pod: Json, reason: str, message: str, now: str) -> Json:
 def available_in(pod: Stored, min_ready_s: float, now: float) -> float | None:
     """Seconds until a ready pod counts as available; ``None`` if it is not ready."""
     since = ready_since(pod)
-    if since is None or is_terminating(pod):
+    if since is None or pod.is_terminating:
         return None
     if not min_ready_s or not since:
         return 0.0

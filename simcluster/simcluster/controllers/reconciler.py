@@ -56,12 +56,12 @@ class Reconciler(Worker):
 
     @property
     def registry(self) -> Registry:
-        """Where objects are written."""
+        """The registry, through which objects are written."""
         return self.shared.registry
 
     @property
     def store(self) -> Store:
-        """Where objects are read."""
+        """The store, from which objects are read."""
         return self.shared.registry.store
 
     @abstractmethod
@@ -74,7 +74,7 @@ class Reconciler(Worker):
 
     def delete(self, resource: Resource, stored: Stored, propagation_policy: str = "") -> None:
         """Delete an object unless another one has taken its name."""
-        uid = stored.obj["metadata"]["uid"]
+        uid = stored.uid
         options = DeleteOptions(propagation_policy=propagation_policy, uid=uid)
         self.registry.delete(resource, stored.namespace, stored.name, options)
 

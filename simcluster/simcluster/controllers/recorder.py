@@ -38,7 +38,7 @@ class EventRecorder:
     ) -> None:
         kind, reason, message = what
         namespace = about.namespace or "default"
-        seen = (about.obj["metadata"]["uid"], reason, message)
+        seen = (about.uid, reason, message)
         now = self._registry.clock.now()
         name = self._names.get(seen)
         stored = self._registry.store.get(EVENTS.stored_in, namespace, name) if name else None
@@ -55,7 +55,7 @@ class EventRecorder:
                 "apiVersion": resource.api_version,
                 "name": about.name,
                 "namespace": about.namespace,
-                "uid": about.obj["metadata"]["uid"],
+                "uid": about.uid,
                 "resourceVersion": str(about.revision),
             },
             "type": kind,

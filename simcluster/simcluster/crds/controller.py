@@ -67,7 +67,7 @@ class DefinitionController(Reconciler):
 
     def _remove(self, stored: Stored) -> None:
         """Delete the custom resources first; objects with finalizers delay the removal."""
-        if FINALIZER in (stored.obj["metadata"].get("finalizers") or ()):
+        if FINALIZER in stored.finalizers:
             served = self.registry.catalog.custom().get(stored.name)
             if served and not self._is_emptied(stored.name, served[0]):
                 return

@@ -13,7 +13,7 @@ from simcluster.harness.placements import Placement
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast pods were bound; times in seconds, None where fewer than two were."""
+    """The pace of binding; times in seconds, None if fewer than two pods were bound."""
 
     binds_per_s: float | None
     p50_s: float | None

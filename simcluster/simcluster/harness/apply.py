@@ -28,7 +28,7 @@ _COLLECTIONS = {
 
 
 def collection_path(obj: Json) -> str:
-    """Where an object is created.
+    """The path at which an object is created.
 
     Raises:
         ValueError: the kind is not one that the demo and the benchmarks use.

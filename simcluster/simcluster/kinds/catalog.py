@@ -51,7 +51,7 @@ class Catalog:
         return MappingProxyType(self._custom)
 
     def collections(self) -> list[Resource]:
-        """One resource for each of the store's collections."""
+        """One resource for each collection of the store."""
         found: dict[str, Resource] = {}
         for resource in self:  # of two with the same collection, the first
             found.setdefault(resource.stored_in, resource)

@@ -33,14 +33,14 @@ def _valid(*_objects: Json) -> list[FieldError]:
 
 @dataclass(frozen=True)
 class KindRules:
-    """What happens to an object of one kind before it is stored.
+    """The functions that an object of one kind passes before it is stored.
 
     Args:
         set_defaults: fills fields in place; on create and on update.
         admit: decides fields that depend on other objects; on create only.
         validate: errors of a new object.
         validate_update: errors of a change.
-        keep_on_update: puts back, in place, what an update does not touch.
+        keep_on_update: restores, in place, fields that an update does not change.
         validate_status: errors of a change to the status.
         keep_on_status_update: the same for a change to the status.
     """

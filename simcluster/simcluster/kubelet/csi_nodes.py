@@ -13,7 +13,7 @@ def csi_node_for(node: Stored) -> Json | None:
 
     A driver's topology key is the zone, or the host name on a node without a zone.
     """
-    metadata = node.obj["metadata"]
+    metadata = node.metadata
     text = (metadata.get("annotations") or {}).get(CSI_DRIVERS)
     if text is None:
         return None

@@ -123,7 +123,7 @@ class Kubelet(Worker):
     def _on_pod(self, change: Change) -> None:
         if change.type == "DELETED":
             self._later(self._release_pod, change.current)
-        elif change.current.obj["spec"].get("nodeName"):
+        elif change.current.spec.get("nodeName"):
             self._later(self._see_pod, change.current)
 
     def _on_claim(self, change: Change) -> None:
@@ -230,7 +230,7 @@ class Kubelet(Worker):
         known = self._store.get(CSI_NODES.stored_in, "", stored.name)
         if known is None:
             self._registry.create(CSI_NODES, "", wanted)
-        elif known.obj["spec"] != wanted["spec"]:
+        elif known.spec != wanted["spec"]:
             self._registry.replace(CSI_NODES, known, {**editable(known), "spec": wanted["spec"]})
 
     def _catch_up(self, node_name: str) -> None:
@@ -239,9 +239,9 @@ class Kubelet(Worker):
             pod = self._pod(admitted.namespace, admitted.name)
             if pod is None:
                 continue
-            if pod.obj["metadata"].get("deletionTimestamp"):
+            if pod.is_terminating:
                 self._stop_pod(pod)
-            elif pod.obj["status"].get("phase") == "Running":
+            elif pod.status.get("phase") == "Running":
                 self._run_pod(pod)
 
     def _forget_node(self, stored: Stored) -> None:
@@ -254,7 +254,7 @@ class Kubelet(Worker):
             self._pods.pop(uid, None)
 
     def _see_pod(self, stored: Stored) -> None:
-        metadata, status = stored.obj["metadata"], stored.obj["status"]
+        metadata, status = stored.metadata, stored.status
         uid = metadata["uid"]
         if status.get("phase") in _FINISHED:
             self._release(uid)
@@ -290,7 +290,7 @@ class Kubelet(Worker):
             self._later(self._stop_pod, stored)
 
     def _admit(self, stored: Stored) -> None:
-        uid, node_name = stored.obj["metadata"]["uid"], stored.obj["spec"]["nodeName"]
+        uid, node_name = stored.uid, stored.spec["nodeName"]
         load = self._nodes.get(node_name)
         if load is None or node_name in self._dead:
             waiting = self._waiting.setdefault(node_name, {})
@@ -300,7 +300,7 @@ class Kubelet(Worker):
         refusal = self._judge(load, stored)
         if refusal is not None:
             self._refuse(stored, refusal)
-        elif stored.obj["status"].get("phase") == "Pending":
+        elif stored.status.get("phase") == "Pending":
             self._begin(stored)
         else:
             self._plan_end(stored)
@@ -321,9 +321,9 @@ class Kubelet(Worker):
         current = self._pod(stored.namespace, stored.name)
         if (
             current is None
-            or current.obj["metadata"]["uid"] != stored.obj["metadata"]["uid"]
-            or current.obj["status"].get("phase") in _FINISHED
-            or current.obj["spec"]["nodeName"] in self._dead
+            or current.uid != stored.uid
+            or current.status.get("phase") in _FINISHED
+            or current.spec["nodeName"] in self._dead
         ):
             return
         self._registry.change_status(PODS, stored.namespace, stored.name, transform)
@@ -338,10 +338,10 @@ class Kubelet(Worker):
         self._after(start_s, lambda: self._start_pod(stored))
 
     def _behaviour_for(self, stored: Stored) -> NodeBehaviour:
-        return self._behaviours.get(stored.obj["spec"].get("nodeName", ""), NodeBehaviour())
+        return self._behaviours.get(stored.spec.get("nodeName", ""), NodeBehaviour())
 
     def _start_pod(self, stored: Stored) -> None:
-        if stored.obj["metadata"]["uid"] in self._stopping:
+        if stored.uid in self._stopping:
             return
         rate = self._behaviour_for(stored).pod_failure_rate
         if rate and self._random.random() < rate:
@@ -351,17 +351,17 @@ class Kubelet(Worker):
         self._plan_end(stored)
 
     def _run_pod(self, stored: Stored) -> None:
-        now, pod_ip = self._registry.clock.now(), stored.obj["status"].get("podIP")
-        node = self._store.get(NODES.stored_in, "", stored.obj["spec"]["nodeName"])
+        now, pod_ip = self._registry.clock.now(), stored.status.get("podIP")
+        node = self._store.get(NODES.stored_in, "", stored.spec["nodeName"])
         host_ip = _internal_ip(node) or "127.0.0.1"
         if not pod_ip:
-            pod_ip = host_ip if stored.obj["spec"].get("hostNetwork") else self._new_address()
+            pod_ip = host_ip if stored.spec.get("hostNetwork") else self._new_address()
         self._change(stored, lambda pod: running_status(pod, now, pod_ip, host_ip))
 
     def _fail_pod(self, stored: Stored) -> None:
         """Mark a pod as failed, or as crashing if it is restarted."""
         now = self._registry.clock.now()
-        if stored.obj["spec"].get("restartPolicy") == "Never":
+        if stored.spec.get("restartPolicy") == "Never":
             self._change(stored, lambda pod: failed_status(pod, now))
         else:
             self._change(stored, lambda pod: crashing_status(pod, now))
@@ -383,31 +383,31 @@ class Kubelet(Worker):
         self._change(stored, lambda pod: succeeded_status(pod, now))
 
     def _stop_pod(self, stored: Stored) -> None:
-        metadata = stored.obj["metadata"]
+        metadata = stored.metadata
         uid = metadata["uid"]
-        if uid in self._stopping or stored.obj["spec"].get("nodeName") in self._dead:
+        if uid in self._stopping or stored.spec.get("nodeName") in self._dead:
             return
         self._stopping.add(uid)
         grace = metadata.get("deletionGracePeriodSeconds") or 0
         self._after(min(grace, self._options.stop_s), lambda: self._remove(stored))
 
     def _remove(self, stored: Stored) -> None:
-        uid = stored.obj["metadata"]["uid"]
+        uid = stored.uid
         self._stopping.discard(uid)
         current = self._pod(stored.namespace, stored.name)
-        if current is None or current.obj["metadata"]["uid"] != uid:
+        if current is None or current.uid != uid:
             return
-        if current.obj["spec"].get("nodeName") in self._dead:
+        if current.spec.get("nodeName") in self._dead:
             return
         options = DeleteOptions(grace_period_s=0, uid=uid)
         self._registry.delete(PODS, stored.namespace, stored.name, options)
 
     def _release_pod(self, stored: Stored) -> None:
-        uid = stored.obj["metadata"]["uid"]
+        uid = stored.uid
         self._release(uid)
         self._pods.pop(uid, None)
         self._stopping.discard(uid)
-        self._waiting.get(stored.obj["spec"].get("nodeName", ""), {}).pop(uid, None)
+        self._waiting.get(stored.spec.get("nodeName", ""), {}).pop(uid, None)
         self._claims.forget(stored)
 
     def _release(self, uid: str) -> None:
@@ -418,7 +418,7 @@ class Kubelet(Worker):
 
 
 def _internal_ip(node: Stored | None) -> str:
-    addresses = (node.obj["status"].get("addresses") or ()) if node is not None else ()
+    addresses = (node.status.get("addresses") or ()) if node is not None else ()
     found = (entry["address"] for entry in addresses if entry.get("type") == "InternalIP")
     return next(found, "")
 

@@ -53,7 +53,7 @@ def reported_conditions(
         fresh["Ready"] |= {
             "status": "False",
             "reason": "KubeletNotReady",
-            "message": "an annotation says that the kubelet is not ready",
+            "message": "an annotation makes the kubelet not ready",
         }
     return _merged(conditions, fresh)
 
@@ -65,7 +65,7 @@ def _conditions(node: Json) -> list[Json]:
 def _blank(kind: str, now: str) -> Json:
     return {
         "type": kind,
-        "message": "an annotation says so",
+        "message": "set by an annotation",
         "lastHeartbeatTime": now,
         "lastTransitionTime": now,
     }

@@ -19,7 +19,7 @@ The others are numbers:
 - ``stowage/job-run-seconds``: how long pods of Jobs run.
 
 ``stowage/csi-drivers`` lists CSI drivers, each with the number of volumes it can attach:
-``disk.example.com=25,nfs.example.com``. The node's CSINode says so.
+``disk.example.com=25,nfs.example.com``. The node's CSINode lists them.
 """
 
 import contextlib

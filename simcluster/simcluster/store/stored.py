@@ -7,7 +7,7 @@ inserted into answers.
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -108,6 +108,49 @@ class Stored(msgspec.Struct, gc=False, eq=False):
             tree = self.tree = _decode(self.content)
             _recent_trees.keep(self)
         return tree
+
+    @property
+    def metadata(self) -> Json:
+        """``metadata``, read-only like ``obj``."""
+        found: Json = self.obj["metadata"]
+        return found
+
+    @property
+    def spec(self) -> Json:
+        """``spec``, read-only like ``obj``; the object must have one."""
+        found: Json = self.obj["spec"]
+        return found
+
+    @property
+    def status(self) -> Json:
+        """``status``, read-only like ``obj``; the object must have one."""
+        found: Json = self.obj["status"]
+        return found
+
+    @property
+    def uid(self) -> str:
+        """``metadata.uid``."""
+        return str(self.obj["metadata"]["uid"])
+
+    @property
+    def annotations(self) -> Json:
+        """``metadata.annotations``; empty if there are none."""
+        return self.obj["metadata"].get("annotations") or {}
+
+    @property
+    def finalizers(self) -> Sequence[str]:
+        """``metadata.finalizers``; empty if there are none."""
+        return self.obj["metadata"].get("finalizers") or ()
+
+    @property
+    def owner_references(self) -> Sequence[Json]:
+        """``metadata.ownerReferences``; empty if there are none."""
+        return self.obj["metadata"].get("ownerReferences") or ()
+
+    @property
+    def is_terminating(self) -> bool:
+        """Whether the object is being deleted."""
+        return bool(self.obj["metadata"].get("deletionTimestamp"))
 
     @property
     def whole(self) -> Json:

@@ -1,9 +1,9 @@
-"""What the API server refuses with 422, kind by kind, in its own words.
+"""Validation by kind, with the API server's messages: the causes of its 422 answers.
 
-Every check takes a complete object (defaults are set) of the right types (``schema`` saw to that)
-and returns ``FieldError``s in the order kube-apiserver lists them; maps are gone through in the
-object's order, where kube-apiserver's is random. Follows ``pkg/apis/*/validation`` of v1.36.
+Rules take a complete object (defaults are set) of the right types (``schema`` checks them) and
+yield ``FieldError``s in kube-apiserver's order; only maps are visited in the object's order, which
+is random in kube-apiserver. The rules follow ``pkg/apis/*/validation`` of v1.36.
 
-Not checked: what only a kubelet could refuse, Windows pods, volume plugins that are gone from
-v1.36, and the annotations that fields have replaced.
+Not checked: fields that only a kubelet could refuse, Windows pods, volume plugins that v1.36 no
+longer has, and annotations that fields have replaced.
 """

@@ -108,14 +108,14 @@ _SERVICE_PORT = (
 
 def _service_ports(spec: Json, path: str) -> Errors:
     ports = spec.get("ports") or ()
-    named_ports: set[str] = set()
+    distinct = rules.Distinct("name").rule()
     numbers: set[tuple[int, str]] = set()
     for position, entry in enumerate(ports):
         place, name = f"{path}.ports[{position}]", entry.get("name", "")
         if name or len(ports) > 1:
             yield from rules.need_form("name", names.dns_label)(entry, place)
         if name:
-            yield from rules.Distinct("name").errors(entry, place, named_ports)
+            yield from distinct(entry, place)
         yield from rules.check(entry, place, _SERVICE_PORT)
         number, protocol = entry.get("port", 0), entry.get("protocol", "TCP")
         if (number, protocol) in numbers:

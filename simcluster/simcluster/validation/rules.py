@@ -5,7 +5,7 @@ rules for one field; a rule over several fields is a generator function of its o
 applies a table in order, which is the order in which kube-apiserver lists the errors.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from simcluster.apiserver.errors import (
@@ -19,7 +19,7 @@ from simcluster.apiserver.errors import (
 from simcluster.validation.names import NameCheck
 from simcluster.values import Json
 
-Errors = Iterator[FieldError]
+Errors = Iterable[FieldError]
 Rule = Callable[[Json, str], Iterable[FieldError]]
 UpdateRule = Callable[[Json, Json], Iterable[FieldError]]
 """Takes the new and the old object."""
@@ -28,10 +28,12 @@ IMMUTABLE = "field is immutable"
 _NOT_NEGATIVE = "must be greater than or equal to 0"
 
 
-def check(obj: Json, path: str, rules: Iterable[Rule]) -> Errors:
+def check(obj: Json, path: str, rules: Iterable[Rule]) -> list[FieldError]:
     """The errors of an object by a table of rules."""
+    found: list[FieldError] = []
     for rule in rules:
-        yield from rule(obj, path)
+        found += rule(obj, path)
+    return found
 
 
 def below(path: str, field: str) -> str:
@@ -39,29 +41,22 @@ def below(path: str, field: str) -> str:
     return f"{path}.{field}" if path else field
 
 
-def named(value: object, form: NameCheck, path: str) -> Errors:
+def named(value: object, form: NameCheck, path: str) -> list[FieldError]:
     """The errors of a value that must have a form."""
-    for message in form(value):
-        yield invalid_value(path, value, message)
+    return [invalid_value(path, value, message) for message in form(value)]
 
 
 def need(field: str, detail: str = "") -> Rule:
     """The field must be set."""
-
-    def rule(obj: Json, path: str) -> Errors:
-        if not obj.get(field):
-            yield required(below(path, field), detail)
-
-    return rule
+    return lambda obj, path: () if obj.get(field) else (required(below(path, field), detail),)
 
 
-def has_form(field: str, form: NameCheck, *, always: bool = False, shown: str = "") -> Rule:
-    """The field, if set or ``always``, has a form; errors name the field ``shown`` if given."""
+def has_form(field: str, form: NameCheck, *, always: bool = False) -> Rule:
+    """The field, if set or ``always``, has a form."""
 
-    def rule(obj: Json, path: str) -> Errors:
+    def rule(obj: Json, path: str) -> Sequence[FieldError]:
         value = obj.get(field) or ""
-        if value or always:
-            yield from named(value, form, below(path, shown or field))
+        return named(value, form, below(path, field)) if value or always else ()
 
     return rule
 
@@ -69,12 +64,9 @@ def has_form(field: str, form: NameCheck, *, always: bool = False, shown: str = 
 def need_form(field: str, form: NameCheck, detail: str = "") -> Rule:
     """The field must be set and have a form."""
 
-    def rule(obj: Json, path: str) -> Errors:
+    def rule(obj: Json, path: str) -> Sequence[FieldError]:
         value, place = obj.get(field), below(path, field)
-        if value:
-            yield from named(value, form, place)
-        else:
-            yield required(place, detail)
+        return named(value, form, place) if value else (required(place, detail),)
 
     return rule
 
@@ -92,10 +84,11 @@ def all_have_form(field: str, form: NameCheck) -> Rule:
 def holds(field: str, is_good: Callable[[Any], bool], detail: str) -> Rule:
     """A condition on the field, if it is set."""
 
-    def rule(obj: Json, path: str) -> Errors:
+    def rule(obj: Json, path: str) -> Sequence[FieldError]:
         value = obj.get(field)
-        if value is not None and not is_good(value):
-            yield invalid_value(below(path, field), value, detail)
+        if value is None or is_good(value):
+            return ()
+        return (invalid_value(below(path, field), value, detail),)
 
     return rule
 
@@ -108,31 +101,28 @@ def not_negative(*fields: str) -> tuple[Rule, ...]:
 def one_of(field: str, *known: str) -> Rule:
     """The field, if it is set, has one of the known values."""
 
-    def rule(obj: Json, path: str) -> Errors:
+    def rule(obj: Json, path: str) -> Sequence[FieldError]:
         value = obj.get(field)
-        if value is not None and value not in known:
-            yield unsupported_value(below(path, field), value, known)
+        if value is None or value in known:
+            return ()
+        return (unsupported_value(below(path, field), value, known),)
 
     return rule
 
 
 def absent(field: str, detail: str) -> Rule:
     """The field must not be set."""
-
-    def rule(obj: Json, path: str) -> Errors:
-        if field in obj:
-            yield forbidden_field(below(path, field), detail)
-
-    return rule
+    return lambda obj, path: (forbidden_field(below(path, field), detail),) if field in obj else ()
 
 
 def inside(field: str, *rules: Rule, always: bool = False) -> Rule:
     """Rules of the object in a field; applied to an empty object if not set but ``always``."""
 
-    def rule(obj: Json, path: str) -> Errors:
+    def rule(obj: Json, path: str) -> Sequence[FieldError]:
         inner = obj.get(field)
-        if inner is not None or always:
-            yield from check(inner or {}, below(path, field), rules)
+        if inner is None and not always:
+            return ()
+        return check(inner or {}, below(path, field), rules)
 
     return rule
 
@@ -151,27 +141,32 @@ class Distinct:
         self._taken = frozenset(taken)
         self._counts_empty = counts_empty
 
-    def errors(self, item: Json, path: str, seen: set[str]) -> Errors:
-        """Errors of one item; ``seen`` are the values of the items before it."""
-        value = item.get(self._field, "")
-        if value in seen or value in self._taken:
-            yield duplicate_value(below(path, self._field), value)
-        if value or self._counts_empty:
-            seen.add(value)
+    def rule(self) -> Rule:
+        """A rule for the items of one list, which remembers their values."""
+        seen: set[str] = set()
+
+        def rule(item: Json, path: str) -> Sequence[FieldError]:
+            value = item.get(self._field, "")
+            is_taken = value in seen or value in self._taken
+            if value or self._counts_empty:
+                seen.add(value)
+            return (duplicate_value(below(path, self._field), value),) if is_taken else ()
+
+        return rule
 
 
 def each(field: str, *rules: Rule | Distinct) -> Rule:
     """Rules of each object of a list."""
 
-    def rule(obj: Json, path: str) -> Errors:
-        seen: set[str] = set()
-        for position, item in enumerate(obj.get(field) or ()):
-            place = f"{below(path, field)}[{position}]"
-            for inner in rules:
-                if isinstance(inner, Distinct):
-                    yield from inner.errors(item, place, seen)
-                else:
-                    yield from inner(item, place)
+    def rule(obj: Json, path: str) -> Sequence[FieldError]:
+        items = obj.get(field)
+        if not items:
+            return ()
+        found: list[FieldError] = []
+        of_list = [inner.rule() if isinstance(inner, Distinct) else inner for inner in rules]
+        for position, item in enumerate(items):
+            found += check(item, f"{below(path, field)}[{position}]", of_list)
+        return found
 
     return rule
 
@@ -200,7 +195,7 @@ def validation(
     again: list[UpdateRule] = [lambda new, _old: check(new, "", rules)] if revalidates else []
     changes = (*before, *again, *after)
     return Validation(
-        lambda obj: list(check(obj, "", rules)),
+        lambda obj: check(obj, "", rules),
         lambda new, old: [error for rule in changes for error in rule(new, old)],
     )
 

@@ -59,7 +59,7 @@ def owner_of(pod: Stored) -> Owner:
     """A pod's controller."""
     reference = controller_reference(pod.obj)
     if reference is None:
-        return Owner(pod.namespace, pod.obj["metadata"]["uid"], "", "", "")
+        return Owner(pod.namespace, pod.uid, "", "", "")
     return Owner(
         pod.namespace,
         reference["uid"],

@@ -51,7 +51,7 @@ class DisruptionController(Reconciler):
 
     def _count_pods(self, budget: Stored) -> None:
         key = Key(budget.namespace, budget.name)
-        selector = budget.obj["spec"].get("selector")
+        selector = budget.spec.get("selector")
         self._selectors.put(*key, selector)
         book = self._budgets[key] = BudgetPods()
         for pod in self.store.collection(PODS.stored_in).items(budget.namespace):
@@ -65,8 +65,8 @@ class DisruptionController(Reconciler):
             self._budgets.pop(key, None)
             self.forget_timer(key)
             return
-        selector = change.current.obj["spec"].get("selector")
-        if before is None or before.obj["spec"].get("selector") != selector:
+        selector = change.current.spec.get("selector")
+        if before is None or before.spec.get("selector") != selector:
             self._count_pods(change.current)
         self.enqueue(key)
 
@@ -89,9 +89,9 @@ class DisruptionController(Reconciler):
     def _on_scaled(self, change: Change) -> None:
         """Reconcile the budgets of a controller that wants another number of pods."""
         before, now = change.previous, change.current
-        if before is None or before.obj["spec"].get("replicas") == now.obj["spec"].get("replicas"):
+        if before is None or before.spec.get("replicas") == now.spec.get("replicas"):
             return
-        labels = (now.obj["spec"].get("template") or {}).get("metadata", {}).get("labels") or {}
+        labels = (now.spec.get("template") or {}).get("metadata", {}).get("labels") or {}
         for name in self._selectors.selecting_labels(now.namespace, labels):
             self.enqueue(Key(now.namespace, name))
 
@@ -103,14 +103,14 @@ class DisruptionController(Reconciler):
             return
         disrupted = self._disrupted(budget, book)
         healthy = len(book.healthy) - sum(name in book.healthy for name in disrupted)
-        counts = self._expected(budget.obj["spec"], book)
+        counts = self._expected(budget.spec, book)
         allowed = max(0, healthy - counts.desired) if counts.expected else 0
         status: Json = {
             "currentHealthy": healthy,
             "desiredHealthy": counts.desired,
             "disruptionsAllowed": allowed,
             "expectedPods": counts.expected,
-            "observedGeneration": budget.obj["metadata"].get("generation", 1),
+            "observedGeneration": budget.metadata.get("generation", 1),
         }
         if disrupted:
             status["disruptedPods"] = disrupted
@@ -122,7 +122,7 @@ class DisruptionController(Reconciler):
             "observedGeneration": status["observedGeneration"],
             "lastTransitionTime": self.registry.clock.now(),
         }
-        before = budget.obj["status"].get("conditions") or []
+        before = budget.status.get("conditions") or []
         status["conditions"] = set_condition(before, condition)
         self.registry.change_status(POD_DISRUPTION_BUDGETS, *key, lambda _obj: status)
 
@@ -130,7 +130,7 @@ class DisruptionController(Reconciler):
         """Evicted pods that still exist; one that exists for too long counts as healthy again."""
         now = self.registry.clock.time_s()
         kept, left = {}, []
-        for name, when in (budget.obj["status"].get("disruptedPods") or {}).items():
+        for name, when in (budget.status.get("disruptedPods") or {}).items():
             left_s = parse_timestamp(when) + DISRUPTED_POD_TIMEOUT_S - now
             if name in book and left_s > 0:
                 kept[name] = when
@@ -140,7 +140,7 @@ class DisruptionController(Reconciler):
         return kept
 
     def _expected(self, spec: Json, book: BudgetPods) -> _Counts:
-        """How many pods there should be, and how many of them must stay healthy."""
+        """The expected number of pods, and how many of them must stay healthy."""
         if spec.get("maxUnavailable") is not None:
             expected = self._scale(book)
             spare = scaled_value(spec["maxUnavailable"], expected, round_up=True)
@@ -166,7 +166,7 @@ class DisruptionController(Reconciler):
     def _replicas(self, owner: Owner, num_pods: int) -> tuple[str, int]:
         resource = self.registry.catalog.of_kind(owner.api_version, owner.kind)
         stored = self.find(resource, owner.namespace, owner.name) if resource else None
-        if stored is None or stored.obj["metadata"]["uid"] != owner.uid:
+        if stored is None or stored.uid != owner.uid:
             return owner.uid, num_pods
         reference = controller_reference(stored.obj)
         if reference is not None and reference["kind"] == DEPLOYMENTS.kind:
@@ -174,4 +174,4 @@ class DisruptionController(Reconciler):
             stored = found or stored
         spec: Json = stored.obj.get("spec") or {}
         replicas = spec.get("replicas", spec.get("parallelism", num_pods))
-        return stored.obj["metadata"]["uid"], int(replicas or 0)
+        return stored.uid, int(replicas or 0)

@@ -74,7 +74,7 @@ class GarbageCollector(Reconciler):
         self.subscribe(resource, partial(self._see, resource))
 
     def _see(self, resource: Resource, change: Change) -> None:
-        metadata = change.current.obj["metadata"]
+        metadata = change.current.metadata
         if change.type == "DELETED":
             self._discard(resource, change.current)
             if metadata["uid"] in self._dependents:
@@ -83,7 +83,7 @@ class GarbageCollector(Reconciler):
         if change.type == "ADDED":
             self._add(resource, change.current)
         elif change.previous is not None:
-            before = change.previous.obj["metadata"].get("ownerReferences")
+            before = change.previous.metadata.get("ownerReferences")
             if before != metadata.get("ownerReferences"):
                 self._discard(resource, change.previous)
                 self._add(resource, change.current)
@@ -98,7 +98,7 @@ class GarbageCollector(Reconciler):
             self.enqueue(Key("", uid))
 
     def _add(self, resource: Resource, stored: Stored) -> None:
-        metadata = stored.obj["metadata"]
+        metadata = stored.metadata
         owners = [reference["uid"] for reference in metadata.get("ownerReferences") or ()]
         me = _Dependent(resource, stored.namespace, stored.name)
         self._file(me, metadata["uid"], owners)
@@ -109,7 +109,7 @@ class GarbageCollector(Reconciler):
             self._dependents.setdefault(owner_uid, {})[me] = None
 
     def _discard(self, resource: Resource, stored: Stored) -> None:
-        metadata = stored.obj["metadata"]
+        metadata = stored.metadata
         me = _Dependent(resource, stored.namespace, stored.name)
         self._living.pop(metadata["uid"], None)
         for reference in metadata.get("ownerReferences") or ():
@@ -129,9 +129,9 @@ class GarbageCollector(Reconciler):
                 self._collect(dependent, "Background")
             return
         owner = self.find(place.resource, place.namespace, place.name)
-        if owner is None or not owner.obj["metadata"].get("deletionTimestamp"):
+        if owner is None or not owner.is_terminating:
             return
-        finalizers = owner.obj["metadata"].get("finalizers") or ()
+        finalizers = owner.finalizers
         if ORPHAN in finalizers:
             for dependent in list(self._dependents.get(uid, ())):
                 self._release(dependent, uid)
@@ -151,9 +151,9 @@ class GarbageCollector(Reconciler):
         It would wait for itself for ever.
         """
         stored = self.find(dependent.resource, dependent.namespace, dependent.name)
-        if stored is None or stored.obj["metadata"]["uid"] == owner_uid:
+        if stored is None or stored.uid == owner_uid:
             return False
-        references = stored.obj["metadata"].get("ownerReferences") or ()
+        references = stored.owner_references
         return any(
             found["uid"] == owner_uid and found.get("blockOwnerDeletion") for found in references
         )
@@ -162,15 +162,15 @@ class GarbageCollector(Reconciler):
         """Delete a dependent if all of its other owners are gone, too."""
         resource, namespace, name = dependent
         stored = self.find(resource, namespace, name)
-        if stored is None or stored.obj["metadata"].get("deletionTimestamp"):
+        if stored is None or stored.is_terminating:
             return
-        references = stored.obj["metadata"].get("ownerReferences") or ()
+        references = stored.owner_references
         living = [found for found in references if self._lives_on(found["uid"])]
         if living:
             if policy == "Background":
                 self._set_owners(dependent, stored, living)
             return
-        uid = stored.obj["metadata"]["uid"]
+        uid = stored.uid
         if policy == "Foreground" and self._is_in_a_cycle(uid):
             unblocked = [{**found, "blockOwnerDeletion": False} for found in references]
             self._set_owners(dependent, stored, unblocked)
@@ -183,7 +183,7 @@ class GarbageCollector(Reconciler):
         """
         for resource, namespace, name in self._dependents.get(uid, ()):
             stored = self.find(resource, namespace, name)
-            if stored and FOREGROUND in (stored.obj["metadata"].get("finalizers") or ()):
+            if stored and FOREGROUND in stored.finalizers:
                 return True
         return False
 
@@ -192,13 +192,13 @@ class GarbageCollector(Reconciler):
         if place is None:
             return False
         owner = self.find(place.resource, place.namespace, place.name)
-        return owner is not None and not owner.obj["metadata"].get("deletionTimestamp")
+        return owner is not None and not owner.is_terminating
 
     def _release(self, dependent: _Dependent, owner_uid: str) -> None:
         resource, namespace, name = dependent
         stored = self.find(resource, namespace, name)
         if stored is not None:
-            references = stored.obj["metadata"].get("ownerReferences") or ()
+            references = stored.owner_references
             kept = [reference for reference in references if reference["uid"] != owner_uid]
             self._set_owners(dependent, stored, kept)
 
@@ -206,5 +206,5 @@ class GarbageCollector(Reconciler):
         self.write_list(dependent.resource, stored, "ownerReferences", owners)
 
     def _drop_finalizer(self, place: _Dependent, owner: Stored, finalizer: str) -> None:
-        kept = [found for found in owner.obj["metadata"]["finalizers"] if found != finalizer]
+        kept = [found for found in owner.metadata["finalizers"] if found != finalizer]
         self.write_list(place.resource, owner, "finalizers", kept)

@@ -57,7 +57,7 @@ class NamespaceController(Reconciler):
     def _on_namespace(self, change: Change) -> None:
         if change.type == "DELETED":
             self._left.pop(change.current.name, None)
-        elif change.current.obj["metadata"].get("deletionTimestamp"):
+        elif change.current.is_terminating:
             self.enqueue(key_of(change))
 
     def _on_content(self, change: Change) -> None:
@@ -71,7 +71,7 @@ class NamespaceController(Reconciler):
     def reconcile(self, key: Key) -> None:
         """Delete the content of a terminating namespace; remove the namespace if it is empty."""
         namespace = self.find(NAMESPACES, "", key.name)
-        if namespace is None or not namespace.obj["metadata"].get("deletionTimestamp"):
+        if namespace is None or not namespace.is_terminating:
             return
         self._left[key.name] = 0
         for resource in self._contents:
@@ -85,7 +85,7 @@ class NamespaceController(Reconciler):
 
     def _empty(self, resource: Resource, namespace: str) -> None:
         for stored in list(self.store.collection(resource.stored_in).items(namespace)):
-            if stored.obj["metadata"].get("deletionTimestamp"):
+            if stored.is_terminating:
                 continue
             if self.find(resource, namespace, stored.name) is None:
                 continue
@@ -111,7 +111,7 @@ class NamespaceController(Reconciler):
             return
         spec = namespace.obj.get("spec") or {}
         others = [found for found in spec.get("finalizers") or () if found != FINALIZER]
-        if not others and not namespace.obj["metadata"].get("finalizers"):
+        if not others and not namespace.metadata.get("finalizers"):
             self.store.remove(NAMESPACES.stored_in, namespace)
             return
         obj = editable(namespace)
@@ -126,7 +126,7 @@ def _with_conditions(obj: Json, remaining: dict[str, list[Stored]], now: str) ->
         finalizer
         for objects in remaining.values()
         for stored in objects
-        for finalizer in stored.obj["metadata"].get("finalizers") or ()
+        for finalizer in stored.finalizers
     )
     problems = {}
     if remaining:

@@ -30,7 +30,7 @@ class ServiceAccountController(Reconciler):
     def reconcile(self, key: Key) -> None:
         """Create the objects that are missing in a namespace."""
         namespace = self.find(NAMESPACES, "", key.name)
-        if namespace is None or namespace.obj["metadata"].get("deletionTimestamp"):
+        if namespace is None or namespace.is_terminating:
             return
         self._make(SERVICE_ACCOUNTS, key.name, {"metadata": {"name": "default"}})
         data = {"ca.crt": self._authority_pem}

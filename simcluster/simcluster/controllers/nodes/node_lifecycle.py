@@ -48,7 +48,7 @@ class NodeLifecycleController(Reconciler):
             return
         stored = self._check_silence(key, stored)
         taints = with_own_taints(stored.obj, self.registry.clock.now())
-        if taints == (stored.obj["spec"].get("taints") or []):
+        if taints == (stored.spec.get("taints") or []):
             return
         obj = editable(stored)
         obj["spec"] |= {"taints": taints}
@@ -100,7 +100,7 @@ class NodeLifecycleController(Reconciler):
 
     def _mark_not_ready(self, pod: Stored) -> None:
         now = self.registry.clock.now()
-        before = pod.obj["status"].get("conditions") or []
+        before = pod.status.get("conditions") or []
         ready = next((found for found in before if found.get("type") == "Ready"), None)
         if ready is None or ready["status"] != "True":
             return

@@ -31,8 +31,8 @@ class PodGarbageCollector(Reconciler):
             self.forget_timer(key)
 
     def _on_pod(self, change: Change) -> None:
-        before, node_name = change.previous, change.current.obj["spec"]["nodeName"]
-        was_bound = before is not None and before.obj["spec"].get("nodeName")
+        before, node_name = change.previous, change.current.spec["nodeName"]
+        was_bound = before is not None and before.spec.get("nodeName")
         if was_bound or self.find(NODES, "", node_name) is not None:
             return
         self.enqueue_after(Key("", node_name), UNKNOWN_NODE_GRACE_S)
@@ -45,7 +45,7 @@ class PodGarbageCollector(Reconciler):
             if not is_finished(pod):
                 self._mark_failed(pod)
             if self.find(PODS, pod.namespace, pod.name) is not None:
-                options = DeleteOptions(grace_period_s=0, uid=pod.obj["metadata"]["uid"])
+                options = DeleteOptions(grace_period_s=0, uid=pod.uid)
                 self.registry.delete(PODS, pod.namespace, pod.name, options)
 
     def _mark_failed(self, pod: Stored) -> None:

@@ -57,7 +57,7 @@ class TaintEvictionController(Reconciler):
         key = Key(change.current.namespace, change.current.name)
         if change.type == "DELETED":
             self._forget(key)
-        elif change.current.obj["spec"]["nodeName"] in self._taints and key not in self._since:
+        elif change.current.spec["nodeName"] in self._taints and key not in self._since:
             self.enqueue(key)
 
     def _forget(self, key: Key) -> None:
@@ -67,11 +67,11 @@ class TaintEvictionController(Reconciler):
     def reconcile(self, key: Key) -> None:
         """Delete a pod whose toleration time is over, or reconcile again when it will be."""
         pod = self.find(PODS, *key)
-        taints = self._taints.get(pod.obj["spec"].get("nodeName", "")) if pod is not None else None
-        if pod is None or not taints or pod.obj["metadata"].get("deletionTimestamp"):
+        taints = self._taints.get(pod.spec.get("nodeName", "")) if pod is not None else None
+        if pod is None or not taints or pod.is_terminating:
             self._forget(key)
             return
-        tolerated_s = toleration_s(taints, pod.obj["spec"].get("tolerations") or [])
+        tolerated_s = toleration_s(taints, pod.spec.get("tolerations") or [])
         if tolerated_s is None or is_finished(pod):
             self._forget(key)
             return

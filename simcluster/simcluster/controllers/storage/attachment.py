@@ -31,12 +31,12 @@ class AttachmentController(Reconciler):
         """Record existing attachments, and reconcile every claim in use."""
         volumes: dict[str, dict[str, str]] = {}
         for stored in self.store.collection(VOLUME_ATTACHMENTS.stored_in):
-            name = (stored.obj["spec"].get("source") or {}).get("persistentVolumeName")
+            name = (stored.spec.get("source") or {}).get("persistentVolumeName")
             if name:
-                volumes.setdefault(name, {})[stored.obj["spec"]["nodeName"]] = stored.name
+                volumes.setdefault(name, {})[stored.spec["nodeName"]] = stored.name
         for claim in self.store.collection(PERSISTENT_VOLUME_CLAIMS.stored_in):
             key = Key(claim.namespace, claim.name)
-            attached = volumes.get(claim.obj["spec"].get("volumeName") or "")
+            attached = volumes.get(claim.spec.get("volumeName") or "")
             if attached:
                 self._attached[key] = attached
             if attached or self._pods.of(key):
@@ -51,9 +51,11 @@ class AttachmentController(Reconciler):
         """Attach a claim's volume to the nodes of its pods and detach it from all others."""
         attached = self._attached.setdefault(key, {})
         volume = self._volume(key)
-        wanted = set()
+        wanted: set[str] = set()
         if volume is not None and self._must_attach(volume):
-            wanted = {pod.obj["spec"].get("nodeName") for pod in self._pods.of(key)} - {None}
+            wanted = {
+                pod.spec["nodeName"] for pod in self._pods.of(key) if pod.spec.get("nodeName")
+            }
         for node_name in attached.keys() - wanted:
             attachment = self.find(VOLUME_ATTACHMENTS, "", attached.pop(node_name))
             if attachment is not None:
@@ -66,24 +68,24 @@ class AttachmentController(Reconciler):
 
     def _volume(self, key: Key) -> Stored | None:
         claim = self.find(PERSISTENT_VOLUME_CLAIMS, *key)
-        if claim is None or claim.obj["status"].get("phase") != "Bound":
+        if claim is None or claim.status.get("phase") != "Bound":
             return None
-        name = claim.obj["spec"].get("volumeName") or ""
+        name = claim.spec.get("volumeName") or ""
         return self.find(PERSISTENT_VOLUMES, "", name)
 
     def _must_attach(self, volume: Stored) -> bool:
         """Only CSI volumes are attached, and only if their driver requires it."""
-        source = volume.obj["spec"].get("csi")
+        source = volume.spec.get("csi")
         if not source:
             return False
         driver = self.find(CSI_DRIVERS, "", source["driver"])
-        return driver is None or bool(driver.obj["spec"].get("attachRequired", True))
+        return driver is None or bool(driver.spec.get("attachRequired", True))
 
     def _attach(self, volume: Stored, node_name: str) -> str:
-        name = attachment_name(volume.obj["spec"]["csi"], node_name)
+        name = attachment_name(volume.spec["csi"], node_name)
         if self.find(VOLUME_ATTACHMENTS, "", name) is not None:
             return name
-        driver = volume.obj["spec"]["csi"]["driver"]
+        driver = volume.spec["csi"]["driver"]
         attachment: Json = {
             "metadata": {
                 "name": name,

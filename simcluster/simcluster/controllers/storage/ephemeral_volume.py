@@ -2,7 +2,7 @@
 
 import copy
 
-from simcluster.controllers.ownership import is_terminating, owner_reference
+from simcluster.controllers.ownership import owner_reference
 from simcluster.controllers.reconciler import Key, Reconciler, key_of
 from simcluster.kinds.resources import PERSISTENT_VOLUME_CLAIMS, PODS
 from simcluster.store.store import Change, Stored
@@ -28,7 +28,7 @@ class EphemeralVolumeController(Reconciler):
     def reconcile(self, key: Key) -> None:
         """Create missing claims; warn of a claim of that name that the pod does not own."""
         pod = self.find(PODS, *key)
-        if pod is None or is_terminating(pod):
+        if pod is None or pod.is_terminating:
             return
         for volume in _ephemeral(pod):
             name = f"{pod.name}-{volume['name']}"
@@ -49,9 +49,9 @@ class EphemeralVolumeController(Reconciler):
 
 
 def _ephemeral(pod: Stored) -> list[Json]:
-    return [volume for volume in pod.obj["spec"].get("volumes") or () if "ephemeral" in volume]
+    return [volume for volume in pod.spec.get("volumes") or () if "ephemeral" in volume]
 
 
 def _is_owned(claim: Stored, pod: Stored) -> bool:
-    references = claim.obj["metadata"].get("ownerReferences") or ()
-    return any(found["uid"] == pod.obj["metadata"]["uid"] for found in references)
+    references = claim.owner_references
+    return any(found["uid"] == pod.uid for found in references)

@@ -59,7 +59,7 @@ class ProvisionerController(Reconciler):
 
     def _on_claim(self, change: Change) -> None:
         key = key_of(change)
-        if change.type == "DELETED" or change.current.obj["spec"].get("volumeName"):
+        if change.type == "DELETED" or change.current.spec.get("volumeName"):
             self._forget(key)
         elif annotation(change.current.obj, STORAGE_PROVISIONER):
             self.enqueue(key)
@@ -175,11 +175,11 @@ class ProvisionerController(Reconciler):
     def _reclaim(self, name: str) -> None:
         """Delete a released volume that was provisioned here and whose policy is Delete."""
         volume = self.find(PERSISTENT_VOLUMES, "", name)
-        if volume is None or volume.obj["status"].get("phase") != "Released":
+        if volume is None or volume.status.get("phase") != "Released":
             return
         is_ours = bool(annotation(volume.obj, PROVISIONED_BY))
-        policy = volume.obj["spec"].get("persistentVolumeReclaimPolicy")
-        if is_ours and policy == "Delete" and not volume.obj["metadata"].get("deletionTimestamp"):
+        policy = volume.spec.get("persistentVolumeReclaimPolicy")
+        if is_ours and policy == "Delete" and not volume.is_terminating:
             self.delete(PERSISTENT_VOLUMES, volume)
 
 
@@ -188,8 +188,8 @@ def _volume_key(volume: Stored) -> Key:
 
 
 def _wants_volume(claim: Stored) -> bool:
-    is_unbound = not claim.obj["spec"].get("volumeName")
-    is_going = claim.obj["metadata"].get("deletionTimestamp")
+    is_unbound = not claim.spec.get("volumeName")
+    is_going = claim.is_terminating
     return bool(is_unbound and not is_going and annotation(claim.obj, STORAGE_PROVISIONER))
 
 
@@ -202,12 +202,12 @@ def _number(storage_class: Stored, name: str, default: float = 0.0) -> float:
 
 
 def _volume(claim: Stored, storage_class: Stored, topology: Topology) -> Json:
-    uid, provisioner = claim.obj["metadata"]["uid"], storage_class.obj["provisioner"]
+    uid, provisioner = claim.uid, storage_class.obj["provisioner"]
     volume: Json = {
         "metadata": {"name": f"pvc-{uid}", "annotations": {PROVISIONED_BY: provisioner}},
         "spec": {
             "capacity": {"storage": requested(claim)},
-            "accessModes": list(claim.obj["spec"].get("accessModes") or ["ReadWriteOnce"]),
+            "accessModes": list(claim.spec.get("accessModes") or ["ReadWriteOnce"]),
             "volumeMode": mode_of(claim.obj),
             "storageClassName": storage_class.name,
             "persistentVolumeReclaimPolicy": storage_class.obj.get("reclaimPolicy", "Delete"),

@@ -15,7 +15,7 @@ Topology = list[Segment]
 def topology_keys(store: Store, node_name: str, driver: str) -> list[str] | None:
     """The topology keys of a driver on a node; ``None`` if it is not registered there."""
     csi_node = store.get(CSI_NODES.stored_in, "", node_name)
-    for found in (csi_node.obj["spec"].get("drivers") or ()) if csi_node is not None else ():
+    for found in (csi_node.spec.get("drivers") or ()) if csi_node is not None else ():
         if found.get("name") == driver:
             return list(found.get("topologyKeys") or ())
     return None
@@ -27,7 +27,7 @@ def node_topology(store: Store, node_name: str, driver: str) -> Segment:
     Without a registered driver it is the node's zone, or the node itself if it has no zone.
     """
     node = store.get(NODES.stored_in, "", node_name)
-    labels = (node.obj["metadata"].get("labels") or {}) if node is not None else {}
+    labels = node.labels if node is not None else {}
     keys = topology_keys(store, node_name, driver)
     if keys is None:
         keys = [next((key for key in (ZONE, HOSTNAME) if key in labels), HOSTNAME)]

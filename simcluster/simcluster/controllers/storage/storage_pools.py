@@ -148,7 +148,7 @@ def _size(storage_class: Stored) -> int | None:
 
 
 def _segments_of(volume: Stored) -> Topology:
-    required = (volume.obj["spec"].get("nodeAffinity") or {}).get("required") or {}
+    required = (volume.spec.get("nodeAffinity") or {}).get("required") or {}
     return [
         {
             expression["key"]: expression["values"][0]

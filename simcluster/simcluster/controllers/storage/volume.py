@@ -45,7 +45,7 @@ class VolumeController(Reconciler):
     def _on_claim(self, change: Change) -> None:
         self._index.see_claim(change)
         self.enqueue(key_of(change))
-        volume_name = change.current.obj["spec"].get("volumeName")
+        volume_name = change.current.spec.get("volumeName")
         if volume_name:
             self.enqueue(Key("", volume_name))
 
@@ -53,7 +53,7 @@ class VolumeController(Reconciler):
         self._index.see_volume(change)
         volume = change.current
         self.enqueue(key_of(change))
-        claim = volume.obj["spec"].get("claimRef")
+        claim = volume.spec.get("claimRef")
         if claim:
             self.enqueue(Key(claim.get("namespace", ""), claim.get("name", "")))
         elif change.type != "DELETED":
@@ -77,14 +77,14 @@ class VolumeController(Reconciler):
             return
         if annotation(claim.obj, BIND_COMPLETED):
             self._check_bound(claim)
-        elif claim.obj["spec"].get("volumeName"):
+        elif claim.spec.get("volumeName"):
             self._bind_named(claim)
         else:
             self._bind_unbound(claim)
 
     def _check_bound(self, claim: Stored) -> None:
         """Keep a claim bound, or mark it as lost."""
-        name = claim.obj["spec"].get("volumeName") or ""
+        name = claim.spec.get("volumeName") or ""
         volume = self.find(PERSISTENT_VOLUMES, "", name) if name else None
         if volume is None:
             self._lose(
@@ -92,7 +92,7 @@ class VolumeController(Reconciler):
                 "ClaimLost",
                 "Bound claim has lost its PersistentVolume. Data on the volume is lost!",
             )
-        elif not volume.obj["spec"].get("claimRef") or is_claimed_by(volume, claim):
+        elif not volume.spec.get("claimRef") or is_claimed_by(volume, claim):
             self._bind(claim, volume)
         else:
             self._lose(
@@ -102,25 +102,23 @@ class VolumeController(Reconciler):
             )
 
     def _lose(self, claim: Stored, reason: str, why: str) -> None:
-        if claim.obj["status"].get("phase") == "Lost":
+        if claim.status.get("phase") == "Lost":
             return
         self._set_claim_status(claim, {"phase": "Lost"})
         self.shared.recorder.warning(_SOURCE, PERSISTENT_VOLUME_CLAIMS, claim, reason, why)
 
     def _bind_named(self, claim: Stored) -> None:
         """Bind a claim to the volume that it names, if this is free."""
-        name = claim.obj["spec"]["volumeName"]
+        name = claim.spec["volumeName"]
         volume = self.find(PERSISTENT_VOLUMES, "", name)
-        if volume is not None and (
-            not volume.obj["spec"].get("claimRef") or is_claimed_by(volume, claim)
-        ):
+        if volume is not None and (not volume.spec.get("claimRef") or is_claimed_by(volume, claim)):
             self._bind(claim, volume)
         else:
             self._set_claim_status(claim, {"phase": "Pending"})
 
     def _bind_unbound(self, claim: Stored) -> None:
         """Bind a claim to the volume reserved for it, the best free one, or ask for a new one."""
-        if claim.obj["metadata"].get("deletionTimestamp"):
+        if claim.is_terminating:
             return
         volume = self._reserved_volume(claim)
         storage_class = self.find(STORAGE_CLASSES, "", class_of(claim.obj))
@@ -178,7 +176,7 @@ class VolumeController(Reconciler):
 
     def _bind(self, claim: Stored, volume: Stored) -> None:
         """Bind volume and claim to each other, in their specs and statuses."""
-        reference = volume.obj["spec"].get("claimRef") or {}
+        reference = volume.spec.get("claimRef") or {}
         if not reference.get("uid"):
             obj = editable(volume)
             obj["spec"]["claimRef"] = claim_reference(claim)
@@ -197,8 +195,8 @@ class VolumeController(Reconciler):
             claim,
             {
                 "phase": "Bound",
-                "accessModes": volume.obj["spec"].get("accessModes") or [],
-                "capacity": volume.obj["spec"].get("capacity") or {},
+                "accessModes": volume.spec.get("accessModes") or [],
+                "capacity": volume.spec.get("capacity") or {},
             },
         )
 
@@ -211,18 +209,18 @@ class VolumeController(Reconciler):
         )
 
     def _update_volume(self, volume: Stored) -> None:
-        reference = volume.obj["spec"].get("claimRef")
+        reference = volume.spec.get("claimRef")
         if not reference or not reference.get("uid"):
             self._set_volume_phase(volume, "Available")
             return
         claim = self.find(PERSISTENT_VOLUME_CLAIMS, reference["namespace"], reference["name"])
-        if claim is not None and claim.obj["metadata"]["uid"] == reference["uid"]:
+        if claim is not None and claim.uid == reference["uid"]:
             return
-        if volume.obj["status"].get("phase") != "Failed":
+        if volume.status.get("phase") != "Failed":
             self._set_volume_phase(volume, "Released")
-        if annotation(volume.obj, PROVISIONED_BY) or "csi" in volume.obj["spec"]:
+        if annotation(volume.obj, PROVISIONED_BY) or "csi" in volume.spec:
             return
-        if volume.obj["spec"].get("persistentVolumeReclaimPolicy") == "Delete":
+        if volume.spec.get("persistentVolumeReclaimPolicy") == "Delete":
             why = f'error getting deleter volume plugin for volume "{volume.name}": no volume '
             why += "plugin matched"
             self._set_volume_phase(volume, "Failed")
@@ -245,4 +243,4 @@ class VolumeController(Reconciler):
 def _waits(claim: Stored, storage_class: Stored | None) -> bool:
     """Whether a claim waits for the first pod that uses it."""
     mode = storage_class.obj.get("volumeBindingMode") if storage_class is not None else ""
-    return mode == "WaitForFirstConsumer" and not claim.obj["spec"].get("volumeName")
+    return mode == "WaitForFirstConsumer" and not claim.spec.get("volumeName")

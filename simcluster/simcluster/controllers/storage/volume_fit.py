@@ -36,28 +36,28 @@ def claim_reference(claim: Stored) -> Json:
         "apiVersion": PERSISTENT_VOLUME_CLAIMS.api_version,
         "namespace": claim.namespace,
         "name": claim.name,
-        "uid": claim.obj["metadata"]["uid"],
+        "uid": claim.uid,
         "resourceVersion": str(claim.revision),
     }
 
 
 def is_claimed_by(volume: Stored, claim: Stored) -> bool:
     """Whether a volume's ``claimRef`` names the claim, or reserves the volume for its name."""
-    reference = volume.obj["spec"].get("claimRef") or {}
+    reference = volume.spec.get("claimRef") or {}
     named = (reference.get("namespace"), reference.get("name"))
-    uid = claim.obj["metadata"]["uid"]
+    uid = claim.uid
     return named == (claim.namespace, claim.name) and reference.get("uid") in {None, "", uid}
 
 
 def requested(claim: Stored) -> str:
     """The storage a claim asks for."""
-    requests = (claim.obj["spec"].get("resources") or {}).get("requests") or {}
+    requests = (claim.spec.get("resources") or {}).get("requests") or {}
     return str(requests.get("storage", "0"))
 
 
 def capacity_of(volume: Stored) -> int:
     """A volume's size in bytes."""
-    return quantity_value((volume.obj["spec"].get("capacity") or {}).get("storage", "0"))
+    return quantity_value((volume.spec.get("capacity") or {}).get("storage", "0"))
 
 
 def mode_of(obj: Json) -> str:
@@ -67,7 +67,7 @@ def mode_of(obj: Json) -> str:
 
 def fits(volume: Stored, claim: Stored) -> bool:
     """Whether a volume has the modes and size a claim asks for; ignores class and labels."""
-    has, wants = volume.obj["spec"], claim.obj["spec"]
+    has, wants = volume.spec, claim.spec
     return (
         mode_of(volume.obj) == mode_of(claim.obj)
         and set(wants.get("accessModes") or ()) <= set(has.get("accessModes") or ())
@@ -77,12 +77,12 @@ def fits(volume: Stored, claim: Stored) -> bool:
 
 def best_volume(volumes: Iterable[Stored], claim: Stored) -> Stored | None:
     """The smallest free volume that fits a claim; ``volumes`` are of the claim's class."""
-    selector = claim.obj["spec"].get("selector")
+    selector = claim.spec.get("selector")
     fitting = [
         volume
         for volume in volumes
-        if not volume.obj["spec"].get("claimRef")
-        and not volume.obj["metadata"].get("deletionTimestamp")
+        if not volume.spec.get("claimRef")
+        and not volume.is_terminating
         and (selector is None or is_selected(selector, volume))
         and fits(volume, claim)
     ]

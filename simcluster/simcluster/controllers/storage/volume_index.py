@@ -36,20 +36,20 @@ class VolumeIndex:
     def see_claim(self, change: Change) -> None:
         """Take a claim's change into the index."""
         for gone in filter(None, (change.previous, change.current)):
-            named = gone.obj["spec"].get("volumeName") or ""
+            named = gone.spec.get("volumeName") or ""
             self._naming.get(named, {}).pop((gone.namespace, gone.name), None)
             self._pending.get(class_of(gone.obj), {}).pop((gone.namespace, gone.name), None)
         if change.type != "DELETED":
             self._add_claim(change.current)
 
     def _add_volume(self, volume: Stored) -> None:
-        if volume.obj["spec"].get("claimRef"):
+        if volume.spec.get("claimRef"):
             self._reserved.setdefault(_reserved_key(volume.obj), {})[volume.name] = None
         else:
             self._free.setdefault(class_of(volume.obj), {})[volume.name] = volume
 
     def _add_claim(self, claim: Stored) -> None:
-        key, named = (claim.namespace, claim.name), claim.obj["spec"].get("volumeName")
+        key, named = (claim.namespace, claim.name), claim.spec.get("volumeName")
         if not named:
             self._pending.setdefault(class_of(claim.obj), {})[key] = None
         elif not annotation(claim.obj, BIND_COMPLETED):

@@ -25,13 +25,13 @@ class VolumeProtectionController(Reconciler):
         self.enqueue_all(PERSISTENT_VOLUMES)
 
     def _on_change(self, change: Change) -> None:
-        is_going = change.current.obj["metadata"].get("deletionTimestamp")
+        is_going = change.current.is_terminating
         if change.type == "ADDED" or (change.type == "MODIFIED" and is_going):
             self.enqueue(key_of(change))
 
     def _on_use(self, namespace: str, name: str) -> None:
         claim = self.find(PERSISTENT_VOLUME_CLAIMS, namespace, name)
-        if claim is not None and claim.obj["metadata"].get("deletionTimestamp"):
+        if claim is not None and claim.is_terminating:
             self.enqueue(Key(namespace, name))
 
     def reconcile(self, key: Key) -> None:
@@ -39,16 +39,16 @@ class VolumeProtectionController(Reconciler):
         if key.namespace:
             claim = self.find(PERSISTENT_VOLUME_CLAIMS, *key)
             if claim is not None:
-                is_used = any(pod.obj["spec"].get("nodeName") for pod in self._pods.of(key))
+                is_used = any(pod.spec.get("nodeName") for pod in self._pods.of(key))
                 self._protect(PERSISTENT_VOLUME_CLAIMS, claim, CLAIM_FINALIZER, is_used)
             return
         volume = self.find(PERSISTENT_VOLUMES, "", key.name)
         if volume is not None:
-            is_bound = volume.obj["status"].get("phase") == "Bound"
+            is_bound = volume.status.get("phase") == "Bound"
             self._protect(PERSISTENT_VOLUMES, volume, VOLUME_FINALIZER, is_bound)
 
     def _protect(self, resource: Resource, stored: Stored, finalizer: str, is_used: bool) -> None:
-        metadata = stored.obj["metadata"]
+        metadata = stored.metadata
         finalizers = list(metadata.get("finalizers") or ())
         if metadata.get("deletionTimestamp"):
             if is_used or finalizer not in finalizers:

@@ -44,5 +44,5 @@ def _run(run: list[int]) -> str:
 
 def index_of(pod: Stored) -> int | None:
     """A pod's completion index."""
-    text = (pod.obj["metadata"].get("annotations") or {}).get(INDEX_ANNOTATION, "")
+    text = pod.annotations.get(INDEX_ANNOTATION, "")
     return int(text) if text.isdigit() else None

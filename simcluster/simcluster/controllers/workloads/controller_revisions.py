@@ -38,7 +38,7 @@ class Revisions:
     def current(self, owner: Stored) -> Stored:
         """The revision of an owner's present template, made the newest, or created."""
         known = self.of(owner)
-        data = template_patch(owner.obj["spec"]["template"])
+        data = template_patch(owner.spec["template"])
         newest = int(known[-1].obj["revision"]) if known else 0
         equal = next((found for found in reversed(known) if _equal(found.obj["data"], data)), None)
         if equal is None:
@@ -55,7 +55,7 @@ class Revisions:
         while store.get(CONTROLLER_REVISIONS.stored_in, owner.namespace, f"{owner.name}-{digest}"):
             salt += 1
             digest = content_hash(data, salt)
-        labels = dict(owner.obj["spec"]["template"]["metadata"].get("labels") or {})
+        labels = dict(owner.spec["template"]["metadata"].get("labels") or {})
         revision: Json = {
             "metadata": {
                 "name": f"{owner.name}-{digest}",
@@ -65,7 +65,7 @@ class Revisions:
             "data": data,
             "revision": number,
         }
-        annotations = owner.obj["metadata"].get("annotations")
+        annotations = owner.metadata.get("annotations")
         if annotations:
             revision["metadata"]["annotations"] = dict(annotations)
         return self._shared.registry.create(CONTROLLER_REVISIONS, owner.namespace, revision)
@@ -73,7 +73,7 @@ class Revisions:
     def forget_oldest(self, owner: Stored, used: set[str]) -> None:
         """Delete unused revisions over ``revisionHistoryLimit``, oldest first."""
         unused = [found for found in self.of(owner) if found.name not in used]
-        limit = owner.obj["spec"].get("revisionHistoryLimit", 10)
+        limit = owner.spec.get("revisionHistoryLimit", 10)
         for found in unused[: max(0, len(unused) - limit)]:
             self._shared.registry.delete(
                 CONTROLLER_REVISIONS, found.namespace, found.name, DeleteOptions()
@@ -94,7 +94,7 @@ def revised_template(revision: Stored) -> Json:
 
 def revision_hash(revision: Stored, owner: Stored) -> str:
     """The label that pods of a revision carry: the object's name, or its hash for DaemonSets."""
-    labels = revision.obj["metadata"].get("labels") or {}
+    labels = revision.labels
     return str(labels.get(REVISION_LABEL, revision.name.removeprefix(f"{owner.name}-")))
 
 

@@ -69,7 +69,7 @@ def daemon_pod(stored: Stored, node_name: str, revision_label: str) -> Json:
     pod = pod_from_template(DAEMON_SETS, stored)
     labels = pod["metadata"].setdefault("labels", {})
     labels[REVISION_LABEL] = revision_label
-    labels[TEMPLATE_GENERATION] = str(stored.obj["metadata"].get("generation", 1))
+    labels[TEMPLATE_GENERATION] = str(stored.metadata.get("generation", 1))
     pod["spec"] = daemon_spec(pod["spec"])
     pod["spec"]["affinity"] = _pinned(pod["spec"].get("affinity") or {}, node_name)
     return pod
@@ -87,7 +87,7 @@ def _pinned(affinity: Json, node_name: str) -> Json:
 
 def pinned_node(pod: Stored) -> str:
     """The node a daemon pod is bound to, or was made for."""
-    spec = pod.obj["spec"]
+    spec = pod.spec
     if spec.get("nodeName"):
         return str(spec["nodeName"])
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}

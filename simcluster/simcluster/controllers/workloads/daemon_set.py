@@ -5,13 +5,7 @@ import itertools
 from stowage.api import Node, PodSpec, decode_object
 from stowage.api.decoding.decode import convert_object
 
-from simcluster.controllers.ownership import (
-    available_in,
-    is_active,
-    is_finished,
-    is_ready,
-    is_terminating,
-)
+from simcluster.controllers.ownership import available_in, is_active, is_finished, is_ready
 from simcluster.controllers.reconciler import Key, Reconciler, key_of
 from simcluster.controllers.workloads.controller_revisions import (
     REVISION_LABEL,
@@ -73,7 +67,7 @@ class DaemonSetController(Reconciler):
             self._specs.pop(key, None)
         elif change.type == "ADDED" or change.previous is None:
             self._open_book(change.current)
-        elif change.current.obj["spec"] != change.previous.obj["spec"]:
+        elif change.current.spec != change.previous.spec:
             self._mark_all(key, self._books[key])
         else:
             self.enqueue(key)
@@ -82,9 +76,7 @@ class DaemonSetController(Reconciler):
         before, now = change.previous, change.current
         if change.type == "MODIFIED" and before is not None:
             same_spec = before.obj.get("spec") == now.obj.get("spec")
-            if same_spec and before.obj["metadata"].get("labels") == now.obj["metadata"].get(
-                "labels"
-            ):
+            if same_spec and before.metadata.get("labels") == now.metadata.get("labels"):
                 return
         for key, book in self._books.items():
             book.dirty[now.name] = None
@@ -108,23 +100,23 @@ class DaemonSetController(Reconciler):
         """Reconcile the dirty nodes, continue an update, then write the status."""
         stored = self.find(DAEMON_SETS, *key)
         book = self._books.get(key)
-        if stored is None or book is None or stored.obj["metadata"].get("deletionTimestamp"):
+        if stored is None or book is None or stored.is_terminating:
             return
         revision = self._revisions.current(stored)
         label = revision_hash(revision, stored)
         spec = self._spec(key, stored)
         self._reconcile_dirty(key, stored, book, spec, label)
-        if (stored.obj["spec"].get("updateStrategy") or {}).get("type") != "OnDelete":
+        if (stored.spec.get("updateStrategy") or {}).get("type") != "OnDelete":
             self._update(stored, book)
         self._report(key, book)
         self._revisions.forget_oldest(stored, {revision.name})
 
     def _spec(self, key: Key, stored: Stored) -> PodSpec:
         """The pods' typed spec; decoded once per template."""
-        generation = stored.obj["metadata"].get("generation", 1)
+        generation = stored.metadata.get("generation", 1)
         known = self._specs.get(key)
         if known is None or known[0] != generation:
-            template = daemon_spec(stored.obj["spec"]["template"]["spec"])
+            template = daemon_spec(stored.spec["template"]["spec"])
             known = self._specs[key] = (generation, convert_object(PodSpec, template))
         return known[1]
 
@@ -157,7 +149,7 @@ class DaemonSetController(Reconciler):
         """Create or delete pods on one node."""
         living = []
         for pod in list(book.pods.get(node_name, {}).values()):
-            if is_terminating(pod):
+            if pod.is_terminating:
                 continue
             if is_finished(pod):
                 if self._may_replace(key, book, node_name):
@@ -201,7 +193,7 @@ class DaemonSetController(Reconciler):
             book.set_tally(node_name, tally, is_outdated=False)
             return
         wait_s = self._available_in(key, stored, book, node_name, oldest)
-        labels = oldest.obj["metadata"].get("labels") or {}
+        labels = oldest.labels
         is_updated = labels.get(REVISION_LABEL) == label
         tally = NodeTally(
             desired=1,
@@ -217,7 +209,7 @@ class DaemonSetController(Reconciler):
     def _available_in(
         self, key: Key, stored: Stored, book: DaemonBook, node_name: str, pod: Stored
     ) -> float | None:
-        min_ready_s = stored.obj["spec"].get("minReadySeconds") or 0
+        min_ready_s = stored.spec.get("minReadySeconds") or 0
         wait_s = available_in(pod, min_ready_s, self.registry.clock.time_s())
         if wait_s is not None and wait_s > 0:
             book.waiting[node_name] = None
@@ -228,13 +220,13 @@ class DaemonSetController(Reconciler):
         """Delete outdated pods: unready ones, and ready ones up to ``maxUnavailable``."""
         if not book.outdated:
             return
-        rolling = stored.obj["spec"]["updateStrategy"].get("rollingUpdate") or {}
+        rolling = stored.spec["updateStrategy"].get("rollingUpdate") or {}
         asked = rolling.get("maxUnavailable", 1)
         allowed = max(1, scaled_value(asked, book.total.desired, round_up=True))
         budget = allowed - (book.total.desired - book.total.available)
         for node_name in list(book.outdated):
             for pod in list(book.pods.get(node_name, {}).values()):
-                if is_terminating(pod):
+                if pod.is_terminating:
                     continue
                 if is_ready(pod):
                     if budget <= 0:
@@ -252,7 +244,7 @@ class DaemonSetController(Reconciler):
             "numberMisscheduled": total.misscheduled,
             "desiredNumberScheduled": total.desired,
             "numberReady": total.ready,
-            "observedGeneration": stored.obj["metadata"].get("generation", 1),
+            "observedGeneration": stored.metadata.get("generation", 1),
         }
         counts = {
             "updatedNumberScheduled": total.updated,
@@ -265,5 +257,5 @@ class DaemonSetController(Reconciler):
 
 def _seniority(pod: Stored) -> tuple[bool, str, str]:
     """The order of pods on one node, of which the first stays: bound ones first, then older."""
-    metadata = pod.obj["metadata"]
-    return (not pod.obj["spec"].get("nodeName"), metadata["creationTimestamp"], metadata["uid"])
+    metadata = pod.metadata
+    return (not pod.spec.get("nodeName"), metadata["creationTimestamp"], metadata["uid"])

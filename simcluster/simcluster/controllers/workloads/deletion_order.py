@@ -18,19 +18,19 @@ def in_deletion_order(pods: Iterable[Stored]) -> list[Stored]:
     then ready or created last, then restarted most.
     """
     candidates = list(pods)
-    crowd = Counter(pod.obj["spec"].get("nodeName", "") for pod in candidates)
-    newest_first = sorted(candidates, key=lambda pod: pod.obj["metadata"]["uid"])
-    newest_first.sort(key=lambda pod: pod.obj["metadata"]["creationTimestamp"], reverse=True)
+    crowd = Counter(pod.spec.get("nodeName", "") for pod in candidates)
+    newest_first = sorted(candidates, key=lambda pod: pod.uid)
+    newest_first.sort(key=lambda pod: pod.metadata["creationTimestamp"], reverse=True)
     newest_first.sort(key=_restarts, reverse=True)
     newest_first.sort(key=lambda pod: ready_since(pod) or "", reverse=True)
     return sorted(newest_first, key=lambda pod: _rank(pod, crowd))
 
 
 def _rank(pod: Stored, crowd: Counter[str]) -> tuple[bool, int, bool, int, int]:
-    node_name = pod.obj["spec"].get("nodeName", "")
+    node_name = pod.spec.get("nodeName", "")
     return (
         bool(node_name),
-        _PHASE_RANK.get(pod.obj["status"].get("phase", "Unknown"), 1),
+        _PHASE_RANK.get(pod.status.get("phase", "Unknown"), 1),
         ready_since(pod) is not None,
         _cost(pod),
         -crowd[node_name],
@@ -39,12 +39,12 @@ def _rank(pod: Stored, crowd: Counter[str]) -> tuple[bool, int, bool, int, int]:
 
 def _cost(pod: Stored) -> int:
     """The annotation's number; anything else counts as 0."""
-    text = (pod.obj["metadata"].get("annotations") or {}).get(DELETION_COST, "0")
+    text = pod.annotations.get(DELETION_COST, "0")
     with contextlib.suppress(ValueError):
         return int(text)
     return 0
 
 
 def _restarts(pod: Stored) -> int:
-    statuses = pod.obj["status"].get("containerStatuses") or ()
+    statuses = pod.status.get("containerStatuses") or ()
     return max((status.get("restartCount", 0) for status in statuses), default=0)

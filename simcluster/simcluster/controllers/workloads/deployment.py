@@ -60,10 +60,10 @@ class DeploymentController(Reconciler):
         self._selectors = SelectorIndex()
         self._left_alone: dict[str, int] = {}
         for stored in self.store.collection(DEPLOYMENTS.stored_in):
-            self._selectors.put(stored.namespace, stored.name, stored.obj["spec"].get("selector"))
-            if stored.obj["status"].get("replicas") and not self._sets.owned_by(stored):
-                uid = stored.obj["metadata"]["uid"]
-                self._left_alone[uid] = stored.obj["metadata"].get("generation", 1)
+            self._selectors.put(stored.namespace, stored.name, stored.spec.get("selector"))
+            if stored.status.get("replicas") and not self._sets.owned_by(stored):
+                uid = stored.uid
+                self._left_alone[uid] = stored.metadata.get("generation", 1)
         self.subscribe(REPLICA_SETS, self._on_set)
         self.subscribe(DEPLOYMENTS, self._on_deployment)
         self.enqueue_all(DEPLOYMENTS)
@@ -74,7 +74,7 @@ class DeploymentController(Reconciler):
             self._selectors.discard(*key)
             self.forget_timer(key)
         elif change.type == "ADDED":
-            self._selectors.put(*key, change.current.obj["spec"].get("selector"))
+            self._selectors.put(*key, change.current.spec.get("selector"))
         self.enqueue(key)
 
     def _on_set(self, change: Change) -> None:
@@ -94,22 +94,22 @@ class DeploymentController(Reconciler):
         if reference is None or reference["kind"] != DEPLOYMENTS.kind:
             return
         deployment = self.find(DEPLOYMENTS, namespace, reference["name"])
-        if deployment is not None and deployment.obj["spec"]["strategy"]["type"] == "Recreate":
+        if deployment is not None and deployment.spec["strategy"]["type"] == "Recreate":
             self.enqueue(Key(namespace, deployment.name))
 
     def reconcile(self, key: Key) -> None:
         """Do one step of the rollout, then write the status."""
         deployment = self.find(DEPLOYMENTS, *key)
-        if deployment is None or deployment.obj["metadata"].get("deletionTimestamp"):
+        if deployment is None or deployment.is_terminating:
             return
-        uid = deployment.obj["metadata"]["uid"]
-        if self._left_alone.get(uid) == deployment.obj["metadata"].get("generation", 1):
+        uid = deployment.uid
+        if self._left_alone.get(uid) == deployment.metadata.get("generation", 1):
             return
         self._adopt_sets(deployment)
         current, older = self._split(deployment)
         if self._is_being_scaled(deployment, current, older):
             self._scale(deployment, current, older)
-        elif not deployment.obj["spec"].get("paused"):
+        elif not deployment.spec.get("paused"):
             if current is None:
                 current = self._create_set(deployment, older)
             self._step(deployment, current, older)
@@ -120,24 +120,24 @@ class DeploymentController(Reconciler):
         """Adopt ReplicaSets without a controller, if the Deployment has none."""
         if self._sets.owned_by(deployment):
             return
-        selector = deployment.obj["spec"].get("selector")
+        selector = deployment.spec.get("selector")
         for stored in self.store.collection(REPLICA_SETS.stored_in).items(deployment.namespace):
             if controller_reference(stored.obj) is None and is_selected(selector, stored):
                 self._adoption.adopt(deployment, stored)
 
     def _split(self, deployment: Stored) -> tuple[Stored | None, list[Stored]]:
         """The ReplicaSet of the current template, and the others, oldest first."""
-        template = deployment.obj["spec"]["template"]
+        template = deployment.spec["template"]
         current, older = None, []
         for stored in sorted(self._sets.owned_by(deployment), key=revision_of):
-            if current is None and same_template(stored.obj["spec"]["template"], template):
+            if current is None and same_template(stored.spec["template"], template):
                 current = stored
             else:
                 older.append(stored)
         return current, older
 
     def _create_set(self, deployment: Stored, older: list[Stored]) -> Stored:
-        spec = deployment.obj["spec"]
+        spec = deployment.spec
         digest = self._free_hash(deployment)
         template, selector = copy.deepcopy(spec["template"]), copy.deepcopy(spec["selector"])
         template["metadata"].setdefault("labels", {})[HASH_LABEL] = digest
@@ -161,7 +161,7 @@ class DeploymentController(Reconciler):
         """A hash of the template under which no ReplicaSet exists yet."""
         salt = 0
         while True:
-            digest = content_hash(deployment.obj["spec"]["template"], salt)
+            digest = content_hash(deployment.spec["template"], salt)
             name = f"{deployment.name}-{digest}"
             if self.find(REPLICA_SETS, deployment.namespace, name) is None:
                 return digest
@@ -171,9 +171,9 @@ class DeploymentController(Reconciler):
         self, deployment: Stored, current: Stored | None, older: list[Stored]
     ) -> bool:
         """Whether an active set has the size for other replicas, or the rollout is paused."""
-        spec = deployment.obj["spec"]
+        spec = deployment.spec
         sets = [*older, current] if current is not None else older
-        active = [found for found in sets if found.obj["spec"]["replicas"]]
+        active = [found for found in sets if found.spec["replicas"]]
         if spec.get("paused"):
             return bool(active)
         wanted = str(spec["replicas"])
@@ -182,9 +182,9 @@ class DeploymentController(Reconciler):
 
     def _scale(self, deployment: Stored, current: Stored | None, older: list[Stored]) -> None:
         """Adapt the sizes of the sets to the Deployment's without a step of the rollout."""
-        spec = deployment.obj["spec"]
+        spec = deployment.spec
         sets = [*older, current] if current is not None else older
-        active = [found for found in sets if found.obj["spec"]["replicas"]]
+        active = [found for found in sets if found.spec["replicas"]]
         if len(active) <= 1:
             chosen = active or ([current] if current is not None else sets[-1:])
             for stored in chosen:
@@ -192,15 +192,15 @@ class DeploymentController(Reconciler):
             return
         if spec["strategy"]["type"] == "Recreate":
             return
-        active.sort(key=lambda found: -found.obj["spec"]["replicas"])
-        sizes = [found.obj["spec"]["replicas"] for found in active]
+        active.sort(key=lambda found: -found.spec["replicas"])
+        sizes = [found.spec["replicas"] for found in active]
         noted = next((_annotation(found, MAX_REPLICAS) for found in active), None)
         before = int(noted) if noted else sum(sizes)
         for stored, replicas in zip(active, plan_scaling(spec, sizes, before), strict=True):
             self._resize(deployment, stored, replicas)
 
     def _resize(self, deployment: Stored, stored: Stored, replicas: int) -> None:
-        spec = deployment.obj["spec"]
+        spec = deployment.spec
         obj = editable(stored)
         annotations = obj["metadata"].setdefault("annotations", {})
         annotations[DESIRED_REPLICAS] = str(spec["replicas"])
@@ -215,23 +215,23 @@ class DeploymentController(Reconciler):
             recorder.normal(_SOURCE, DEPLOYMENTS, deployment, "ScalingReplicaSet", why)
 
     def _step(self, deployment: Stored, current: Stored, older: list[Stored]) -> None:
-        spec = deployment.obj["spec"]
+        spec = deployment.spec
         running = sum(len(self.shared.pods.of(old).members) for old in older)
         plan = plan_rollout(spec, _size(current), [_size(old) for old in older])
         if spec["strategy"]["type"] == "Recreate" and running:
-            plan = plan._replace(current=current.obj["spec"]["replicas"])
+            plan = plan._replace(current=current.spec["replicas"])
         for stored, replicas in zip([current, *older], [plan.current, *plan.older], strict=True):
-            if stored.obj["spec"]["replicas"] != replicas:
+            if stored.spec["replicas"] != replicas:
                 self._resize(deployment, stored, replicas)
         self._note_revision(deployment, current, older)
 
     def _note_revision(self, deployment: Stored, current: Stored, older: list[Stored]) -> None:
         """Number the current set as the newest revision, also if its template is an older one."""
-        spec = deployment.obj["spec"]
+        spec = deployment.spec
         revision = max(revision_of(current), max(map(revision_of, older), default=0) + 1)
         fresh = self.find(REPLICA_SETS, current.namespace, current.name)
         if fresh is not None:
-            before = fresh.obj["metadata"].get("annotations") or {}
+            before = fresh.annotations
             sizes = (spec["replicas"], max_replicas(spec))
             annotations = set_annotations(before, deployment, revision, sizes)
             if annotations != before:
@@ -246,12 +246,10 @@ class DeploymentController(Reconciler):
 
     def _forget_oldest(self, deployment: Stored, older: list[Stored]) -> None:
         """Delete old ReplicaSets over ``revisionHistoryLimit``, once the rollout is complete."""
-        if not is_complete(deployment.obj["spec"], deployment.obj["status"]):
+        if not is_complete(deployment.spec, deployment.status):
             return
-        empty = [
-            old for old in older if not old.obj["spec"]["replicas"] and not counted(old, "replicas")
-        ]
-        limit = deployment.obj["spec"]["revisionHistoryLimit"]
+        empty = [old for old in older if not old.spec["replicas"] and not counted(old, "replicas")]
+        limit = deployment.spec["revisionHistoryLimit"]
         for old in empty[: max(0, len(older) - limit)]:
             self.delete(REPLICA_SETS, old, "Background")
 
@@ -264,7 +262,7 @@ class DeploymentController(Reconciler):
         status = deployment_status(deployment, current, older, clock)
         self.registry.change_status(DEPLOYMENTS, *key, lambda _obj: status)
         reported = self.find(DEPLOYMENTS, *key)
-        if reported is None or is_complete(reported.obj["spec"], status):
+        if reported is None or is_complete(reported.spec, status):
             self.forget_timer(key)
             return
         progressing = progressing_of(reported)
@@ -273,9 +271,9 @@ class DeploymentController(Reconciler):
 
 
 def _annotation(stored: Stored, name: str) -> str | None:
-    found: str | None = (stored.obj["metadata"].get("annotations") or {}).get(name)
+    found: str | None = stored.annotations.get(name)
     return found
 
 
 def _size(stored: Stored) -> SetSize:
-    return SetSize(stored.obj["spec"]["replicas"], counted(stored, "availableReplicas"))
+    return SetSize(stored.spec["replicas"], counted(stored, "availableReplicas"))

@@ -15,7 +15,7 @@ _COUNTS = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
 
 def counted(stored: Stored | None, key: str) -> int:
     """A count of a ReplicaSet's status; 0 if there is no such set."""
-    return int(stored.obj["status"].get(key, 0)) if stored is not None else 0
+    return int(stored.status.get(key, 0)) if stored is not None else 0
 
 
 def deployment_status(
@@ -25,13 +25,13 @@ def deployment_status(
     sets = [*older, current] if current is not None else list(older)
     counts = {key: sum(counted(found, key) for found in sets) for key in _COUNTS}
     counts["updatedReplicas"] = counted(current, "replicas")
-    desired = deployment.obj["spec"]["replicas"]
-    total = max(desired, sum(found.obj["spec"]["replicas"] for found in sets))
+    desired = deployment.spec["replicas"]
+    total = max(desired, sum(found.spec["replicas"] for found in sets))
     counts["unavailableReplicas"] = max(0, total - counts["availableReplicas"])
     status: Json = {name: count for name, count in counts.items() if count}
-    status["observedGeneration"] = deployment.obj["metadata"].get("generation", 1)
-    conditions = deployment.obj["status"].get("conditions") or []
-    conditions = _with_available(conditions, deployment.obj["spec"], counts, clock)
+    status["observedGeneration"] = deployment.metadata.get("generation", 1)
+    conditions = deployment.status.get("conditions") or []
+    conditions = _with_available(conditions, deployment.spec, counts, clock)
     status["conditions"] = _with_progress(conditions, deployment, current, counts, clock)
     return status
 
@@ -57,7 +57,7 @@ def _with_progress(
     counts: dict[str, int],
     clock: Clock,
 ) -> list[Json]:
-    spec, old = deployment.obj["spec"], deployment.obj["status"]
+    spec, old = deployment.spec, deployment.status
     before = progressing_of(deployment)
     name = f'ReplicaSet "{current.name}"' if current is not None else "Deployment"
     if deployment.name and current is None:
@@ -97,7 +97,7 @@ def is_complete(spec: Json, counts: Json) -> bool:
 
 def progressing_of(deployment: Stored) -> Json | None:
     """A Deployment's Progressing condition."""
-    conditions = deployment.obj["status"].get("conditions") or ()
+    conditions = deployment.status.get("conditions") or ()
     return next((found for found in conditions if found["type"] == "Progressing"), None)
 
 
@@ -105,9 +105,9 @@ def progress_left_s(deployment: Stored, clock: Clock) -> float:
     """Seconds until a rollout without progress has failed."""
     before = progressing_of(deployment)
     if before is None:
-        return float(deployment.obj["spec"]["progressDeadlineSeconds"])
+        return float(deployment.spec["progressDeadlineSeconds"])
     began = parse_timestamp(before.get("lastUpdateTime") or before["lastTransitionTime"])
-    deadline_s: float = deployment.obj["spec"]["progressDeadlineSeconds"]
+    deadline_s: float = deployment.spec["progressDeadlineSeconds"]
     return began + deadline_s - clock.time_s()
 
 

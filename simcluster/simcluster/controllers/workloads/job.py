@@ -7,7 +7,6 @@ from simcluster.controllers.ownership import (
     JOB_TRACKING,
     controller_reference,
     is_finished,
-    is_terminating,
     pod_from_template,
 )
 from simcluster.controllers.reconciler import Key, Reconciler, key_of
@@ -60,7 +59,7 @@ class JobController(Reconciler):
 
     def _on_any_pod(self, change: Change) -> None:
         """Release a tracked pod whose Job is gone; no other controller would."""
-        metadata = change.current.obj["metadata"]
+        metadata = change.current.metadata
         is_tracked = JOB_TRACKING in (metadata.get("finalizers") or ())
         if is_tracked and change.type != "DELETED" and not self._job_of(change.current):
             self.enqueue(Key(f"{change.current.namespace}/pod", change.current.name))
@@ -70,7 +69,7 @@ class JobController(Reconciler):
         if reference is None or reference["kind"] != JOBS.kind:
             return None
         job = self.find(JOBS, pod.namespace, reference["name"])
-        return job if job is not None and job.obj["metadata"]["uid"] == reference["uid"] else None
+        return job if job is not None and job.uid == reference["uid"] else None
 
     def reconcile(self, key: Key) -> None:
         """Count ended pods, start or stop others, and write the status of an unfinished Job."""
@@ -82,7 +81,7 @@ class JobController(Reconciler):
         if job is None:
             return
         tally = self._counted(job)
-        if job.obj["metadata"].get("deletionTimestamp"):
+        if job.is_terminating:
             self._untrack(job)
             return
         if end_time(job):
@@ -90,7 +89,7 @@ class JobController(Reconciler):
             self._expire(key, job)
             return
         ending = self._ending(job, tally)
-        spec = job.obj["spec"]
+        spec = job.spec
         wanted = 0 if ending or spec.get("suspend") else wanted_pods(spec, tally)
         self._stop(tally.active[wanted:])
         if wanted > len(tally.active):
@@ -100,12 +99,12 @@ class JobController(Reconciler):
 
     def _counted(self, job: Stored) -> Tally:
         """The Job's pods, with those that ended since the last report counted in."""
-        group, status = self.shared.pods.of(job), job.obj["status"]
+        group, status = self.shared.pods.of(job), job.status
         uncounted = list(group.tracked.values())
-        succeeded = [pod for pod in uncounted if pod.obj["status"].get("phase") == "Succeeded"]
+        succeeded = [pod for pod in uncounted if pod.status.get("phase") == "Succeeded"]
         failed = [pod for pod in uncounted if _counts_as_failed(pod)]
         done = parse_indexes(status.get("completedIndexes", ""))
-        if job.obj["spec"].get("completionMode") == "Indexed":
+        if job.spec.get("completionMode") == "Indexed":
             done |= {index for index in map(index_of, succeeded) if index is not None}
             num_succeeded = len(done)
         else:
@@ -122,25 +121,25 @@ class JobController(Reconciler):
     def _untrack(self, job: Stored) -> None:
         """Remove the finalizer from pods whose end the status now counts."""
         for pod in list(self.shared.pods.of(job).tracked.values()):
-            if is_finished(pod) or is_terminating(pod):
+            if is_finished(pod) or pod.is_terminating:
                 self._release(pod)
 
     def _release(self, pod: Stored | None) -> None:
-        if pod is None or JOB_TRACKING not in (pod.obj["metadata"].get("finalizers") or ()):
+        if pod is None or JOB_TRACKING not in pod.finalizers:
             return
-        kept = [found for found in pod.obj["metadata"]["finalizers"] if found != JOB_TRACKING]
+        kept = [found for found in pod.metadata["finalizers"] if found != JOB_TRACKING]
         self.write_list(PODS, pod, "finalizers", kept)
 
     def _ending(self, job: Stored, tally: Tally) -> Json | None:
         """The condition with which the Job ends now, if it does; plans its deadline otherwise."""
-        deadline_s = job.obj["spec"].get("activeDeadlineSeconds")
-        started = job.obj["status"].get("startTime")
+        deadline_s = job.spec.get("activeDeadlineSeconds")
+        started = job.status.get("startTime")
         left_s = None
-        if deadline_s is not None and started and not job.obj["spec"]["suspend"]:
+        if deadline_s is not None and started and not job.spec["suspend"]:
             left_s = parse_timestamp(started) + deadline_s - self.registry.clock.time_s()
             if left_s > 0:
                 self.enqueue_after(Key(job.namespace, job.name), left_s)
-        return ending_of(job.obj["spec"], tally, is_late=left_s is not None and left_s <= 0)
+        return ending_of(job.spec, tally, is_late=left_s is not None and left_s <= 0)
 
     def _stop(self, pods: list[Stored]) -> None:
         """Delete surplus pods; without the finalizer they do not count as failed."""
@@ -154,7 +153,7 @@ class JobController(Reconciler):
         if wait_s > 0:
             self.enqueue_after(key, wait_s)
             return
-        if job.obj["spec"].get("podReplacementPolicy") == "Failed":
+        if job.spec.get("podReplacementPolicy") == "Failed":
             missing -= tally.num_terminating
         for index in self._next_indexes(job, tally, missing):
             self.registry.create(PODS, job.namespace, _pod(job, index))
@@ -174,10 +173,10 @@ class JobController(Reconciler):
         """One entry per pod to create: its completion index, or ``None`` where there is none."""
         if missing <= 0:
             return []
-        if job.obj["spec"].get("completionMode") != "Indexed":
+        if job.spec.get("completionMode") != "Indexed":
             return [None] * missing
         taken = tally.completed | {index_of(pod) for pod in tally.active}
-        free = (i for i in range(job.obj["spec"]["completions"]) if i not in taken)
+        free = (i for i in range(job.spec["completions"]) if i not in taken)
         return list(itertools.islice(free, missing))
 
     def _report(self, key: Key, tally: Tally, ending: Json | None) -> None:
@@ -185,7 +184,7 @@ class JobController(Reconciler):
         if job is None:
             return
         group, now = self.shared.pods.of(job), self.registry.clock.now()
-        old, spec = job.obj["status"], job.obj["spec"]
+        old, spec = job.status, job.spec
         status: Json = {"ready": group.num_ready, "terminating": group.num_terminating}
         if not spec.get("suspend"):
             status["startTime"] = old.get("startTime", now)
@@ -206,7 +205,7 @@ class JobController(Reconciler):
 
     def _expire(self, key: Key, job: Stored) -> None:
         """Delete a finished Job when its ``ttlSecondsAfterFinished`` are over."""
-        ttl_s = job.obj["spec"].get("ttlSecondsAfterFinished")
+        ttl_s = job.spec.get("ttlSecondsAfterFinished")
         ended = end_time(job)
         if ttl_s is None or ended is None:
             return
@@ -219,8 +218,8 @@ class JobController(Reconciler):
 
 def _counts_as_failed(pod: Stored) -> bool:
     """Failed, or deleted before it ended."""
-    phase = pod.obj["status"].get("phase")
-    return phase == "Failed" or (phase != "Succeeded" and is_terminating(pod))
+    phase = pod.status.get("phase")
+    return phase == "Failed" or (phase != "Succeeded" and pod.is_terminating)
 
 
 def _with_suspension(conditions: list[Json], spec: Json, now: str) -> list[Json]:

@@ -21,7 +21,7 @@ class Tally(NamedTuple):
 
 def end_time(job: Stored) -> str | None:
     """When a Job ended; ``None`` while it runs."""
-    for condition in job.obj["status"].get("conditions") or ():
+    for condition in job.status.get("conditions") or ():
         if condition["type"] in _ENDS and condition["status"] == "True":
             return str(condition["lastTransitionTime"])
     return None
@@ -48,7 +48,7 @@ def ending_of(spec: Json, tally: Tally, *, is_late: bool) -> Json | None:
 
 
 def wanted_pods(spec: Json, tally: Tally) -> int:
-    """How many pods should be active."""
+    """The wanted number of active pods."""
     parallelism, completions = int(spec["parallelism"]), spec.get("completions")
     if completions is not None:
         return min(parallelism, max(0, int(completions) - tally.succeeded))

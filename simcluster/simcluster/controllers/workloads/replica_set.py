@@ -45,7 +45,7 @@ class ReplicaSetController(Reconciler):
         self.enqueue_all(self.resource)
 
     def _selector(self, stored: Stored) -> Json | None:
-        selector: Json | None = stored.obj["spec"].get("selector")
+        selector: Json | None = stored.spec.get("selector")
         return selector
 
     def _index(self, stored: Stored) -> None:
@@ -87,7 +87,7 @@ class ReplicaSetController(Reconciler):
         if stored is None:
             return
         failure = None
-        if not stored.obj["metadata"].get("deletionTimestamp"):
+        if not stored.is_terminating:
             self._adopt_and_release(key, stored)
             failure = self._adjust(key, stored)
         self._report(key, stored, failure)
@@ -95,7 +95,7 @@ class ReplicaSetController(Reconciler):
     def _adopt_and_release(self, key: Key, stored: Stored) -> None:
         """Release pods that are no longer selected, adopt orphans that are."""
         selector = self._selector(stored)
-        uid = stored.obj["metadata"]["uid"]
+        uid = stored.uid
         for name in self._to_release.pop(key, ()):
             pod = self.shared.pods.of_uid(uid).members.get(name)
             if pod is not None and not is_selected(selector, pod):
@@ -107,7 +107,7 @@ class ReplicaSetController(Reconciler):
 
     def _adjust(self, key: Key, stored: Stored) -> ApiError | None:
         active = self.shared.pods.of(stored).active
-        missing = stored.obj["spec"]["replicas"] - len(active)
+        missing = stored.spec["replicas"] - len(active)
         try:
             for _ in range(min(missing, BURST)):
                 pod = pod_from_template(self.resource, stored)
@@ -127,7 +127,7 @@ class ReplicaSetController(Reconciler):
         available = self._num_available(key, stored, group)
         status: Json = {
             "replicas": len(group.active),
-            "observedGeneration": stored.obj["metadata"].get("generation", 1),
+            "observedGeneration": stored.metadata.get("generation", 1),
         }
         counts = {
             "fullyLabeledReplicas": len(group.active),
@@ -144,7 +144,7 @@ class ReplicaSetController(Reconciler):
 
     def _num_available(self, key: Key, stored: Stored, group: PodGroup) -> int:
         """Pods that have been ready for ``minReadySeconds``."""
-        min_ready_s = stored.obj["spec"].get("minReadySeconds") or 0
+        min_ready_s = stored.spec.get("minReadySeconds") or 0
         if not min_ready_s:
             return group.num_ready
         available, wait_s = count_available(
@@ -155,7 +155,7 @@ class ReplicaSetController(Reconciler):
         return available
 
     def _conditions(self, stored: Stored, failure: ApiError | None) -> list[Json]:
-        before = stored.obj["status"].get("conditions") or []
+        before = stored.status.get("conditions") or []
         if failure is None:
             return [found for found in before if found["type"] != _FAILURE]
         condition = {
@@ -174,5 +174,5 @@ class ReplicationControllerController(ReplicaSetController):
     resource = REPLICATION_CONTROLLERS
 
     def _selector(self, stored: Stored) -> Json | None:
-        labels = stored.obj["spec"].get("selector")
+        labels = stored.spec.get("selector")
         return {"matchLabels": labels} if labels else None

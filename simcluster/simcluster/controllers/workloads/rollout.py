@@ -65,7 +65,7 @@ def plan_scaling(spec: Json, sizes: list[int], previous_total: int) -> list[int]
 
 
 def max_replicas(spec: Json) -> int:
-    """How many pods a Deployment may have in all."""
+    """The maximum number of pods of a Deployment."""
     desired = int(spec["replicas"])
     if spec["strategy"]["type"] == "Recreate" or not desired:
         return desired
@@ -73,7 +73,7 @@ def max_replicas(spec: Json) -> int:
 
 
 def max_unavailable(spec: Json) -> int:
-    """How many replicas a Deployment may lack and still count as available."""
+    """The number of unavailable replicas with which a Deployment counts as available."""
     desired = int(spec["replicas"])
     return 0 if spec["strategy"]["type"] == "Recreate" else _bounds(spec, desired)[1]
 

@@ -23,8 +23,8 @@ class StatefulClaims:
     def make(self, stored: Stored, pod_name: str) -> None:
         """Create the claims of one pod that do not exist yet."""
         names = claim_names(stored, pod_name)
-        labels = (stored.obj["spec"].get("selector") or {}).get("matchLabels") or {}
-        for template in stored.obj["spec"].get("volumeClaimTemplates") or ():
+        labels = (stored.spec.get("selector") or {}).get("matchLabels") or {}
+        for template in stored.spec.get("volumeClaimTemplates") or ():
             name = names[template["metadata"]["name"]]
             if self._claim(stored.namespace, name) is not None:
                 continue
@@ -38,7 +38,7 @@ class StatefulClaims:
 
     def follow_policy(self, stored: Stored, pods: Mapping[int, Stored], ordinals: Ordinals) -> None:
         """Set the owners of claims by the policy: the set, or a pod that is scaled down."""
-        if not stored.obj["spec"].get("volumeClaimTemplates"):
+        if not stored.spec.get("volumeClaimTemplates"):
             return
         for ordinal, pod in pods.items():
             is_condemned = ordinal not in ordinals.wanted
@@ -48,8 +48,8 @@ class StatefulClaims:
                     self._set_owners(stored, pod, claim, is_condemned)
 
     def _set_owners(self, stored: Stored, pod: Stored, claim: Stored, is_condemned: bool) -> None:
-        ours = {stored.obj["metadata"]["uid"], pod.obj["metadata"]["uid"]}
-        before = claim.obj["metadata"].get("ownerReferences") or []
+        ours = {stored.uid, pod.uid}
+        before = claim.metadata.get("ownerReferences") or []
         references = [found for found in before if found["uid"] not in ours]
         if _policy(stored, "whenDeleted") == "Delete" and not (
             is_condemned and _policy(stored, "whenScaled") == "Delete"
@@ -73,5 +73,5 @@ class StatefulClaims:
 
 
 def _policy(stored: Stored, when: str) -> str:
-    policy = stored.obj["spec"].get("persistentVolumeClaimRetentionPolicy") or {}
+    policy = stored.spec.get("persistentVolumeClaimRetentionPolicy") or {}
     return str(policy.get(when, "Retain"))

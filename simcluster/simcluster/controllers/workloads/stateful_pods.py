@@ -14,7 +14,7 @@ POD_INDEX_LABEL = "apps.kubernetes.io/pod-index"
 
 
 class Ordinals(NamedTuple):
-    """Which ordinals a StatefulSet wants, and from which on pods are updated."""
+    """The wanted ordinals of a StatefulSet, and the partition of its updates."""
 
     start: int
     wanted: range
@@ -23,7 +23,7 @@ class Ordinals(NamedTuple):
 
 def ordinals_of(stored: Stored) -> Ordinals:
     """The ordinals of a StatefulSet."""
-    spec = stored.obj["spec"]
+    spec = stored.spec
     start = (spec.get("ordinals") or {}).get("start", 0)
     rolling = (spec.get("updateStrategy") or {}).get("rollingUpdate") or {}
     partition = rolling.get("partition") or 0
@@ -31,19 +31,19 @@ def ordinals_of(stored: Stored) -> Ordinals:
 
 
 def ordinal_of(pod_name: str, owner_name: str) -> int | None:
-    """The ordinal at the end of a pod's name; ``None`` if it is no name of the owner's pods."""
+    """The ordinal at the end of a pod's name; ``None`` for another form of name."""
     ordinal = pod_name.removeprefix(f"{owner_name}-")
     return int(ordinal) if ordinal != pod_name and ordinal.isdigit() else None
 
 
 def revision_name(pod: Stored) -> str:
-    """The revision a pod was made from."""
-    return str((pod.obj["metadata"].get("labels") or {}).get(REVISION_LABEL, ""))
+    """The revision that a pod was created from."""
+    return str(pod.labels.get(REVISION_LABEL, ""))
 
 
 def claim_names(stored: Stored, pod_name: str) -> dict[str, str]:
     """The claims of one pod, by the name of their template."""
-    templates = stored.obj["spec"].get("volumeClaimTemplates") or ()
+    templates = stored.spec.get("volumeClaimTemplates") or ()
     names = [template["metadata"]["name"] for template in templates]
     return {name: f"{name}-{pod_name}" for name in names}
 
@@ -63,8 +63,8 @@ def stateful_pod(stored: Stored, ordinal: int, template: Json, revision: str) ->
     }
     spec = copy.deepcopy(template["spec"])
     spec["hostname"] = name
-    if stored.obj["spec"].get("serviceName"):
-        spec["subdomain"] = stored.obj["spec"]["serviceName"]
+    if stored.spec.get("serviceName"):
+        spec["subdomain"] = stored.spec["serviceName"]
     claims = claim_names(stored, name)
     kept = [volume for volume in spec.get("volumes") or () if volume["name"] not in claims]
     made = [

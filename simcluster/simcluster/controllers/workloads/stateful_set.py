@@ -10,7 +10,6 @@ from simcluster.controllers.ownership import (
     is_finished,
     is_ready,
     is_selected,
-    is_terminating,
 )
 from simcluster.controllers.reconciler import Key, Reconciler, key_of
 from simcluster.controllers.workloads.controller_revisions import Revisions, revised_template
@@ -60,7 +59,7 @@ class StatefulSetController(Reconciler):
     def reconcile(self, key: Key) -> None:
         """Do one step towards the wanted pods, then write the status."""
         stored = self.find(STATEFUL_SETS, *key)
-        if stored is None or stored.obj["metadata"].get("deletionTimestamp"):
+        if stored is None or stored.is_terminating:
             return
         rollout = self._rollout(stored)
         self._adopt(stored)
@@ -69,12 +68,12 @@ class StatefulSetController(Reconciler):
 
     def _rollout(self, stored: Stored) -> _Rollout:
         update = self._revisions.current(stored)
-        name = stored.obj["status"].get("currentRevision", "")
+        name = stored.status.get("currentRevision", "")
         current = self._revisions.named(stored, name) if name else None
         return _Rollout(current or update, update)
 
     def _adopt(self, stored: Stored) -> None:
-        selector = stored.obj["spec"].get("selector")
+        selector = stored.spec.get("selector")
         for ordinal in ordinals_of(stored).wanted:
             pod = self.find(PODS, stored.namespace, f"{stored.name}-{ordinal}")
             if pod is not None and is_selected(selector, pod):
@@ -83,11 +82,11 @@ class StatefulSetController(Reconciler):
     def _step(self, key: Key, stored: Stored, rollout: _Rollout) -> None:
         ordinals = ordinals_of(stored)
         pods = _by_ordinal(self.shared.pods.of(stored), stored.name)
-        is_ordered = stored.obj["spec"]["podManagementPolicy"] == "OrderedReady"
+        is_ordered = stored.spec["podManagementPolicy"] == "OrderedReady"
         self._claims.follow_policy(stored, pods, ordinals)
         for ordinal in ordinals.wanted:
             pod = pods.get(ordinal)
-            if pod is not None and is_finished(pod) and not is_terminating(pod):
+            if pod is not None and is_finished(pod) and not pod.is_terminating:
                 self.delete(PODS, pod)
                 pod = self.find(PODS, stored.namespace, pod.name)
             if pod is None:
@@ -97,7 +96,7 @@ class StatefulSetController(Reconciler):
         condemned = sorted(set(pods) - set(ordinals.wanted), reverse=True)
         if not self._scale_down(pods, condemned, is_ordered):
             return
-        if stored.obj["spec"]["updateStrategy"].get("type") != "OnDelete":
+        if stored.spec["updateStrategy"].get("type") != "OnDelete":
             self._update(key, stored, pods, rollout)
 
     def _create(self, stored: Stored, ordinal: int, ordinals: Ordinals, rollout: _Rollout) -> None:
@@ -113,10 +112,10 @@ class StatefulSetController(Reconciler):
         """How many of the lowest ordinals an unfinished update has not reached yet."""
         if rollout.current.name == rollout.update.name or ordinals_of(stored).partition:
             return 0
-        return int(stored.obj["status"].get("currentReplicas", 0))
+        return int(stored.status.get("currentReplicas", 0))
 
     def _is_available(self, key: Key, stored: Stored, pod: Stored) -> bool:
-        min_ready_s = stored.obj["spec"].get("minReadySeconds") or 0
+        min_ready_s = stored.spec.get("minReadySeconds") or 0
         wait_s = available_in(pod, min_ready_s, self.registry.clock.time_s())
         if wait_s is not None and wait_s > 0:
             self.enqueue_after(key, wait_s)
@@ -125,7 +124,7 @@ class StatefulSetController(Reconciler):
     def _scale_down(self, pods: dict[int, Stored], condemned: list[int], is_ordered: bool) -> bool:
         """Delete from the highest ordinal; in order, one at a time. True when none is left."""
         for ordinal in condemned:
-            if not is_terminating(pods[ordinal]):
+            if not pods[ordinal].is_terminating:
                 self.delete(PODS, pods[ordinal])
             if is_ordered:
                 return False
@@ -140,7 +139,7 @@ class StatefulSetController(Reconciler):
             if ordinal < max(ordinals.partition, ordinals.start):
                 return
             is_old = pod is not None and revision_name(pod) != rollout.update.name
-            if pod is not None and is_old and not is_terminating(pod):
+            if pod is not None and is_old and not pod.is_terminating:
                 self.delete(PODS, pod)
             if is_old or pod is None or not self._is_available(key, stored, pod):
                 budget -= 1
@@ -160,19 +159,19 @@ class StatefulSetController(Reconciler):
         if updated == len(staying) == len(wanted) and all(map(is_ready, staying)):
             current = rollout.update
         now = self.registry.clock.time_s()
-        min_ready_s = stored.obj["spec"].get("minReadySeconds") or 0
+        min_ready_s = stored.spec.get("minReadySeconds") or 0
         counts = {
             "currentReplicas": _count_of_revision(staying, current),
             "updatedReplicas": updated,
             "readyReplicas": sum(is_ready(pod) for pod in living),
         }
         status: Json = {
-            "observedGeneration": stored.obj["metadata"].get("generation", 1),
+            "observedGeneration": stored.metadata.get("generation", 1),
             "replicas": len(living),
             "availableReplicas": count_available(living, min_ready_s, now)[0],
             "currentRevision": current.name,
             "updateRevision": rollout.update.name,
-            "collisionCount": stored.obj["status"].get("collisionCount", 0),
+            "collisionCount": stored.status.get("collisionCount", 0),
             **{name: count for name, count in counts.items() if count},
         }
         self.registry.change_status(STATEFUL_SETS, *key, lambda _obj: status)
@@ -186,10 +185,10 @@ def _by_ordinal(group: PodGroup, owner_name: str) -> dict[int, Stored]:
 
 
 def _count_of_revision(pods: list[Stored], revision: Stored) -> int:
-    return sum(revision_name(pod) == revision.name and not is_terminating(pod) for pod in pods)
+    return sum(revision_name(pod) == revision.name and not pod.is_terminating for pod in pods)
 
 
 def _max_unavailable(stored: Stored) -> int:
-    rolling = stored.obj["spec"]["updateStrategy"].get("rollingUpdate") or {}
+    rolling = stored.spec["updateStrategy"].get("rollingUpdate") or {}
     asked = rolling.get("maxUnavailable", 1)
-    return max(1, scaled_value(asked, stored.obj["spec"]["replicas"], round_up=True))
+    return max(1, scaled_value(asked, stored.spec["replicas"], round_up=True))

@@ -38,7 +38,7 @@ def _without_hash(template: Json) -> Json:
 
 def revision_of(stored: Stored) -> int:
     """The number of a ReplicaSet's revision; 0 if it has none."""
-    return int((stored.obj["metadata"].get("annotations") or {}).get(REVISION, "0"))
+    return int(stored.annotations.get(REVISION, "0"))
 
 
 def set_annotations(
@@ -52,11 +52,7 @@ def set_annotations(
         revision: the new number of the set; the old one goes to the history.
         sizes: wanted replicas, and the most there may be.
     """
-    copied = {
-        key: value
-        for key, value in (deployment.obj["metadata"].get("annotations") or {}).items()
-        if key not in _NOT_COPIED
-    }
+    copied = {key: value for key, value in deployment.annotations.items() if key not in _NOT_COPIED}
     annotations = {**before, **copied}
     old = int(before.get(REVISION, "0"))
     if old < revision:

@@ -61,7 +61,7 @@ def admit_claim(store: Store, claim: Json) -> None:
     if "storageClassName" in claim["spec"]:
         return
     for stored in store.collection(STORAGE_CLASSES.stored_in):
-        annotations = stored.obj["metadata"].get("annotations") or {}
+        annotations = stored.annotations
         if annotations.get(_IS_DEFAULT_CLASS) == "true":
             claim["spec"]["storageClassName"] = stored.name
             return

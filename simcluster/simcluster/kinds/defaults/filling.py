@@ -12,8 +12,8 @@ A function as a value computes the default from the object that has the field; i
 (``1000m`` to ``1``). The empty name holds a function that changes the object itself.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from simcluster.apiserver.errors import bad_request
 from simcluster.schema.scalars import QUANTITY_FORM, canonical_quantity
@@ -25,85 +25,83 @@ UNSET = object()
 QUANTITIES = object()
 
 
-class _Step(NamedTuple):
-    """One line of a table.
-
-    Args:
-        field: that it is about.
-        content: the default, ``QUANTITIES``, or the steps of a nested table.
-        suffix: of the field's name: nothing, ``[]`` or ``?``.
-        condition: the field that decides whether a nested table applies; empty for none.
-        values: of that field, for which it applies.
-    """
-
-    field: str
-    content: Any
-    suffix: str = ""
-    condition: str = ""
-    values: frozenset[str] = frozenset()
+Fill = Callable[[Json], None]
 
 
-def defaulting(table: Table, *then: Callable[[Json], None]) -> Callable[[Json], None]:
+def defaulting(table: Table, *then: Fill) -> Fill:
     """A function that fills objects by a table and then by functions.
 
     It raises an ApiError (400) if a quantity cannot be parsed.
     """
-    steps = _steps(table)
+    steps = (*(_step(name, content) for name, content in table.items()), *then)
 
-    def set_defaults(obj: Json) -> None:
-        _fill(obj, steps)
-        for act in then:
-            act(obj)
+    def fill(obj: Json) -> None:
+        for step in steps:
+            step(obj)
 
-    return set_defaults
-
-
-def _steps(table: Table) -> tuple[_Step, ...]:
-    steps = []
-    for name, content in table.items():
-        if isinstance(content, Mapping):
-            field, mark, condition = name.removesuffix("[]").partition("?")
-            suffix = "[]" if name.endswith("[]") else mark
-            key, _, known = condition.partition("=")
-            values = frozenset(known.split("|"))
-            steps.append(_Step(field, _steps(content), suffix, key, values))
-        else:
-            steps.append(_Step(name, content))
-    return tuple(steps)
+    return fill
 
 
-def _fill(obj: Json, steps: tuple[_Step, ...]) -> None:
-    for step in steps:
-        field, content = step.field, step.content
-        if isinstance(content, tuple):
-            for inner in _inner_objects(obj, step):
-                _fill(inner, content)
-        elif not field:
-            content(obj)
-        elif content is QUANTITIES:
-            _rewrite_quantities(obj, field)
-        elif field not in obj:
-            default = content(obj) if callable(content) else content
+def _step(name: str, content: Any) -> Fill:
+    """The function for one line of a table."""
+    if isinstance(content, Mapping):
+        return _nested(name, defaulting(content))
+    if not name:
+        step: Fill = content
+        return step
+    if content is QUANTITIES:
+        return lambda obj: _rewrite_quantities(obj, name)
+    if callable(content):
+        return _computed(name, content)
+    if isinstance(content, list):
+        return _computed(name, lambda _obj: list(content))
+
+    def set_constant(obj: Json) -> None:
+        if name not in obj:
+            obj[name] = content
+
+    return set_constant
+
+
+def _computed(name: str, compute: Callable[[Json], Any]) -> Fill:
+    def set_computed(obj: Json) -> None:
+        if name not in obj:
+            default = compute(obj)
             if default is not UNSET:
-                obj[field] = list(default) if isinstance(default, list) else default
+                obj[name] = default
+
+    return set_computed
 
 
-def _inner_objects(obj: Json, step: _Step) -> Sequence[Json]:
-    """The objects that a nested table fills."""
-    if step.suffix == "[]":
-        return obj.get(step.field) or ()
-    if not step.suffix:
-        return (obj.setdefault(step.field, {}),)
-    inner = obj.get(step.field)
-    applies = not step.condition or (inner or {}).get(step.condition) in step.values
-    return (inner,) if isinstance(inner, dict) and applies else ()
+def _nested(name: str, fill: Fill) -> Fill:
+    field, is_optional, condition = name.removesuffix("[]").partition("?")
+    key, _, known = condition.partition("=")
+    values = frozenset(known.split("|"))
+
+    def fill_each(obj: Json) -> None:
+        for item in obj.get(field) or ():
+            fill(item)
+
+    def fill_present(obj: Json) -> None:
+        inner = obj.get(field)
+        if isinstance(inner, dict) and (not key or inner.get(key) in values):
+            fill(inner)
+
+    def fill_inside(obj: Json) -> None:
+        fill(obj.setdefault(field, {}))
+
+    if name.endswith("[]"):
+        return fill_each
+    return fill_present if is_optional else fill_inside
 
 
 def _rewrite_quantities(obj: Json, field: str) -> None:
     """Make an amount, or each of a map of amounts, canonical."""
     amounts = obj.get(field)
+    if not amounts:
+        return
     holder = amounts if isinstance(amounts, dict) else obj
-    for name in list(amounts) if isinstance(amounts, dict) else [field] if amounts else ():
+    for name in list(amounts) if isinstance(amounts, dict) else [field]:
         canonical = canonical_quantity(holder[name])
         if canonical is None:
             path = f"{field}.{name}" if holder is amounts else field

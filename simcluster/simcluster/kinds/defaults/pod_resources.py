@@ -1,4 +1,4 @@
-"""Resources of a pod as a whole, where it says only in part what they are (PodLevelResources)."""
+"""Defaults of the resources of a pod as a whole (PodLevelResources)."""
 
 from stowage.api.values.quantity import quantity_milli_value
 
@@ -15,8 +15,8 @@ _SHARED = ("cpu", "memory")
 def default_pod_resources(spec: Json) -> None:
     """Fill ``spec.resources``, as ``SetDefaults_Pod`` does once the containers are filled.
 
-    Huge pages are limited to what the containers ask for. Where the pod has limits, it requests
-    what its containers request together, or else its limits.
+    The limit of huge pages is the sum of the containers' requests. A pod with limits requests the
+    sum of its containers' requests or, without any, its limits.
     """
     resources, together = spec["resources"], _requested(spec)
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
@@ -37,7 +37,7 @@ def default_pod_resources(spec: Json) -> None:
 
 
 def _requested(spec: Json) -> Amounts:
-    """What the containers of a pod request together, or while they start if that is more."""
+    """The requests of the containers together, or the peak of the init containers if higher."""
     running: Amounts = {}
     for container in spec.get("containers") or ():
         _add(running, _amounts(container))

@@ -47,13 +47,12 @@ def _ignores_budget(pod: Json) -> bool:
 
 
 def _budgets_over(registry: Registry, pod: Stored) -> list[Stored]:
-    labels = pod.obj["metadata"].get("labels") or {}
+    labels = pod.labels
     budgets = registry.store.collection(POD_DISRUPTION_BUDGETS.stored_in).items(pod.namespace)
     return [
         budget
         for budget in budgets
-        if budget.obj["spec"].get("selector")
-        and match_label_selector(budget.obj["spec"]["selector"], labels)
+        if budget.spec.get("selector") and match_label_selector(budget.spec["selector"], labels)
     ]
 
 
@@ -72,8 +71,8 @@ def _is_unready_and_spare(pod: Json, budget: Json) -> bool:
 
 
 def _spend(registry: Registry, budget: Stored, pod_name: str, dry_run: bool) -> None:
-    status = budget.obj["status"]
-    if status.get("observedGeneration", 0) < budget.obj["metadata"].get("generation", 0):
+    status = budget.status
+    if status.get("observedGeneration", 0) < budget.metadata.get("generation", 0):
         raise _refusal(
             f"The disruption budget {budget.name} is still being processed by the server.",
             _RETRY_AFTER_S,
@@ -123,8 +122,8 @@ def _mark_disrupted(registry: Registry, pod: Stored) -> None:
         "lastProbeTime": None,
         "lastTransitionTime": registry.clock.now(),
     }
-    if pod.obj["metadata"].get("generation"):
-        condition["observedGeneration"] = pod.obj["metadata"]["generation"]
+    if pod.metadata.get("generation"):
+        condition["observedGeneration"] = pod.metadata["generation"]
 
     def with_condition(obj: Json) -> Json:
         conditions = [

@@ -1,4 +1,4 @@
-"""The two parts of a running pod that have subresources of their own.
+"""The subresources ``ephemeralcontainers`` and ``resize`` of a pod.
 
 ``ephemeralcontainers`` adds containers for debugging; ``resize`` changes what containers may use.
 """
@@ -33,7 +33,7 @@ def resized(spec: Json, before: Json) -> Json:
 
 
 def validate_part(new: Json, old: Json, subresource: str) -> list[FieldError]:
-    """Errors of a pod of which one part was changed."""
+    """Errors of a pod after a change through one of the subresources."""
     found = list(check(new["spec"], "spec", POD_SPEC))
     if subresource == "resize":
         if qos_class(new["spec"]) != (old.get("status") or {}).get("qosClass"):

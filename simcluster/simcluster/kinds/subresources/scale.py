@@ -1,4 +1,4 @@
-"""The scale subresource: the replica count of a workload, read and set."""
+"""The scale subresource, which reads and sets the replica count of a workload."""
 
 from typing import Any
 
@@ -12,8 +12,8 @@ from simcluster.values import Json
 
 
 def scale_of(resource: Resource, stored: Stored) -> Json:
-    """The ``Scale`` of a workload, or of a custom resource that says where its counts are."""
-    obj, metadata = stored.obj, stored.obj["metadata"]
+    """The ``Scale`` of a workload, or of a custom resource with a scale subresource."""
+    obj, metadata = stored.obj, stored.metadata
     kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
     paths = resource.custom.scale if resource.custom else None
     if paths is None:
@@ -41,7 +41,7 @@ def _at(obj: Json, path: str, default: Any) -> Any:
 
 
 def _label_selector(resource: Resource, obj: Json) -> Json:
-    """A workload's selector; that of a ReplicationController is but labels."""
+    """The selector of a workload; a ReplicationController has a map of labels."""
     selector: Json = obj["spec"].get("selector") or {}
     return {"matchLabels": selector} if resource is REPLICATION_CONTROLLERS else selector
 

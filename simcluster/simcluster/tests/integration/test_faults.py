@@ -1,4 +1,4 @@
-"""The embedded cluster fails when a test asks it to, and only then."""
+"""The simulated cluster fails when a test asks it to, and only then."""
 
 import asyncio
 import json

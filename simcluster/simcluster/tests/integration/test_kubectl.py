@@ -1,4 +1,4 @@
-"""kubectl itself against the embedded cluster, on the kinds of the demo."""
+"""kubectl itself against the simulated cluster, on the kinds of the demo."""
 
 import asyncio
 import os

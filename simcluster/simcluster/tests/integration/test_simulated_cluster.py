@@ -1,4 +1,4 @@
-"""The embedded cluster runs what is bound to its nodes, and refuses what they cannot hold."""
+"""The simulated cluster runs what is bound to its nodes, and refuses what they cannot hold."""
 
 import asyncio
 from collections.abc import AsyncIterator
