@@ -36,7 +36,7 @@ class ReserveOutcome(msgspec.Struct, frozen=True):
 
 
 class PermitOutcome(msgspec.Struct, frozen=True):
-    """The result of all Permit plugins: a status, and the timeouts in seconds of the waiting ones."""
+    """The result of all Permit plugins: a status, and the timeouts in seconds."""
 
     status: Status = SUCCESS
     timeouts: Mapping[str, float] = msgspec.field(default_factory=dict)
