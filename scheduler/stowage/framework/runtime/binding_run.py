@@ -1,4 +1,4 @@
-"""Running what follows a decision: Reserve, Permit, PreBind, Bind and PostBind plugins."""
+"""Running Reserve, Permit, PreBind, Bind and PostBind plugins."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from stowage.framework.failure import PluginFailed, failed
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
 
-#: A Permit plugin cannot make a pod wait longer.
+#: The longest time a Permit plugin can make a pod wait.
 MAX_PERMIT_WAIT_S = 15 * 60.0
 
 
@@ -36,14 +36,14 @@ class ReserveOutcome(msgspec.Struct, frozen=True):
 
 
 class PermitOutcome(msgspec.Struct, frozen=True):
-    """What all Permit plugins say: a status, and per plugin that waits its limit in seconds."""
+    """The result of all Permit plugins: a status, and the timeouts in seconds."""
 
     status: Status = SUCCESS
     timeouts: Mapping[str, float] = msgspec.field(default_factory=dict)
 
 
 class PreBindPlan(msgspec.Struct, frozen=True):
-    """Which PreBind plugins have work to do for a pod, or the error that ends its cycle."""
+    """The PreBind plugins that have work to do for a pod, or the error that ends its cycle."""
 
     status: Status = SUCCESS
     plugins: tuple[str, ...] = ()
@@ -76,10 +76,10 @@ def reserve_failed(plugin: str, problem: Exception | Status) -> PluginFailed:
 def run_unreserve_plugins(
     plugins: Sequence[ReservePlugin], state: CycleState, pod: PodInfo, node_name: str
 ) -> None:
-    """Unreserve with all plugins, in reverse order, also those that were not reached.
+    """Run Unreserve of all plugins in reverse order, also of those whose Reserve did not run.
 
     Raises:
-        PluginFailed: A plugin raised; the others have run all the same.
+        PluginFailed: A plugin raised; the others have run.
     """
     failure: PluginFailed | None = None
     for plugin in reversed(plugins):
@@ -94,7 +94,7 @@ def run_unreserve_plugins(
 def run_permit_plugins(
     plugins: Sequence[PermitPlugin], state: CycleState, pod: PodInfo, node_name: str
 ) -> PermitOutcome:
-    """Ask all Permit plugins; a rejection ends it, waiting does not."""
+    """Run Permit of all plugins up to the first that rejects the pod or fails."""
     timeouts: dict[str, float] = {}
     for plugin in plugins:
         doing = f'running Permit plugin "{plugin.name}"'
@@ -120,7 +120,7 @@ def plan_pre_bind(
     pod: PodInfo,
     node_name: str,
 ) -> PreBindPlan:
-    """Ask all PreBind plugins whether they have work to do."""
+    """Run PreBindPreFlight: ask all PreBind plugins whether they have work to do."""
     working = []
     for plugin in plugins:
         doing = f'running PreBindPreFlight "{plugin.name}"'
@@ -144,7 +144,7 @@ def plan_pre_bind(
 async def run_pre_bind_plugins(
     plugins: Sequence[PreBindPlugin], state: CycleState, pod: PodInfo, node_name: str
 ) -> Status:
-    """Run PreBind plugins one after the other until one does not succeed."""
+    """Run PreBind of the plugins one after the other until one does not succeed."""
     for plugin in plugins:
         doing = f'running PreBind plugin "{plugin.name}"'
         try:
@@ -159,13 +159,13 @@ async def run_pre_bind_plugins(
 
 
 class StagedPreBind:
-    """A PreBind in stages of one plugin for one pod.
+    """The PreBind of one plugin for one pod as writes and a wait for their effect.
 
     Args:
         plugin: The plugin.
-        state: Of the pod's cycle.
+        state: The state of the pod's cycle.
         pod: The pod.
-        node_name: Its node.
+        node_name: The pod's node.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ class StagedPreBind:
         self._doing = f'running PreBind plugin "{plugin.name}"'
 
     def writes(self) -> BindVolumes:
-        """What is to be written first.
+        """The instruction with the writes.
 
         Raises:
             PluginFailed: The plugin raised.
@@ -190,10 +190,10 @@ class StagedPreBind:
             raise failed(self._doing, self._plugin.name, problem) from problem
 
     def written(self, outcome: VolumesWritten) -> None:
-        """All of it has been written, or a part before something went wrong.
+        """The shell has made the writes, or some of them before one failed.
 
         Raises:
-            PluginFailed: Not all of it has, or the plugin raised.
+            PluginFailed: A write failed, or the plugin raised.
         """
         try:
             self._plugin.pre_bind_written(self._state, outcome)
@@ -203,7 +203,7 @@ class StagedPreBind:
             raise failed(self._doing, self._plugin.name, error(outcome.error))
 
     def progress(self, snapshot: Snapshot) -> PreBindProgress:
-        """How far it has come; a failure is attributed to the plugin."""
+        """Whether the writes have taken effect; a failure names the plugin."""
         ask = self._plugin.pre_bind_progress
         try:
             progress = ask(self._state, self._pod, self._node_name, snapshot)
@@ -217,7 +217,7 @@ class StagedPreBind:
         return PreBindProgress(failed(self._doing, self._plugin.name, status).status)
 
     def timed_out(self) -> Status:
-        """The error of one that took too long; worded as kube-scheduler does."""
+        """The error after the timeout, in kube-scheduler's words."""
         late = error("binding volumes: context deadline exceeded")
         return failed(self._doing, self._plugin.name, late).status
 
@@ -225,10 +225,10 @@ class StagedPreBind:
 def run_bind_plugins(
     plugins: Sequence[BindPlugin], state: CycleState, pod: PodInfo, node_name: str
 ) -> tuple[str, BindPod]:
-    """Name and instruction of the first Bind plugin that takes the pod.
+    """The name and the instruction of the first Bind plugin that does not skip the pod.
 
     Raises:
-        PluginFailed: A plugin raised, or none takes it.
+        PluginFailed: A plugin raised, or all plugins skip the pod.
     """
     for plugin in plugins:
         try:
@@ -243,10 +243,10 @@ def run_bind_plugins(
 def run_post_bind_plugins(
     plugins: Sequence[PostBindPlugin], state: CycleState, pod: PodInfo, node_name: str
 ) -> None:
-    """Tell all PostBind plugins.
+    """Run PostBind of all plugins.
 
     Raises:
-        PluginFailed: A plugin raised; the others have been told all the same.
+        PluginFailed: A plugin raised; the others have run.
     """
     failure: PluginFailed | None = None
     for plugin in plugins:

@@ -153,7 +153,7 @@ def _check_provisioned(
     if not meta.annotations:
         return _failed(f'selectedNode annotation reset for PVC "{meta.name}"')
     if meta.annotations.get(SELECTED_NODE, "") != node.names[0]:
-        # A provisioner that fails takes the annotation off, so that another node is tried.
+        # A provisioner that fails removes the annotation, so that the pod tries another node.
         return _failed(f'provisioning failed for PVC "{meta.name}"')
     return _check_bound(claim, node, topology)
 
@@ -161,8 +161,8 @@ def _check_provisioned(
 def _check_bound(claim: PersistentVolumeClaim, node: NodeView, topology: VolumeTopology) -> Status:
     """Whether a claim is bound, and to a volume that the node can reach.
 
-    kube-scheduler asks the latter of provisioned claims only, though a claim that was to get a
-    free volume may be bound to another one as well.
+    kube-scheduler checks the node of provisioned claims only. A claim that was to get a free volume
+    may also be bound to another volume.
     """
     if not claim.spec.volume_name:
         return WAIT
@@ -205,12 +205,10 @@ def _failed(text: str) -> Status:
 def _give(given: Given) -> BindVolumeToClaim:
     meta, reference = given.after.metadata, given.after.spec.claim_ref
     if reference is None:
-        raise AssertionError(f"volume {meta.name} is given to nobody")
-    sets_bound_by_controller = BOUND_BY_CONTROLLER not in given.before.metadata.annotations
-    sets_bound_by_controller &= BOUND_BY_CONTROLLER in meta.annotations
-    return BindVolumeToClaim(
-        meta.name, meta.uid, meta.resource_version, reference, sets_bound_by_controller
-    )
+        raise AssertionError(f"volume {meta.name} has no claim")
+    is_marked = BOUND_BY_CONTROLLER not in given.before.metadata.annotations
+    is_marked &= BOUND_BY_CONTROLLER in meta.annotations
+    return BindVolumeToClaim(meta.name, meta.uid, meta.resource_version, reference, is_marked)
 
 
 def _select(claim: PersistentVolumeClaim) -> SetSelectedNode:
