@@ -78,7 +78,7 @@ class FilterRun:
         """Filter all nodes, or those of `node_names` that exist, without nominated pods.
 
         Raises:
-            PluginFailed: A plugin raised or returned masks of a wrong length.
+            PluginFailed: A plugin raised.
         """
         active = self.active(state)
         if node_names is not None:
@@ -234,27 +234,16 @@ def verdict_of(
     """One plugin's answer about the nodes of `view`.
 
     Raises:
-        PluginFailed: The plugin raised, or returned masks of a wrong length.
+        PluginFailed: The plugin raised.
     """
     ask, timings = plugin.filter, state.timings
     if timings is not None:
         ask = timings.of_plugin(plugin.name, "Filter", ask)
     try:
-        verdict = ask(state, pod, view)
+        return ask(state, pod, view)
     except Exception as error:
-        raise failed(_doing(plugin), plugin.name, error) from error
-    for rejection in verdict.rejections:
-        if len(rejection.mask) != len(view) or rejection.mask.dtype != np.bool_:
-            problem = ValueError(
-                f"mask of {rejection.reason!r} is {rejection.mask.dtype}{rejection.mask.shape}, "
-                f"expected bool({len(view)},)"
-            )
-            raise failed(_doing(plugin), plugin.name, problem)
-    return verdict
-
-
-def _doing(plugin: FilterPlugin) -> str:
-    return f'running "{plugin.name}" filter plugin'
+        doing = f'running "{plugin.name}" filter plugin'
+        raise failed(doing, plugin.name, error) from error
 
 
 def _mask(rows: Int64Array, num_rows: int) -> BoolArray:

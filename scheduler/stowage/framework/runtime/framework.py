@@ -181,7 +181,7 @@ class Framework:
                 their nominated nodes.
 
         Raises:
-            PluginFailed: A plugin raised or returned masks of a wrong length.
+            PluginFailed: A plugin raised.
         """
         run = self._timed(state, "Filter", self._filter)
         return run(state, pod, snapshot, node_names, nominated)
