@@ -15,7 +15,7 @@ from stowage.api.events import (
 )
 from stowage.api.instructions import AttemptResult, BindPod
 from stowage.engine import Engine, Journal, replay
-from stowage.engine.journal import Scheduled
+from stowage.engine.journal import ScheduleCall
 from stowage.framework import Timings
 
 from tests.support.builders import make_node, make_pod
@@ -157,7 +157,7 @@ def test_a_timed_cycle_refuses_a_pod_like_the_last_one_of_its_class_and_replays(
     told = of_type(AttemptResult, engine.schedule(0.0, 6))
     assert [each.result for each in told] == ["unschedulable"] * 6
     assert len({each.message for each in told}) == 1
-    (scheduled,) = [each for each in journal.entries if isinstance(each, Scheduled)]
+    (scheduled,) = [each for each in journal.entries if isinstance(each, ScheduleCall)]
     assert len(scheduled.choices) == 6
     assert [point for point, _, _ in observed.points] == ["PreFilter", "Filter", "PostFilter"]
     replay(journal, default_engine)

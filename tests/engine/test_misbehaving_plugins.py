@@ -65,7 +65,7 @@ def _full(value: Any, size: int = NUM_NODES, dtype: Any = np.int64) -> Any:
 #: Extension point -> (an answer that is in order, answers that are not).
 ANSWERS: Mapping[str, tuple[Any, tuple[Any, ...]]] = {
     "pre_enqueue": (SUCCESS, (None, True, "no", Status(9), Status(Code.ERROR, "no"))),  # type: ignore[arg-type]
-    "sort_key": ((1,), (None, 7, [1], (NAN,), (None,), ({},))),
+    "sort_key": ((1,), (None, NAN, "x", [1], (NAN,), (1, None), ("x",), ((1,),), (1j,), ({},))),
     "pre_filter": (
         PreFilterResult(),
         (None, SUCCESS, PreFilterResult(None), PreFilterResult(node_names=("n0",))),  # type: ignore[arg-type]
@@ -110,7 +110,7 @@ ANSWERS: Mapping[str, tuple[Any, tuple[Any, ...]]] = {
         _full(1),
         (None, NAN, _full(1, 7), _full(1.5, dtype=np.float64), _full(101)),
     ),
-    "reserve": (SUCCESS, (None, WAIT, "reserved")),
+    "reserve": (SUCCESS, (True, WAIT, "reserved")),
     "permit": (
         (SUCCESS, 0.0),
         (
@@ -332,13 +332,15 @@ def test_events_that_cannot_be_registered_make_the_plugin_unusable(wrong: Any) -
         plugin_factory(Registers, name="Registers").construct(None)
 
 
-def test_sort_keys_of_different_types_are_in_some_order() -> None:
+def test_sort_keys_are_numbers_or_tuples_of_numbers_of_any_length() -> None:
+    keys = {"a": (3, 1), "b": 2.5, "c": np.int64(3), "d": (), "e": (10**400,), "f": np.float32(1)}
+
     class Mixed:
         name = "Odd"
 
-        def sort_key(self, pod: Any, _queued_at: float) -> tuple[Any, ...]:
-            return {"a": (1, "x"), "b": ("x", 1), "c": ((1,),), "d": ()}[pod.name]
+        def sort_key(self, pod: Any, _queued_at: float) -> Any:
+            return keys[pod.name]
 
     story = Story(Mixed())
-    story.handle(*(PendingPodSeen(make_pod(name)) for name in "abcd"))
-    assert story.bound() == ["d", "a", "b", "c"]
+    story.handle(*(PendingPodSeen(make_pod(name)) for name in keys))
+    assert story.bound() == ["d", "f", "b", "c", "a", "e"]

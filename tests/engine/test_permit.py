@@ -70,12 +70,12 @@ def test_a_pod_that_nobody_in_particular_rejected_waits_for_its_time() -> None:
         "Unschedulable",
         "0/1 nodes are available: 1 the operator said so.",
     )
-    assert play.place_of("p") == "unschedulable"
+    assert play.state_of("p") == "unschedulable"
     play.now = 60.0
     play.see(NodeSeen(make_node("another")))
-    assert play.place_of("p") == "unschedulable"
+    assert play.state_of("p") == "unschedulable"
     play.later(290.0)
-    assert play.place_of("p") == "active"
+    assert play.state_of("p") == "active"
     play.engine.validate()
 
 
@@ -127,12 +127,12 @@ def test_a_pod_deleted_while_it_waits_wakes_those_that_wait_for_room() -> None:
     play.schedule()
     play.pods("q")
     play.schedule()
-    assert play.place_of("q") == "unschedulable"
+    assert play.state_of("q") == "unschedulable"
     play.take(EmitEvent)
     play.later(20.0)
     play.see(PendingPodGone("default", "p", "uid-p"))
     assert holder.log[-1] == "unreserve p by Actor"
-    assert play.place_of("q") == "active"
+    assert play.state_of("q") == "active"
     assert play.take(EmitEvent) == []
 
 
@@ -144,8 +144,8 @@ def test_a_rejected_pod_wakes_others_but_not_itself() -> None:
     play.pods("p", "q")
     play.schedule()
     play.later(60.0)
-    assert play.place_of("p") == "unschedulable"
-    assert play.place_of("q") == "active"
+    assert play.state_of("p") == "unschedulable"
+    assert play.state_of("q") == "active"
 
 
 @pytest.mark.parametrize("point", ["reserve", "permit"])
@@ -157,7 +157,7 @@ def test_what_a_plugin_rejects_before_binding_is_a_verdict_on_the_chosen_node(po
     play.pods("p")
     play.schedule()
     assert said_of(play) == ("Unschedulable", "0/1 nodes are available: 1 no quota.")
-    assert play.place_of("p") == "unschedulable"
+    assert play.state_of("p") == "unschedulable"
     assert actor.log.count("unreserve p by Actor") == 1
     assert play.engine.cache_counts()["assumed_pods"] == 0
 
@@ -168,7 +168,7 @@ def test_a_permit_plugin_that_fails_is_an_error_with_its_name() -> None:
     play.pods("p")
     play.schedule()
     assert said_of(play) == ("SchedulerError", 'running Permit plugin "Actor": no answer')
-    assert play.place_of("p") == "backoff"
+    assert play.state_of("p") == "backoff"
 
 
 def test_reserve_is_undone_in_reverse_order_and_once() -> None:
@@ -241,7 +241,7 @@ def test_pods_named_for_activation_are_tried_once_the_pod_has_passed_permit() ->
     play.schedule()
     play.pods("p")
     play.schedule(1)
-    assert play.place_of("q") == "active"
+    assert play.state_of("q") == "active"
 
 
 def test_pods_named_after_that_are_tried_once_the_pod_is_bound() -> None:
@@ -257,9 +257,9 @@ def test_pods_named_after_that_are_tried_once_the_pod_is_bound() -> None:
     play.schedule()
     play.pods("p")
     play.schedule(1)
-    assert play.place_of("q") == "unschedulable"
+    assert play.state_of("q") == "unschedulable"
     play.see(BindSucceeded("uid-p", "n"))
-    assert play.place_of("q") == "active"
+    assert play.state_of("q") == "active"
 
 
 def test_a_plugin_may_have_pods_tried_at_any_time() -> None:
@@ -270,7 +270,7 @@ def test_a_plugin_may_have_pods_tried_at_any_time() -> None:
     play.schedule()
     handle.activate(["uid-q", "uid-nobody"])
     play.hear_plugins()
-    assert play.place_of("q") == "active"
+    assert play.state_of("q") == "active"
 
 
 def _refusing(*_args: Any) -> PreFilterResult:

@@ -52,7 +52,7 @@ def test_a_plugin_that_raises_is_an_error_of_that_pod_alone(point: str) -> None:
     assert [(each.pod, each.reason) for each in patches] == [(pod_of("bad"), "SchedulerError")]
     assert patches[0].message.endswith(CYCLE_POINTS[point])
     assert "Actor" in patches[0].message
-    assert play.place_of("bad") == "backoff"
+    assert play.state_of("bad") == "backoff"
     assert play.engine.cache_counts()["assumed_pods"] == 1
 
 
@@ -75,7 +75,7 @@ def test_a_gate_that_raises_keeps_its_pod_out_and_no_other() -> None:
     play.pods("bad", "good")
     play.schedule()
     assert [each.pod for each in play.take(BindPod)] == [pod_of("good")]
-    assert play.place_of("bad") == "unschedulable"
+    assert play.state_of("bad") == "unschedulable"
 
 
 def test_a_plugin_that_raises_when_told_of_a_binding_hides_none() -> None:
@@ -129,7 +129,7 @@ def test_whatever_pre_bind_answers_the_pod_is_tried_again_after_a_backoff(
     play.see(PreBindFinished("uid-p", code, ("no volume",), "Actor"))
     (patch,) = play.take(PatchPodStatus)
     assert (patch.reason, patch.message) == (reason, "no volume")
-    assert play.place_of("p") == "backoff"
+    assert play.state_of("p") == "backoff"
     assert play.engine.cache_counts()["assumed_pods"] == 0
     play.later(3.0)
     play.schedule()
@@ -177,7 +177,7 @@ def test_a_pod_that_makes_no_sense_is_told_so_once_and_stops_nobody() -> None:
     assert (patch.reason, patch.message) == ("SchedulerError", event.note)
     assert '"one"' in event.note
     play.pods("bad", cpu="1")
-    assert play.place_of("bad") == "active"
+    assert play.state_of("bad") == "active"
 
 
 def _unschedulable(*_args: Any) -> PreFilterResult:

@@ -11,9 +11,10 @@ from stowage.api.config.loading import KubeSchedulerProfile
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Affinity, Pod, PodAffinity, TopologySpreadConstraint
 from stowage.engine.scheduling import (
-    KnownRefusals,
-    NodeSearch,
+    RefusalCache,
     Scheduled,
+    SchedulingRequest,
+    TieBreaker,
     Unschedulable,
     schedule_pod,
 )
@@ -58,7 +59,7 @@ def test_decisions_are_the_same_with_and_without_the_cache(
     """
     cluster = MirroredCluster([*_QUIET_NODES, *first_nodes])
     cached, uncached = _framework(size), _framework(0)
-    refusals = KnownRefusals()
+    refusals = RefusalCache()
     for happened, which, disguise in history:
         for change in happened:
             change(cluster)
@@ -72,7 +73,7 @@ def test_decisions_are_the_same_with_and_without_the_cache(
         assert cached.evaluations.totals() == uncached.evaluations.totals()
         placed = got.get("node")
         if isinstance(placed, str) and pod.uid not in cluster.plain.pods:
-            cluster.pod_seen(on_node(template, placed))
+            cluster.update_pod(on_node(template, placed))
 
 
 def _disguised(pod: Pod, disguise: int) -> Pod:
@@ -133,20 +134,14 @@ def _decide(
     framework: Framework,
     snapshot: Snapshot,
     pod: PodInfo,
-    refusals: KnownRefusals | None = None,
+    refusals: RefusalCache | None = None,
 ) -> dict[str, object]:
-    thrown: list[int] = []
-
-    def throw(sides: int) -> int:
-        thrown.append(sides)
-        return 0
-
-    search = NodeSearch(refusals=refusals)
-    result = schedule_pod(framework, snapshot, pod, CycleState(), throw, search)
+    ties = TieBreaker(lambda _: 0)
+    result = schedule_pod(SchedulingRequest(framework, snapshot, pod, CycleState(), ties), refusals)
     if isinstance(result, Unschedulable):
         return {
             "message": result.message,
-            "dice": thrown,
+            "dice": ties.sizes,
             "nomination": result.nominated_node_name,
             "plugins": result.unschedulable_plugins,
             "resolvable": result.diagnosis.resolvable(snapshot).nonzero()[0].tolist(),
@@ -172,7 +167,7 @@ def test_pods_of_one_class_with_different_claims_are_told_apart() -> None:
     for index in (3, 7):
         where = (HOSTNAME, [f"quiet{index}"])
         volume = make_volume(f"d{index}", given_to=f"c{index}", where=where)
-        cluster.storage_seen(volume, make_claim(f"c{index}", volume=f"d{index}"))
+        cluster.update_storage(volume, make_claim(f"c{index}", volume=f"d{index}"))
     pods = [
         cluster.info(make_pod(f"p{index}", volumes=(claim_volume(f"c{index}"),)))
         for index in (3, 7)

@@ -17,7 +17,7 @@ from stowage.api.instructions import Instruction
 from stowage.api.objects.pod import PodSpec
 from stowage.api.status import Code
 from stowage.engine import Engine, Journal, replay
-from stowage.engine.journal import Handled
+from stowage.engine.journal import HandleCall
 from stowage.framework import plugin_factory
 from stowage.plugins import in_tree_registry
 
@@ -218,7 +218,7 @@ class EngineLife(RuleBasedStateMachine):
 
     @invariant()
     def the_cache_equals_a_count_of_the_objects(self) -> None:
-        snapshot = self.engine._machine.cache.snapshot()
+        snapshot = self.engine.state.cache.snapshot()
         cpu = snapshot.resources.names.index("cpu")
         cached = {
             name: (
@@ -233,7 +233,7 @@ class EngineLife(RuleBasedStateMachine):
 
     @invariant()
     def plugins_hold_what_is_being_bound_and_nothing_else(self) -> None:
-        assert self.guard.held == set(self.engine._machine.bindings)
+        assert self.guard.held == set(self.engine.state.bindings.uids)
 
     @invariant()
     def events_are_kept_for_pods_that_wait_at_permit_only(self) -> None:
@@ -299,7 +299,7 @@ class EngineLife(RuleBasedStateMachine):
         self.num_followed = len(self.journal)
         for entry in entries:
             said: list[Instruction]
-            if isinstance(entry, Handled):
+            if isinstance(entry, HandleCall):
                 self.view.told(entry.events)
                 said = self.twin.handle(entry.events, entry.now)
             else:
@@ -309,16 +309,16 @@ class EngineLife(RuleBasedStateMachine):
             self.view.said(said, entry.now)
 
     def _places(self) -> dict[str, list[str]]:
-        machine = self.engine._machine
+        state = self.engine.state
         places: dict[str, list[str]] = {}
-        for place, pods in machine.queue.contents().items():
+        for place, pods in state.queue.contents().items():
             for queued in pods:
-                if queued.uid not in machine.bindings:
+                if queued.uid not in state.bindings:
                     places.setdefault(queued.uid, []).append(place.value)
-        for uid in machine.bindings:
+        for uid in state.bindings.uids:
             places.setdefault(uid, []).append("being bound")
-        for pod in machine.cache.pods():
-            if pod.uid not in machine.bindings:
+        for pod in state.cache.pods():
+            if pod.uid not in state.bindings:
                 places.setdefault(pod.uid, []).append("placed")
         return places
 

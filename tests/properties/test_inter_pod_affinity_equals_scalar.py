@@ -12,7 +12,12 @@ from stowage.plugins.inter_pod_affinity import InterPodAffinity, InterPodAffinit
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
 
-from tests.support.mirrored_cluster import MirroredCluster, existing_nodes, verdicts_by_node
+from tests.support.mirrored_cluster import (
+    MirroredCluster,
+    existing_nodes,
+    verdicts_by_node,
+    without_pods_of_node,
+)
 from tests.support.random_cluster import RandomCluster
 from tests.support.scalar import inter_pod_affinity as twin
 from tests.support.scalar.cluster import PlainCluster
@@ -44,7 +49,7 @@ def _check_what_if(cluster: MirroredCluster, plugin: InterPodAffinity, pod: Pod)
     leaving = [uid for uid, placed in cluster.plain.pods.items() if placed.spec.node_name == "n0"]
     staying = {uid: placed for uid, placed in cluster.plain.pods.items() if uid not in leaving}
     plain = dataclasses.replace(cluster.plain, pods=staying)
-    what_if = cluster.snapshot().without_pods(leaving)
+    what_if = without_pods_of_node(cluster.snapshot(), "n0")
     _check_filter(plain, what_if, plugin, (pod, cluster.info(pod)))
 
 

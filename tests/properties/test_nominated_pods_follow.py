@@ -25,7 +25,7 @@ class _World:
         self.random = random.Random(seed)
         self.cluster = MirroredCluster()
         self.nominator = Nominator()
-        self.cluster.node_seen(make_node("n0", cpu="4"))
+        self.cluster.update_node(make_node("n0", cpu="4"))
 
     def info(self, name: str) -> PodInfo:
         choose = self.random.choice
@@ -43,9 +43,9 @@ class _World:
         choose, name = self.random.choice, self.random.choice(_PODS)
         match self.random.randint(0, 6):
             case 0:
-                self.cluster.cache.node_seen(make_node(choose(_NODES), cpu=choose(("2", "4"))))
+                self.cluster.cache.update_node(make_node(choose(_NODES), cpu=choose(("2", "4"))))
             case 1:
-                self.cluster.cache.node_gone(choose(_NODES))
+                self.cluster.cache.remove_node(choose(_NODES))
             case 2:
                 self.nominator.remove(f"uid-{name}")
             case 3:

@@ -17,7 +17,12 @@ from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
 
 from tests.support.builders import HOSTNAME, ZONE
-from tests.support.mirrored_cluster import MirroredCluster, existing_nodes, verdicts_by_node
+from tests.support.mirrored_cluster import (
+    MirroredCluster,
+    existing_nodes,
+    verdicts_by_node,
+    without_pods_of_node,
+)
 from tests.support.random_cluster import RACK, RandomCluster
 from tests.support.scalar import pod_topology_spread as twin
 from tests.support.scalar.cluster import PlainCluster
@@ -75,7 +80,7 @@ def _check_what_if(cluster: MirroredCluster, plugin: PodTopologySpread, pod: Pod
     leaving = [uid for uid, placed in cluster.plain.pods.items() if placed.spec.node_name == "n0"]
     staying = {uid: placed for uid, placed in cluster.plain.pods.items() if uid not in leaving}
     plain = dataclasses.replace(cluster.plain, pods=staying)
-    what_if = cluster.snapshot().without_pods(leaving)
+    what_if = without_pods_of_node(cluster.snapshot(), "n0")
     _check_filter(plain, what_if, plugin, (pod, cluster.info(pod)))
 
 

@@ -21,6 +21,7 @@ from stowage.plugins.volumes import (
     VolumeZone,
 )
 from stowage.state import Snapshot
+from stowage.state.what_if.snapshot import WhatIfSnapshot
 
 from tests.support import volume_strategies as some
 from tests.support.builders import ZONE, make_node
@@ -53,15 +54,15 @@ def _cluster(
     """Objects may come twice and in any order; what the pod needs to pass PreFilter is added."""
     cluster = MirroredCluster()
     for name, labels in zip(some.NODES, LABELS, strict=True):
-        cluster.node_seen(make_node(name, labels=labels))
+        cluster.update_node(make_node(name, labels=labels))
     for other, node_name in placed:
-        cluster.pod_seen(on_node(other, node_name))
-    cluster.storage_seen(*objects)
+        cluster.update_pod(on_node(other, node_name))
+    cluster.update_storage(*objects)
     known = {key for kind, key in cluster.plain.storage if kind is PersistentVolumeClaim}
-    cluster.storage_seen(*some.missing_claims(pod, known))
+    cluster.update_storage(*some.missing_claims(pod, known))
     for name in some.CLASSES:
         if cluster.plain.stored(StorageClass, name) is None:
-            cluster.storage_seen(make_class(name))
+            cluster.update_storage(make_class(name))
     return cluster
 
 
@@ -118,15 +119,17 @@ def test_what_a_node_would_use_is_what_it_uses_then(
 ) -> None:
     """Without some pods and with another: as if they had gone and it had come."""
     cluster = _cluster(objects, placed, pod)
-    here = list(cluster.plain.pods)
     snapshot = cluster.snapshot()
+    row = snapshot.row_of(node_name)
+    assert row is not None
+    here = list(snapshot.pods_on(node_name))
     before = snapshot.volume_use.counts()
-    what_if = snapshot.without_pods(here[:2]).with_pods([(cluster.info(pod), node_name)])
+    what_if = WhatIfSnapshot(snapshot, here[:2], [cluster.info(pod)], row)
     shown = _attached(what_if)
     conflicts = what_if.volume_use.conflicts(pod.spec.volumes)
     assert snapshot.volume_use.counts() == before
-    for uid in here[:2]:
-        cluster.pod_gone(uid)
+    for gone in here[:2]:
+        cluster.remove_pod(gone.uid)
     cluster.bind(pod, node_name)
     after = cluster.snapshot()
     assert _attached(after) == shown

@@ -16,7 +16,7 @@ from tests.simulation.true_reasons import decoded, is_placed
 
 def object_differences(server: ModelServer, engine: Engine) -> Iterator[str]:
     """One sentence for each object that the engine has in another state."""
-    snapshot = engine._machine.cache.snapshot()
+    snapshot = engine.state.cache.snapshot()
     yield from _nodes(server, snapshot)
     yield from _namespaces(server, snapshot)
     yield from _budgets(server, snapshot)

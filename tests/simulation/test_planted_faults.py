@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from stowage.api.config.extenders import Extenders
 from stowage.api.events import ActionType, BindFailed, EventResource
 from stowage.api.status import SUCCESS, WAIT
-from stowage.engine import schedule_one as attempts
+from stowage.engine import schedule_one
 from stowage.framework import ACCEPT_ALL, PreBindProgress
 from stowage.operator.client.timeouts import Patience
 from stowage.operator.configuration.live_configuration import LiveConfiguration
@@ -30,7 +30,6 @@ from stowage.plugins.scheduling_gates import SchedulingGates
 from stowage.plugins.taint_toleration import TaintToleration
 from stowage.plugins.volumes.binding import VolumeBinding
 from stowage.plugins.volumes.limits import NodeVolumeLimits
-from stowage.plugins.volumes.pre_bind import VolumePlan
 from stowage.queue.scheduling_queue import SchedulingQueue
 from stowage.state.cache import ClusterCache
 from stowage.state.storage import event_handlers as storage_keeper
@@ -43,9 +42,9 @@ MAX_SEEDS_TO_A_FAULT = 120
 _emit = EventRecorder.emit
 _add_seen = Reflector._add_seen
 _ask_a_guard = VictimReviewer._ask
-_namespace_seen = ClusterCache.namespace_seen
-_node_seen = ClusterCache.node_seen
-_skip = attempts._skip
+_namespace_seen = ClusterCache.update_namespace
+_node_seen = ClusterCache.update_node
+_skip_pod_schedule = schedule_one.skip_pod_schedule
 _USUAL = Emphasis()
 _LONG = aiohttp.ClientTimeout(total=300.0)
 _VOLUMES = Emphasis(often=frozenset(["create_pod_with_claim"]))
@@ -108,11 +107,11 @@ async def _tell_nobody_that_a_consultation_failed(desk: Any, instruction: Any) -
         desk._inbox.put(answer)
 
 
-def _leave_pods_of_the_future(machine: Any, info: Any) -> bool:
+def _leave_pods_of_the_future(state: Any, info: Any) -> bool:
     if (info.creation_timestamp or "") > "2026-01-01T01:00:00Z":
-        machine.queue.done(info.uid)
+        state.queue.done(info.uid)
         return True
-    return _skip(machine, info)
+    return _skip_pod_schedule(state, info)
 
 
 def _believe_the_dates_of_a_lease(elector: Any) -> float:
@@ -233,8 +232,8 @@ PLANTED = {
         "still waiting for volumes",
     ),
     "what was assumed of volumes is not given back": Planted(
-        VolumePlan,
-        "restore",
+        ClusterCache,
+        "forget_storage",
         _always(None),
         _VOLUMES,
         "assumed for pod",
@@ -323,8 +322,8 @@ PLANTED = {
         first_seed=8,
     ),
     "a pod waits until the date of its creation": Planted(
-        attempts,
-        "_skip",
+        schedule_one,
+        "skip_pod_schedule",
         _leave_pods_of_the_future,
         Emphasis(often=frozenset(["jump_server_clock"])),
         "sent after the storm",
@@ -340,7 +339,7 @@ PLANTED = {
     ),
     "labels of namespaces are read once": Planted(
         ClusterCache,
-        "namespace_seen",
+        "update_namespace",
         _read_labels_once,
         _USUAL,
         "the engine has labels",
@@ -348,7 +347,7 @@ PLANTED = {
     ),
     "a node's taints are read once": Planted(
         ClusterCache,
-        "node_seen",
+        "update_node",
         _read_taints_once,
         _USUAL,
         "the engine has node",

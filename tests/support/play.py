@@ -74,7 +74,7 @@ class Play:
         self.said = [each for each in self.said if not isinstance(each, kind)]
         return found
 
-    def place_of(self, name: str) -> str:
+    def state_of(self, name: str) -> str:
         """Where the queue has a pod; empty if it does not."""
         for place, pods in self.engine.dump()["queue"].items():
             if any(pod["pod"] == f"default/{name}" for pod in pods):

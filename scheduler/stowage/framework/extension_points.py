@@ -15,6 +15,7 @@ import msgspec
 
 from stowage.api.events import ClusterEvent, EventResource, QueueingHint, VolumesWritten
 from stowage.api.instructions import BindPod, BindVolumes
+from stowage.api.objects.volume import PersistentVolume, PersistentVolumeClaim
 from stowage.api.status import SUCCESS, Status
 from stowage.framework.cycle_state import CycleState
 from stowage.framework.plugin_traits import PluginTraits
@@ -126,7 +127,7 @@ class FilterPlugin(Plugin, Protocol):
     `snapshot` is the cluster without any change. A plugin that reads anything else of pods, of its
     node or of others, corrects it by ``nodes.changes``, which is None for all other views:
     ``changes.sum(question, ask)`` is how much more of something each node itself has,
-    ``changes.count_matching`` and ``changes.count_carrying`` count like the pod index, and
+    ``changes.count_matching`` and ``changes.count_terms`` count like the pod index, and
     ``changes.sum_by_pod`` and ``changes.volumes`` are for what is not in a pod's class. PreFilter
     is not run again: its state, and whether it returned Skip, are of the cluster without any
     change. (Upstream: ``AddPod`` and ``RemovePod`` of ``PreFilterExtensions``.)
@@ -185,16 +186,33 @@ class NormalizeScorePlugin(Plugin, Protocol):
         ...
 
 
+class ReservePlan(msgspec.Struct, frozen=True):
+    """Volumes and claims in the state they have once the pod is bound to its node.
+
+    The engine assumes them for the pod, so that other pods do not get them, and takes the
+    assumption back if the pod is not bound.
+    """
+
+    volumes: tuple[PersistentVolume, ...] = ()
+    claims: tuple[PersistentVolumeClaim, ...] = ()
+
+
 @runtime_checkable
 class ReservePlugin(Plugin, Protocol):
-    """Keeps books about what a pod takes beyond what the cache knows."""
+    """Notes what a pod takes beyond what the cache counts."""
 
-    def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
-        """Take it; a rejection ends the cycle and unreserves everything."""
+    def reserve(
+        self, state: CycleState, pod: PodInfo, node_name: str
+    ) -> ReservePlan | Status | None:
+        """Reserve for the pod. A plan and None are successes.
+
+        A rejection or an error ends the cycle, and all Reserve plugins unreserve. The plugin does
+        not change the cluster's state: it returns a plan, and the engine applies it.
+        """
         ...
 
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
-        """Give it back; idempotent, and called even where `reserve` was not reached."""
+        """Undo `reserve`; idempotent, and also called if `reserve` did not run."""
         ...
 
 

@@ -3,44 +3,36 @@
 from __future__ import annotations
 
 import heapq
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Generic, TypeAlias, TypeVar
 
 T = TypeVar("T")
 
-#: Smaller goes first; members of one heap must have comparable sort keys.
+#: The member with the smallest key is first; the keys of one heap must be comparable.
 SortKey: TypeAlias = tuple[Any, ...]
 
-# Adding fewer than one in so many by rebuilding the heap costs more than adding them one by one.
+# A bulk smaller than one in so many entries is pushed one by one, else the heap is rebuilt.
 _FEW = 8
-# Rebuilding below this size would cost more than carrying the garbage.
+# So much garbage is kept, because rebuilding a small heap costs more.
 _MIN_GARBAGE = 64
 
 
-# (sort key, number, uid, member). Numbers differ, so entries are never compared any further. A
-# plain tuple takes a quarter of the time of a named one to make, and bulks are made of them.
+# (sort key, number, uid, member). Numbers are unique, so members are never compared. Creating a
+# plain tuple takes a quarter of the time of a named tuple, and bulks create many.
 _Entry: TypeAlias = tuple[SortKey, int, str, T]
 
 
 class KeyedHeap(Generic[T]):
-    """Members by uid, smallest sort key first, first in first out among equal keys.
+    """Members by UID, smallest sort key first, first in, first out among equal keys.
 
-    Removal only forgets the member; its heap entry is skipped when it surfaces. Entries never
-    outnumber members by more than ``members + 64``, so memory stays proportional to the content
-    and each operation is O(log n) amortised.
-
-    Sort keys come from plugins, and it may turn out that some cannot be compared. Then those that
-    agree with most of the others stay, and `expelled` gets the rest.
-
-    Attributes:
-        expelled: Members that have no place in line, for somebody to drain.
+    Removal only deletes the member; its heap entry is garbage and skipped when it becomes the
+    first. There are never more than ``members + 64`` garbage entries, so memory is proportional to
+    the members and each operation is O(log n) amortised.
     """
 
-    __slots__ = ("_entries", "_members", "_next_number", "expelled")
+    __slots__ = ("_entries", "_members", "_next_number")
 
     def __init__(self) -> None:
-        self.expelled: list[T] = []
         self._entries: list[_Entry[T]] = []
         self._members: dict[str, _Entry[T]] = {}
         self._next_number = 0
@@ -56,24 +48,16 @@ class KeyedHeap(Generic[T]):
         return (member for _, _, _, member in self._members.values())
 
     def in_order(self) -> list[T]:
-        """All members in the order they would be popped; O(n log n), for debugging.
-
-        In the order they came in, should that turn out to be impossible.
-        """
-        entries = self._members.values()
-        try:
-            ordered = sorted(entries)
-        except Exception:
-            ordered = sorted(entries, key=_number)
-        return [member for _, _, _, member in ordered]
+        """All members in the order in which `pop` would return them; O(n log n)."""
+        return [member for _, _, _, member in sorted(self._members.values())]
 
     def get(self, uid: str) -> T | None:
-        """The member with this uid, if any."""
+        """The member with this UID, if any."""
         found = self._members.get(uid)
         return None if found is None else found[3]
 
     def push(self, uid: str, sort_key: SortKey, member: T) -> None:
-        """Add a member or replace the one of that uid; an unchanged key keeps its turn."""
+        """Add a member or replace the one with that UID; with an equal key it keeps its turn."""
         known = self._members.get(uid)
         if known is not None and known[0] == sort_key:
             self._members[uid] = (sort_key, known[1], uid, member)
@@ -81,17 +65,14 @@ class KeyedHeap(Generic[T]):
         number = self._next_number
         self._next_number = number + 1
         entry = self._members[uid] = (sort_key, number, uid, member)
-        try:
-            heapq.heappush(self._entries, entry)
-        except Exception:
-            self._mend()
+        heapq.heappush(self._entries, entry)
         if known is not None:
             self._drop_garbage()
 
     def push_all(
         self, uids: Sequence[str], sort_keys: Sequence[SortKey], members: Sequence[T]
     ) -> None:
-        """`push` many members; O(1) each where they are no fewer than the ones here."""
+        """`push` many members; O(1) each if they outnumber the present ones."""
         if not self._members.keys().isdisjoint(uids):
             for uid, sort_key, member in zip(uids, sort_keys, members, strict=True):
                 self.push(uid, sort_key, member)
@@ -101,48 +82,43 @@ class KeyedHeap(Generic[T]):
         added = list(zip(sort_keys, numbers, uids, members, strict=True))
         self._members.update(zip(uids, added, strict=True))
         entries = self._entries
-        try:
-            if len(added) * _FEW < len(entries):
-                for entry in added:
-                    heapq.heappush(entries, entry)
-            elif added:
-                entries += added
-                heapq.heapify(entries)
-        except Exception:
-            self._mend()
+        if len(added) * _FEW < len(entries):
+            for entry in added:
+                heapq.heappush(entries, entry)
+        elif added:
+            entries += added
+            heapq.heapify(entries)
 
     def peek(self) -> tuple[SortKey, T] | None:
-        """The first member and its sort key, left where it is."""
+        """The first member and its sort key, without removing it."""
         while self._entries:
             _, number, uid, _ = self._entries[0]
             found = self._members.get(uid)
             if found is not None and found[1] == number:
                 return found[0], found[3]
-            self._take_first()
+            heapq.heappop(self._entries)
         return None
 
     def pop(self) -> T | None:
         """Remove and return the first member; None when empty."""
         while self._entries:
-            first = self._take_first()
-            if first is None:
-                continue
-            found = self._members.get(first[2])
-            if found is not None and found[1] == first[1]:
-                del self._members[first[2]]
+            _, number, uid, _ = heapq.heappop(self._entries)
+            found = self._members.get(uid)
+            if found is not None and found[1] == number:
+                del self._members[uid]
                 return found[3]
         return None
 
     def remove(self, uid: str) -> T | None:
-        """Remove and return the member with this uid; None when there is none."""
+        """Remove and return the member with this UID; None if there is none."""
         found = self._members.pop(uid, None)
         if found is None:
             return None
         self._drop_garbage()
         return found[3]
 
-    def problems(self) -> Iterator[str]:
-        """What is inconsistent about the heap itself; nothing when it is sound."""
+    def inconsistencies(self) -> Iterator[str]:
+        """Violated invariants, as text."""
         entries = self._entries
         for child in range(1, len(entries)):
             if entries[child] < entries[(child - 1) // 2]:
@@ -154,42 +130,7 @@ class KeyedHeap(Generic[T]):
         if len(entries) > 2 * len(self._members) + _MIN_GARBAGE:
             yield f"{len(entries)} entries for {len(self._members)} members"
 
-    def _take_first(self) -> _Entry[T] | None:
-        try:
-            return heapq.heappop(self._entries)
-        except Exception:
-            self._mend()
-            # In order by now, and it stays so without the first.
-            return self._entries.pop(0) if self._entries else None
-
     def _drop_garbage(self) -> None:
         if len(self._entries) > 2 * len(self._members) + _MIN_GARBAGE:
             self._entries = list(self._members.values())
-            try:
-                heapq.heapify(self._entries)
-            except Exception:
-                self._mend()
-
-    def _mend(self) -> None:
-        """Expel whose sort key cannot be compared with most of the others'."""
-        members = sorted(self._members.values(), key=_number)
-        shapes = Counter(_shape(entry[0]) for entry in members)
-        usual = max(shapes, key=lambda shape: shapes[shape], default=None)
-        kept = [entry for entry in members if _shape(entry[0]) == usual]
-        try:
-            self._entries = sorted(kept)
-        except Exception:
-            self._entries = kept[:1]
-        self._members = {entry[2]: entry for entry in self._entries}
-        self.expelled += [entry[3] for entry in members if entry[2] not in self._members]
-
-
-def _number(entry: _Entry[Any]) -> int:
-    return entry[1]
-
-
-def _shape(sort_key: object) -> object:
-    """What two keys have in common that can be compared, as a rule: the types in them."""
-    if isinstance(sort_key, tuple):
-        return tuple(map(_shape, sort_key))
-    return "number" if isinstance(sort_key, int | float) else type(sort_key)
+            heapq.heapify(self._entries)

@@ -1,4 +1,4 @@
-"""Numbers by row, where few rows have any."""
+"""A column of numbers of which few rows have any."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _SHARE = 64
 
 
 class FewRows:
-    """Row -> number, zeros left out; once there are many it is better off as a column.
+    """Row -> number, without zeros; an array takes its place once many rows have a number.
 
     Attributes:
-        counts: The numbers.
+        counts: The numbers that are not zero.
     """
 
     __slots__ = ("counts",)
@@ -25,7 +25,7 @@ class FewRows:
         self.counts = dict(counts)
 
     def add(self, row: int, delta: int) -> None:
-        """Change a row's number."""
+        """Add to the number of a row."""
         count = self.counts.get(row, 0) + delta
         if count:
             self.counts[row] = count
@@ -33,7 +33,7 @@ class FewRows:
             self.counts.pop(row, None)
 
     def are_many(self, num_rows: int) -> bool:
-        """Whether a column of all rows would be worth its memory."""
+        """Whether so many rows have a number that an array is worth its memory."""
         return len(self.counts) > max(_FEW, num_rows // _SHARE)
 
     def spread_out(self, num_rows: int) -> Int64Array:

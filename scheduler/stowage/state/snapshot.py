@@ -1,111 +1,80 @@
-"""What one scheduling cycle sees of the cluster: read-only, made in no time, never a copy.
+"""What one scheduling cycle sees of the cluster: a read-only face of the live columns.
 
-A snapshot is a face of the live columns. The engine handles no events while a cycle runs, so what
-it shows does not change under a plugin; kept beyond that, `is_current` tells that it is stale.
+A snapshot copies nothing. The engine handles no events while a cycle runs, so what the snapshot
+shows does not change under a plugin. `Snapshot.is_current` tells whether it is stale.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stowage.api.objects.node import Node, Taint
 from stowage.state.arrays import BoolArray, Int32Array, Int64Array, read_only
 from stowage.state.change_log import ChangeLog
+from stowage.state.cluster_state import ClusterState
 from stowage.state.namespaces import Namespaces
 from stowage.state.nodes.image_states import ImageState
 from stowage.state.nodes.label_columns import LabelColumn
-from stowage.state.nodes.node_columns import Amounts, NodeColumns
-from stowage.state.nodes.node_view import NodeView
+from stowage.state.nodes.node_columns import Amounts
 from stowage.state.nodes.resource_index import ResourceIndex
 from stowage.state.pods.disruption_budgets import DisruptionBudgets
-from stowage.state.pods.placed_pods import PlacedPods
 from stowage.state.pods.pod_class import HostPort, PodClass
 from stowage.state.pods.pod_index import PodIndex
 from stowage.state.pods.pod_info import PodInfo
-from stowage.state.pods.pod_sorts import PodSort
+from stowage.state.pods.pod_variants import PodVariant
 from stowage.state.storage.csi_nodes import CSINodeColumns
 from stowage.state.storage.objects import Storage
 from stowage.state.storage.volume_use import VolumeUse
-from stowage.state.what_if.cluster import WhatIfPodIndex, placements
-from stowage.state.what_if.ranked_pods import RankedPods, RankedRows
+from stowage.state.what_if.pod_index import WhatIfPodIndex
+from stowage.state.what_if.removed_pods import RemovedPods, VariantValues
+from stowage.state.what_if.row_changes import RowChanges
 from stowage.state.workloads import Workloads
 
-__all__ = ["ClusterState", "NodeView", "Snapshot"]
+ArrayT = TypeVar("ArrayT", bound=NDArray[Any])
 
 _ALL = slice(None)
 
 
-class ClusterState:
-    """The live parts of the state; the cache writes them, snapshots show them.
+class LastAsked:
+    """The last view and the last union of rows: Filter and Score ask for the same ones.
 
-    Attributes:
-        generation: Grows with every change of any part.
-        last_view: What was asked for last; Filter and Score ask for the same changed rows.
-        last_union: Two arrays of rows, and the rows in either; asked for by both of them as well.
+    They are kept beside the snapshot, since a view refers to its snapshot: a reference in the
+    other direction would leave every snapshot to the cyclic garbage collector.
     """
 
-    __slots__ = (
-        "budgets",
-        "columns",
-        "csi_nodes",
-        "generation",
-        "last_union",
-        "last_view",
-        "namespaces",
-        "placed",
-        "pods",
-        "ranked",
-        "storage",
-        "volume_use",
-        "workloads",
-    )
+    __slots__ = ("union", "view")
 
     def __init__(self) -> None:
-        self.generation = 0
-        self.last_view: NodeView | None = None
-        self.last_union: tuple[Int64Array, Int64Array, Int64Array] | None = None
-        self.columns = NodeColumns()
-        self.placed = PlacedPods()
-        self.namespaces = Namespaces()
-        self.workloads = Workloads()
-        self.budgets = DisruptionBudgets()
-        self.ranked = RankedPods(self.placed, self.columns.resources)
-        self.pods = PodIndex(self.columns.labels, self.namespaces, self.columns.num_rows)
-        self.storage = Storage()
-        self.volume_use = VolumeUse(self.storage, self.columns.num_rows)
-        self.csi_nodes = CSINodeColumns(self.columns.num_rows)
-        self.columns.growth_observers += (
-            self.pods.grow,
-            self.volume_use.grow,
-            self.csi_nodes.grow,
-        )
+        self.view: NodeView | None = None
+        self.union: tuple[Int64Array, Int64Array, Int64Array] | None = None
 
 
 class Snapshot:
-    """The cluster as it is now, or as it would be after some changes of pods.
+    """The cluster as it is now, or as it would be (`WhatIfSnapshot`).
 
     Attributes:
         generation: The state's generation when the snapshot was taken.
-        pods: Counts of pods by selector, and the terms that pods carry.
+        pods: Counts of pods by selector, and the affinity terms of existing pods.
         namespaces: Labels of namespaces.
         workloads: What Services and controllers select.
         budgets: The pod disruption budgets.
         storage: Claims, volumes and what belongs to them; the same in what-ifs.
         volume_use: What pods take of storage on each node.
-        csi_nodes: What CSI drivers say about nodes.
-        is_what_if: Whether this is the cluster as it would be, not as it is.
+        csi_nodes: Volume limits and migrated plugins of nodes.
+        is_what_if: Whether this is the cluster as it would be.
     """
 
     __slots__ = (
         "_columns",
-        "_placed",
+        "_last",
         "_state",
         "budgets",
         "csi_nodes",
         "generation",
-        "is_what_if",
         "namespaces",
         "pods",
         "storage",
@@ -113,10 +82,12 @@ class Snapshot:
         "workloads",
     )
 
-    def __init__(self, state: ClusterState) -> None:
+    is_what_if = False
+
+    def __init__(self, state: ClusterState, last: LastAsked) -> None:
         self._state = state
+        self._last = last
         self._columns = state.columns
-        self._placed = state.placed
         self.generation = state.generation
         self.pods: PodIndex | WhatIfPodIndex = state.pods
         self.namespaces: Namespaces = state.namespaces
@@ -125,7 +96,6 @@ class Snapshot:
         self.storage: Storage = state.storage
         self.volume_use: VolumeUse = state.volume_use
         self.csi_nodes: CSINodeColumns = state.csi_nodes
-        self.is_what_if = False
 
     @property
     def is_current(self) -> bool:
@@ -134,12 +104,12 @@ class Snapshot:
 
     @property
     def num_rows(self) -> int:
-        """How many rows there are, with or without a node."""
+        """Number of rows, with or without a node."""
         return self._columns.num_rows
 
     @property
     def num_nodes(self) -> int:
-        """How many nodes there are."""
+        """Number of nodes."""
         return self._columns.num_nodes
 
     @property
@@ -159,7 +129,7 @@ class Snapshot:
 
     @property
     def allocatable(self) -> Int64Array:
-        """``int64[rows, resources]``: 0 for what a node does not have."""
+        """``int64[rows, resources]``: 0 for resources that a node does not have."""
         return self._columns.allocatable
 
     @property
@@ -169,7 +139,7 @@ class Snapshot:
 
     @property
     def nonzero_requested(self) -> Int64Array:
-        """``int64[rows, 2]``: cpu milli and memory bytes, with defaults for what is not named."""
+        """``int64[rows, 2]``: cpu milli and memory bytes, with defaults for missing requests."""
         return self._columns.nonzero_requested
 
     @property
@@ -178,7 +148,7 @@ class Snapshot:
         return self._columns.num_pods
 
     def amounts(self, row: int) -> Amounts:
-        """All of the above that a row has, as one value that can be looked up."""
+        """The amounts above of a row, as one hashable value."""
         return self._columns.amounts(row)
 
     @property
@@ -193,7 +163,7 @@ class Snapshot:
 
     @property
     def taint_sets(self) -> Sequence[tuple[Taint, ...] | None]:
-        """``code -> taints``, None for codes that are free; ``time_added`` is left out."""
+        """``code -> taints``, without ``time_added``; None for a free code."""
         return self._columns.taint_sets.values
 
     @property
@@ -203,17 +173,17 @@ class Snapshot:
 
     @property
     def feature_sets(self) -> Sequence[frozenset[str] | None]:
-        """``code -> declared features``, None for codes that are free."""
+        """``code -> declared features``; None for a free code."""
         return self._columns.feature_sets.values
 
     @property
     def resources(self) -> ResourceIndex:
-        """Which column is which resource."""
+        """The columns of resources."""
         return self._columns.resources
 
     @property
     def node_changes(self) -> ChangeLog:
-        """Rows whose node object changed, came or went."""
+        """Rows whose node object was added, updated or removed."""
         return self._columns.node_changes
 
     @property
@@ -227,55 +197,52 @@ class Snapshot:
         return NodeView(self, _ALL)
 
     def view(self, rows: slice | Int64Array) -> NodeView:
-        """Some rows; the same view if they are the same array as the last time."""
-        last = self._state.last_view
+        """A view of some rows; the same view if `rows` is the same array as in the last call."""
+        last = self._last.view
         if last is not None and last.index is rows and last.snapshot is self:
             return last
         return self._remembered(NodeView(self, rows))
 
     def ascending_view(self, rows: Int64Array) -> NodeView:
-        """The same of rows in ascending order; see `NodeView.of_ascending`."""
-        last = self._state.last_view
+        """`view` for ascending rows; see `NodeView.of_ascending`."""
+        last = self._last.view
         if last is not None and last.index is rows and last.snapshot is self:
             return last
         return self._remembered(NodeView.of_ascending(self, rows))
 
     def _remembered(self, view: NodeView) -> NodeView:
         if not self.is_what_if:
-            self._state.last_view = view
+            self._last.view = view
         return view
 
     def either(self, some: Int64Array, others: Int64Array) -> Int64Array:
-        """The rows in either, ascending; the same array if they are the same as the last time."""
-        last = self._state.last_union
+        """The union, ascending; the same array if the arguments are those of the last call."""
+        last = self._last.union
         if last is not None and last[0] is some and last[1] is others:
             return last[2]
         rows = read_only(np.array(sorted({*some.tolist(), *others.tolist()}), dtype=np.int64))
-        self._state.last_union = (some, others, rows)
+        self._last.union = (some, others, rows)
         return rows
 
     def row_of(self, node_name: str) -> int | None:
-        """The row of a node that exists."""
+        """The row of a node; None if the node does not exist."""
         row = self._columns.row_of(node_name)
         return row if row is not None and self._columns.nodes[row] is not None else None
 
     def node(self, row: int) -> Node | None:
-        """The node object of a row."""
+        """The node object of a row, if any."""
         return self._columns.nodes[row]
 
     def requested_by_name(self) -> list[dict[str, int]]:
-        """Per row what its pods request by resource, without zeros; a pass over everything."""
+        """Requests per row by resource, without zeros; visits all rows."""
         return self._columns.requested_by_name()
 
     def request_vector(self, pod_class: PodClass) -> Int64Array:
-        """``int64[resources]`` of what a pod requests.
-
-        What no node has is left out.
-        """
+        """``int64[resources]``: what a pod requests, without resources that no node has."""
         return self._columns.request_vector(pod_class)
 
     def label_column(self, key: str) -> LabelColumn:
-        """The values of a label; empty if no node has it."""
+        """The column of a label; empty if no node has the label."""
         return self._columns.labels.column(key)
 
     def label_codes(self, key: str) -> Int32Array:
@@ -283,92 +250,149 @@ class Snapshot:
         return self._columns.labels.column(key).codes
 
     def image(self, name: str) -> ImageState | None:
-        """Size and spread of an image; None if no node has it. Names are taken as nodes tell."""
+        """Size and spread of an image by its name as nodes report it; None if no node has it."""
         return self._columns.images.get(name)
 
     def ports_in_conflict(
         self, ports: Iterable[HostPort], rows: slice | Int64Array = _ALL
     ) -> BoolArray:
-        """``bool[rows]``: where one of these host ports collides with one in use."""
+        """``bool[rows]``: where one of these host ports conflicts with one in use."""
         return self._columns.host_ports.in_conflict(ports, rows)
 
     def colliding_ports(self, ports: Iterable[HostPort]) -> dict[HostPort, Int32Array]:
-        """The host ports in use that collide with one of `ports`, with ``int32[rows]`` users."""
+        """The host ports in use that conflict with one of `ports` -> ``int32[rows]`` users."""
         return self._columns.host_ports.colliding(ports)
 
-    def ranked_pods(self, rows: Int64Array) -> RankedRows:
-        """The pods on some rows in order of importance; not for a what-if snapshot."""
-        return self._state.ranked.of(rows, self.num_rows)
-
     @property
-    def pod_sorts(self) -> Sequence[PodSort | None]:
-        """``code -> sort of pod``, as far as `ranked_pods` has met them."""
-        return self._state.ranked.sorts.values
-
-    @property
-    def pod_sorts_numbering(self) -> int:
-        """Changes when a code of `pod_sorts` may stand for another sort than before."""
-        return self._state.ranked.sorts.numbering
-
-    def requests_by_sort(self) -> Int64Array:
-        """``int64[sorts + 1, resources + 3]``; see `PodSorts.requests`."""
-        return self._state.ranked.sorts.requests()
+    def pod_variants(self) -> Sequence[PodVariant | None]:
+        """``code -> pod variant``, for pods on rows that `removed_pods` was asked for."""
+        return self._state.ranked.variants.values
 
     def get_pod(self, uid: str) -> PodInfo | None:
         """The pod with this UID, if it is on a node."""
-        return self._placed.get(uid)
+        return self._state.placed.get(uid)
 
     def pods_on(self, node_name: str) -> Collection[PodInfo]:
-        """The pods on a node, also on one without an object."""
+        """The pods on a node, which need not exist."""
         row = self._columns.row_of(node_name)
-        return () if row is None else self._placed.on_row(row)
+        return () if row is None else self._state.placed.on_row(row)
 
-    def without_pods(self, uids: Iterable[str]) -> Snapshot:
-        """The cluster as it would be without these pods.
+    def removed_pods(self, rows: Int64Array, answers: VariantValues) -> RemovedPods:
+        """The pods on some rows, none of them removed yet; not for a what-if."""
+        return RemovedPods(self._state, rows, answers)
 
-        Raises:
-            KeyError: A UID is not of a pod on a node.
-        """
-        return self._what_if([self._placed_pod(uid) for uid in uids], [])
 
-    def with_pods(self, pods: Iterable[tuple[PodInfo, str]]) -> Snapshot:
-        """The cluster as it would be with these (pod, node name) placed as well.
+class NodeView:
+    """Some or all nodes of a snapshot; entry i of each array is node i of the view.
 
-        Raises:
-            KeyError: A node does not exist.
-        """
-        added = []
-        for pod, node_name in pods:
-            row = self.row_of(node_name)
-            if row is None:
-                raise KeyError(node_name)
-            added.append((pod.on_node(node_name), row))
-        return self._what_if([], added)
+    A view of a slice, or of consecutive rows, shares the snapshot's memory; any other view copies
+    the columns that are read. Rows may have no node: see `exists`.
 
-    def with_changes(
-        self, removed: Iterable[PodInfo], added: Iterable[PodInfo], row: int
-    ) -> Snapshot:
-        """The cluster as it would be with other pods on one row."""
-        name = self.node_names[row]
-        return self._what_if(
-            [(pod, row) for pod in removed], [(pod.on_node(name), row) for pod in added]
-        )
+    Attributes:
+        snapshot: The snapshot.
+        index: The rows, as a slice or as row numbers.
+        changes: For a row-local what-if, in which each node is shown as if it alone changed: the
+            differences of each node. None if the nodes are as in the snapshot.
+    """
 
-    def _placed_pod(self, uid: str) -> tuple[PodInfo, int]:
-        pod = self._placed.get(uid)
-        row = None if pod is None else self._columns.row_of(pod.node_name)
-        if pod is None or row is None:
-            raise KeyError(uid)
-        return pod, row
+    __slots__ = ("_allocatable", "_requested", "_where", "changes", "index", "snapshot")
 
-    def _what_if(
-        self, removed: list[tuple[PodInfo, int]], added: list[tuple[PodInfo, int]]
-    ) -> Snapshot:
-        changed = Snapshot(self._state)
-        changed.generation = self.generation
-        changed.is_what_if = True
-        changed._columns = placements(self._columns, removed, added)
-        changed._placed = self._placed.with_changes(removed, added)
-        changed.pods = WhatIfPodIndex(self.pods, self.namespaces, removed, added)
-        changed.volume_use = self.volume_use.with_changes(removed, added)
-        return changed
+    def __init__(self, snapshot: Snapshot, index: slice | Int64Array) -> None:
+        self.snapshot = snapshot
+        self.index = index
+        self._where = index
+        self.changes: RowChanges | None = None
+        # Cached, since gathering rows costs as much as the arithmetic, and several plugins read.
+        self._allocatable: Int64Array | None = None
+        self._requested: Int64Array | None = None
+
+    @classmethod
+    def of_ascending(cls, snapshot: Snapshot, rows: Int64Array) -> NodeView:
+        """A view of ascending rows; if they are consecutive, it shares the snapshot's memory."""
+        view = cls(snapshot, rows)
+        if len(rows) and int(rows[-1]) - int(rows[0]) + 1 == len(rows):
+            view._where = slice(int(rows[0]), int(rows[-1]) + 1)
+        return view
+
+    def __len__(self) -> int:
+        if isinstance(self.index, slice):
+            return len(range(*self.index.indices(self.snapshot.num_rows)))
+        return len(self.index)
+
+    @property
+    def rows(self) -> Int64Array:
+        """``int64[nodes]``: row numbers in the snapshot."""
+        if isinstance(self.index, slice):
+            return self.snapshot.all_rows[self.index]
+        return self.index
+
+    @property
+    def names(self) -> list[str]:
+        """Node names; empty for rows without a node."""
+        names = self.snapshot.node_names
+        if isinstance(self.index, slice):
+            return list(names[self.index])
+        return [names[row] for row in self.index.tolist()]
+
+    @property
+    def exists(self) -> BoolArray:
+        """``bool[nodes]``: whether there is a node object."""
+        return self.snapshot.exists[self._where]
+
+    @property
+    def allocatable(self) -> Int64Array:
+        """``int64[nodes, resources]``."""
+        if self._allocatable is None:
+            self._allocatable = self.snapshot.allocatable[self._where]
+            self._allocatable.flags.writeable = False
+        return self._allocatable
+
+    @property
+    def requested(self) -> Int64Array:
+        """``int64[nodes, resources]``: what the pods on each node request."""
+        if self._requested is None:
+            self._requested = self.snapshot.requested[self._where]
+            self._requested.flags.writeable = False
+        return self._requested
+
+    @property
+    def nonzero_requested(self) -> Int64Array:
+        """``int64[nodes, 2]``: cpu milli and memory bytes, with defaults for missing requests."""
+        return self.snapshot.nonzero_requested[self._where]
+
+    @property
+    def num_pods(self) -> Int64Array:
+        """``int64[nodes]``."""
+        return self.snapshot.num_pods[self._where]
+
+    @property
+    def unschedulable(self) -> BoolArray:
+        """``bool[nodes]``: ``spec.unschedulable``."""
+        return self.snapshot.unschedulable[self._where]
+
+    @property
+    def taint_set(self) -> Int32Array:
+        """``int32[nodes]``: codes in ``snapshot.taint_sets``."""
+        return self.snapshot.taint_set[self._where]
+
+    @property
+    def feature_set(self) -> Int32Array:
+        """``int32[nodes]``: codes in ``snapshot.feature_sets``."""
+        return self.snapshot.feature_set[self._where]
+
+    def label_codes(self, key: str) -> Int32Array:
+        """``int32[nodes]``: codes in ``snapshot.label_column(key)``, -1 without the label."""
+        return self.snapshot.label_codes(key)[self._where]
+
+    def ports_in_conflict(self, ports: Iterable[HostPort]) -> BoolArray:
+        """``bool[nodes]``: where one of these host ports collides with one in use."""
+        return self.snapshot.ports_in_conflict(ports, self._where)
+
+    def take(self, array: ArrayT) -> ArrayT:
+        """The entries of an array over all rows for these nodes; callers must not write."""
+        return array[self._where]  # type: ignore[return-value]
+
+    def copied(self, array: ArrayT) -> ArrayT:
+        """A writable copy of the entries of an array over all rows for these nodes."""
+        entries = array[self._where]
+        return entries.copy() if entries.base is not None else entries  # type: ignore[return-value]

@@ -71,7 +71,6 @@ def test_a_field_of_the_wrong_type_is_named(
         decode_pod(as_json(metadata={"name": "p", "namespace": "ns", "uid": "u"}, **body))
     found = refusal.value
     assert (found.kind, found.name, found.uid) == ("Pod", "ns/p", "u")
-    assert (found.namespace, found.object_name) == ("ns", "p")
     assert (found.field, found.value) == (field, value)
     assert expectation in found.expectation
 

@@ -4,10 +4,7 @@ import pytest
 from stowage.api.objects.node import Taint
 from stowage.api.objects.pod import Toleration
 from stowage.api.values.tolerations import (
-    PREFER_NO_SCHEDULE,
     first_untolerated_taint,
-    prefer_no_schedule_tolerations,
-    tolerated,
     tolerates,
 )
 
@@ -38,12 +35,3 @@ def test_only_hard_taints_keep_a_pod_off_and_the_first_one_is_named() -> None:
     assert first_untolerated_taint([soft, hard, GPU], []) == hard
     assert first_untolerated_taint([soft, hard, GPU], [Toleration("b", "Exists")]) == GPU
     assert first_untolerated_taint([soft], []) is None
-
-
-def test_soft_taints_are_counted_against_tolerations_that_can_cover_them() -> None:
-    soft = [Taint("a", "", "PreferNoSchedule"), Taint("b", "", "PreferNoSchedule"), GPU]
-    tolerations = prefer_no_schedule_tolerations(
-        [Toleration("a", "Exists"), Toleration("b", "Exists", "", "NoSchedule")]
-    )
-    uncovered = [taint for taint in soft if not tolerated(taint, tolerations)]
-    assert sum(taint.effect == PREFER_NO_SCHEDULE for taint in uncovered) == 1

@@ -77,7 +77,7 @@ def test_a_plugin_is_not_asked_again_about_known_amounts(cluster: MirroredCluste
         cluster.bind(make_pod(f"second{index}"), f"n{index}")
         _ask(framework, cluster)
     assert plugin.asked[2:] == [1]
-    cluster.pod_gone("uid-second0")
+    cluster.remove_pod("uid-second0")
     rows, totals = _ask(framework, cluster)
     assert plugin.asked[3:] == []
     names = cluster.snapshot().node_names
@@ -114,5 +114,5 @@ def test_a_score_out_of_range_is_an_error_each_time(cluster: MirroredCluster) ->
         with pytest.raises(PluginFailed, match="invalid score"):
             _ask(framework, cluster)
     for index in range(3):
-        cluster.pod_gone(f"uid-p{index}")
+        cluster.remove_pod(f"uid-p{index}")
     assert _ask(framework, cluster)[1] == [50] * NUM_NODES

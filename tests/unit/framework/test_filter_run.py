@@ -18,6 +18,7 @@ from stowage.framework.verdict import Int64Array
 from stowage.plugins import in_tree_registry
 from stowage.queue.nominator import Nominator
 from stowage.state import PodInfo
+from stowage.state.what_if.snapshot import WhatIfSnapshot
 
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
@@ -112,7 +113,7 @@ def test_a_second_pod_of_the_class_asks_only_about_changed_nodes(pod: PodInfo) -
     rows = cluster.snapshot().num_rows
     assert reads_nodes.asked == [rows]
     assert reads_usage.asked == [rows, 1]
-    cluster.node_seen(make_node("n8", labels={"new": "label"}))
+    cluster.update_node(make_node("n8", labels={"new": "label"}))
     result = framework.run_filter(CycleState(), first, cluster.snapshot())
     assert reads_nodes.asked == [rows, 1]
     assert reads_usage.asked == [rows, 1, 1]
@@ -125,7 +126,8 @@ def test_a_what_if_snapshot_neither_uses_nor_feeds_the_cache(
     plugin = Refuses("Usage", {"n1"}, traits=PluginTraits(filter_reads=Reads.USAGE))
     framework = framework_of(plugin)
     framework.run_filter(CycleState(), pod, cluster.snapshot())
-    what_if = cluster.snapshot().with_pods([(cluster.info(make_pod("q", cpu="1")), "n0")])
+    added = [cluster.info(make_pod("q", cpu="1"))]
+    what_if = WhatIfSnapshot(cluster.snapshot(), [], added, row=0)
     framework.run_filter(CycleState(), pod, what_if)
     framework.run_filter(CycleState(), pod, cluster.snapshot())
     assert plugin.asked == [what_if.num_rows] * 2

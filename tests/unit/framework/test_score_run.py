@@ -96,7 +96,7 @@ def test_a_second_pod_of_the_class_asks_only_about_changed_nodes() -> None:
     result = _score(framework, cluster, *names)
     assert (node.asked, usage.asked, every.asked) == ([rows], [rows, 1], [rows])
     assert result.total.sum() == 5
-    cluster.node_seen(make_node("n8", labels={"new": "label"}))
+    cluster.update_node(make_node("n8", labels={"new": "label"}))
     _score(framework, cluster, *names)
     assert first.pod_class is cluster.info(make_pod("q")).pod_class
     assert node.asked == [rows, rows], "a plugin that reads all nodes makes all be scored anew"

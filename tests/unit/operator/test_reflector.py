@@ -382,7 +382,7 @@ async def test_an_object_that_is_no_json_is_told_and_neither_listed_nor_watched_
         _line("ADDED", _node("d", version=12)),
     ]
     story = _Story([page.replace(b'"status":{}', b'"status":Infinity', 1)], [changed])
-    assert await story.arrived() == ["+b", "!a $", "!c $", "+d"]
+    assert await story.arrived() == ["+b", "!a status", "!c status", "+d"]
     assert story.watched_from() == ["10", "12"]
     assert story.reflector.num_lists == 1
 

@@ -30,7 +30,12 @@ from tests.support.builders import (
     make_pod,
     weighted,
 )
-from tests.support.mirrored_cluster import MirroredCluster, existing_nodes, verdicts_by_node
+from tests.support.mirrored_cluster import (
+    MirroredCluster,
+    existing_nodes,
+    verdicts_by_node,
+    without_pod,
+)
 
 AFFINITY = ("node(s) didn't match pod affinity rules", True)
 ANTI_AFFINITY = ("node(s) didn't match pod anti-affinity rules", False)
@@ -202,9 +207,9 @@ def test_a_namespace_selector_covers_the_namespaces_whose_labels_match() -> None
     term = affinity_term(ZONE, WEB, namespace_selector=label_selector({"team": "x"}))
     pod = make_pod("p", affinity=far(term))
     assert refused(cluster, pod) == {}
-    cluster.namespace_seen(make_namespace("other", labels={"team": "x"}))
+    cluster.update_namespace(make_namespace("other", labels={"team": "x"}))
     assert refused(cluster, pod) == {"a1": ANTI_AFFINITY, "a2": ANTI_AFFINITY}
-    cluster.namespace_gone("other")
+    cluster.remove_namespace("other")
     assert refused(cluster, pod) == {}
 
 
@@ -222,13 +227,13 @@ def test_a_what_if_snapshot_is_judged_by_what_it_holds() -> None:
     info = cluster.info(make_pod("p", affinity=far(NEAR_WEB)))
     snapshot = cluster.snapshot()
     plugin.pre_filter(state, info, snapshot)
-    freed = existing_nodes(snapshot.without_pods(["uid-web-0"]))
+    freed = existing_nodes(without_pod(snapshot, "uid-web-0"))
     assert verdicts_by_node(plugin.filter(state, info, freed), freed) == {}
 
 
 def test_pods_on_a_removed_node_do_not_count() -> None:
     cluster = MirroredCluster(zones(), [web("a1")])
-    cluster.node_gone("a1")
+    cluster.remove_node("a1")
     assert refused(cluster, make_pod("p", affinity=far(NEAR_WEB))) == {}
 
 

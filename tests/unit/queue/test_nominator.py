@@ -88,4 +88,4 @@ def test_problems_names_books_that_differ() -> None:
     nominator = Nominator()
     nominator.nominate(pending("a"), "n1")
     nominator._node_of.clear()
-    assert list(nominator.problems()) == ["nominations by pod and by node differ"]
+    assert list(nominator.inconsistencies()) == ["nominations by pod and by node differ"]

@@ -8,8 +8,8 @@ import numpy as np
 from stowage.state.nodes.resource_index import ResourceIndex
 from stowage.state.pods.pod_class import PodClass
 from stowage.state.pods.pod_info import PodInfo, make_pod_info
-from stowage.state.pods.pod_sorts import PodSorts
-from stowage.state.what_if.added_pods import NOBODY, AddedPods
+from stowage.state.pods.pod_variants import PodVariants
+from stowage.state.what_if.added_pods import NO_ADDED_PODS, AddedPods
 
 from tests.support.builders import make_pod
 from tests.support.mirrored_cluster import MirroredCluster
@@ -27,11 +27,11 @@ def _priority(pod_class: PodClass, _terminating: bool) -> int:
 
 
 PODS = (_info("a", 10), _info("b", 20), _info("c", 20, volumes=(claim_volume("c"),)))
-SORTS = PodSorts(ResourceIndex())
+VARIANTS = PodVariants(ResourceIndex())
 ADDED = AddedPods(
     np.array([4, 7, 4]),
-    np.array([SORTS.acquire(pod) for pod in PODS]),
-    SORTS,
+    np.array([VARIANTS.acquire(pod) for pod in PODS]),
+    VARIANTS,
     PODS,
     np.arange(len(PODS)),
 )
@@ -43,7 +43,7 @@ def _names(pods: list[PodInfo]) -> list[str]:
 
 def test_a_number_is_summed_per_place() -> None:
     assert ADDED.sum(_priority, 9).tolist() == [0, 0, 0, 0, 30, 0, 0, 20, 0]
-    assert NOBODY.sum(_priority, 2).tolist() == [0, 0]
+    assert NO_ADDED_PODS.sum(_priority, 2).tolist() == [0, 0]
 
 
 def test_a_view_of_some_places_has_their_pods_under_their_new_numbers() -> None:
@@ -64,10 +64,12 @@ def test_pods_with_volumes_are_told_with_their_places() -> None:
 def test_what_is_added_to_a_place_is_summed_whoever_it_is() -> None:
     cpu, memory = "500m", "1Gi"
     large = _info("d", 5, cpu=cpu, memory=memory)
-    sorts = PodSorts(ResourceIndex())
-    code = sorts.acquire(large)
-    pods = AddedPods(np.array([2, 0, 2]), np.array([code] * 3), sorts, (large,) * 3, np.arange(3))
-    used = np.ones((4, sorts.requests().shape[1]), dtype=np.int64)
+    variants = PodVariants(ResourceIndex())
+    code = variants.acquire(large)
+    pods = AddedPods(
+        np.array([2, 0, 2]), np.array([code] * 3), variants, (large,) * 3, np.arange(3)
+    )
+    used = np.ones((4, variants.requests().shape[1]), dtype=np.int64)
     pods.add_requests(used)
     assert used[:, 0].tolist() == [501, 1, 1001, 1]
     assert used[:, 1].tolist() == [2**30 + 1, 1, 2**31 + 1, 1]

@@ -22,7 +22,7 @@ def test_an_assumption_ends_with_the_next_version_or_when_it_is_taken_back() -> 
     assert cache.put(first) == (None, True)
     cache.assume(given, "u1")
     assert cache.get("d") is given
-    assert cache.seen("d") is first
+    assert cache.get_api_object("d") is first
     assert list(cache) == [given]
     cache.restore("d", "u2")
     assert cache.get("d") is given

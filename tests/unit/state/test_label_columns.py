@@ -77,7 +77,7 @@ def test_a_table_is_kept_until_a_value_comes_or_goes(columns: NodeColumns) -> No
 def test_numbers_are_compared_as_numbers() -> None:
     cache = ClusterCache()
     for index, size in enumerate(["5", "10", "nine"]):
-        cache.node_seen(make_node(f"n{index}", labels={"size": size}))
+        cache.update_node(make_node(f"n{index}", labels={"size": size}))
     nodes: NodeView = cache.snapshot().view(slice(0, 3))
     column = cache.snapshot().label_column("size")
     table = column.table(Requirement("size", Operator.GT, ("7",)))

@@ -28,7 +28,7 @@ FIRST = ("metadata.name", "In", ["n0"])
 def nodes() -> NodeView:
     cache = ClusterCache()
     for index, (zone, disk) in enumerate([("x", "ssd"), ("x", "hdd"), ("y", "ssd")]):
-        cache.node_seen(make_node(f"n{index}", zone=zone, labels={"disk": disk}))
+        cache.update_node(make_node(f"n{index}", zone=zone, labels={"disk": disk}))
     return cache.snapshot().view(slice(0, 3))
 
 
@@ -76,7 +76,7 @@ def test_a_toleration_is_judged_once_per_distinct_set_of_taints() -> None:
     gpu, old = Taint("gpu", "yes", "NoSchedule"), Taint("old", "", "NoExecute")
     soft = Taint("busy", "", "PreferNoSchedule")
     for index, taints in enumerate([[], [gpu], [gpu, old], [gpu], [soft]]):
-        cache.node_seen(make_node(f"n{index}", taints=taints))
+        cache.update_node(make_node(f"n{index}", taints=taints))
     snapshot = cache.snapshot()
     assert len(snapshot.taint_sets) == 4
     nodes = snapshot.view(slice(0, 5))

@@ -8,8 +8,8 @@ import pytest
 from stowage.api.objects.pod import Affinity, PodAffinity
 from stowage.api.values.selectors import selector_from_labels
 from stowage.state import ClusterCache, PodCounts, PodIndex, PodInfo, TermKind, make_pod_info
-from stowage.state.pods.carrier_counts import CarrierCounts
-from stowage.state.snapshot import ClusterState
+from stowage.state.cluster_state import ClusterState
+from stowage.state.pods.term_counts import TermCounts
 
 from tests.support.builders import (
     HOSTNAME,
@@ -31,13 +31,13 @@ NEAR_A = affinity_term(ZONE, label_selector({"app": "a"}))
 def cache() -> ClusterCache:
     cache = ClusterCache()
     for name, zone in (("n1", "x"), ("n2", "x"), ("n3", "y")):
-        cache.node_seen(make_node(name, zone=zone))
+        cache.update_node(make_node(name, zone=zone))
     return cache
 
 
 def place(cache: ClusterCache, name: str, node: str, app: str = "a", **fields: Any) -> None:
     pod = make_pod(name, node=node, labels={"app": app}, **fields)
-    cache.pod_seen(make_pod_info(pod, cache.classes))
+    cache.update_pod(make_pod_info(pod, cache.classes))
 
 
 def asking(cache: ClusterCache, app: str = "a", namespace: str = "default") -> PodInfo:
@@ -50,7 +50,7 @@ def count(cache: ClusterCache, skip_terminating: bool = False) -> PodCounts:
 
 
 def by_value(
-    cache: ClusterCache, counts: PodCounts | CarrierCounts, key: str
+    cache: ClusterCache, counts: PodCounts | TermCounts, key: str
 ) -> dict[str | None, int]:
     column = cache.snapshot().label_column(key)
     return {column.value(code): n for code, n in enumerate(counts.per_domain(key).tolist()) if n}
@@ -73,7 +73,7 @@ def test_counts_once_asked_for_follow_the_pods(cache: ClusterCache) -> None:
     place(cache, "p1", "n1")
     place(cache, "p2", "n2")
     assert by_value(cache, counts, ZONE) == {"x": 2}
-    cache.pod_gone("uid-p1")
+    cache.remove_pod("uid-p1")
     assert by_value(cache, counts, ZONE) == {"x": 1}
     assert count(cache) is counts
 
@@ -89,12 +89,12 @@ def test_pods_move_with_their_node_from_domain_to_domain(cache: ClusterCache) ->
     counts = count(cache)
     place(cache, "p1", "n1")
     assert by_value(cache, counts, ZONE) == {"x": 1}
-    cache.node_seen(make_node("n1", zone="z"))
+    cache.update_node(make_node("n1", zone="z"))
     assert by_value(cache, counts, ZONE) == {"z": 1}
-    cache.node_gone("n1")
+    cache.remove_node("n1")
     assert by_value(cache, counts, ZONE) == {}
     assert counts.total == 1
-    cache.node_seen(make_node("n1", zone="y"))
+    cache.update_node(make_node("n1", zone="y"))
     assert by_value(cache, counts, ZONE) == {"y": 1}
 
 
@@ -102,7 +102,7 @@ def test_counts_grow_with_the_cluster(cache: ClusterCache) -> None:
     counts = count(cache)
     assert by_value(cache, counts, HOSTNAME) == {}
     for index in range(100):
-        cache.node_seen(make_node(f"more{index}"))
+        cache.update_node(make_node(f"more{index}"))
     place(cache, "p1", "more99")
     assert len(counts.per_node) == cache.snapshot().num_rows
     assert by_value(cache, counts, HOSTNAME) == {"more99": 1}
@@ -121,7 +121,7 @@ def test_the_selector_asked_about_least_recently_is_dropped_and_can_be_asked_aga
     questions = [selector_from_labels({"app": app}) for app in "abc"]
     for selector in questions:
         index.count_matching(selector, None, skip_terminating=False)
-    assert len(list(index.asked())) == 2
+    assert len(list(index.kept_counts())) == 2
     index.add(pod, 5)
     again = index.count_matching(questions[0], None, skip_terminating=False)
     assert again.per_node[5] == again.total == 1
@@ -132,18 +132,18 @@ def test_equal_terms_of_pods_are_one_carried_term(cache: ClusterCache) -> None:
     place(cache, "p1", "n1", affinity=affinity)
     place(cache, "p2", "n3", app="b", affinity=affinity)
     index = cache.snapshot().pods
-    (carried,) = index.carried_terms(TermKind.REQUIRED_ANTI_AFFINITY)
+    (carried,) = index.existing_terms(TermKind.REQUIRED_ANTI_AFFINITY)
     assert by_value(cache, carried.counts, ZONE) == {"x": 1, "y": 1}
-    assert not index.carried_terms(TermKind.REQUIRED_AFFINITY)
-    cache.pod_gone("uid-p1")
-    cache.pod_gone("uid-p2")
-    assert not index.carried_terms(TermKind.REQUIRED_ANTI_AFFINITY)
+    assert not index.existing_terms(TermKind.REQUIRED_AFFINITY)
+    cache.remove_pod("uid-p1")
+    cache.remove_pod("uid-p2")
+    assert not index.existing_terms(TermKind.REQUIRED_ANTI_AFFINITY)
 
 
 def test_a_term_is_carried_with_its_weight(cache: ClusterCache) -> None:
     rules = PodAffinity((), (weighted(5, NEAR_A), weighted(9, NEAR_A)))
     place(cache, "p1", "n1", affinity=Affinity(pod_affinity=rules))
-    found = cache.snapshot().pods.carried_terms(TermKind.PREFERRED_AFFINITY)
+    found = cache.snapshot().pods.existing_terms(TermKind.PREFERRED_AFFINITY)
     assert sorted(carried.weight for carried in found) == [5, 9]
 
 
@@ -152,9 +152,9 @@ def test_only_terms_that_mean_the_pod_are_found(cache: ClusterCache) -> None:
     place(cache, "p1", "n1", affinity=affinity)
     index = cache.snapshot().pods
     which = TermKind.REQUIRED_AFFINITY
-    assert len(index.carried_terms_matching(which, asking(cache))) == 1
-    assert not index.carried_terms_matching(which, asking(cache, app="b"))
-    assert not index.carried_terms_matching(which, asking(cache, namespace="other"))
+    assert len(index.existing_terms_matching(which, asking(cache))) == 1
+    assert not index.existing_terms_matching(which, asking(cache, app="b"))
+    assert not index.existing_terms_matching(which, asking(cache, namespace="other"))
 
 
 def test_a_namespace_selector_follows_the_labels_of_namespaces(cache: ClusterCache) -> None:
@@ -166,12 +166,12 @@ def test_a_namespace_selector_follows_the_labels_of_namespaces(cache: ClusterCac
 
     def found() -> int:
         index = cache.snapshot().pods
-        return len(index.carried_terms_matching(TermKind.REQUIRED_AFFINITY, pod))
+        return len(index.existing_terms_matching(TermKind.REQUIRED_AFFINITY, pod))
 
     assert found() == 0
-    cache.namespace_seen(make_namespace("red", labels={"team": "x"}))
+    cache.update_namespace(make_namespace("red", labels={"team": "x"}))
     assert found() == 1
-    cache.namespace_seen(make_namespace("red", labels={"team": "y"}))
+    cache.update_namespace(make_namespace("red", labels={"team": "y"}))
     assert found() == 0
 
 
@@ -181,7 +181,7 @@ def test_new_terms_are_found_by_pods_that_asked_before(cache: ClusterCache) -> N
         term = affinity_term(HOSTNAME if number else ZONE, label_selector({"app": app}))
         affinity = Affinity(pod_affinity=PodAffinity((term,)))
         place(cache, f"p{number}", "n1", affinity=affinity)
-        found = cache.snapshot().pods.carried_terms_matching(which, asking(cache))
+        found = cache.snapshot().pods.existing_terms_matching(which, asking(cache))
         assert len(found) == [1, 1, 2][number]
-    cache.pod_gone("uid-p0")
-    assert len(cache.snapshot().pods.carried_terms_matching(which, asking(cache))) == 1
+    cache.remove_pod("uid-p0")
+    assert len(cache.snapshot().pods.existing_terms_matching(which, asking(cache))) == 1

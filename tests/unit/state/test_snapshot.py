@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from stowage.api.values.selectors import selector_from_labels
-from stowage.state import CPU, ClusterCache, Snapshot, make_pod_info
+from stowage.state import CPU, ClusterCache, PodInfo, Snapshot, make_pod_info
+from stowage.state.what_if.snapshot import WhatIfSnapshot
 
 from tests.support.builders import ZONE, make_node, make_pod
 
@@ -14,15 +15,22 @@ from tests.support.builders import ZONE, make_node, make_pod
 def cache() -> ClusterCache:
     cache = ClusterCache()
     for index in range(4):
-        cache.node_seen(make_node(f"n{index}", cpu=str(index + 1), zone="xy"[index % 2]))
+        cache.update_node(make_node(f"n{index}", cpu=str(index + 1), zone="xy"[index % 2]))
     for index in range(3):
         pod = make_pod(f"p{index}", cpu="1", labels={"app": "a"}, node=f"n{index}", host_ports=[80])
-        cache.pod_seen(make_pod_info(pod, cache.classes))
+        cache.update_pod(make_pod_info(pod, cache.classes))
     return cache
 
 
 def rows(snapshot: Snapshot, *names: str) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
     return np.array([snapshot.row_of(name) for name in names], dtype=np.int64)
+
+
+def what_if(snapshot: Snapshot, added: list[PodInfo]) -> WhatIfSnapshot:
+    """Node n0 with other pods."""
+    row = snapshot.row_of("n0")
+    assert row is not None
+    return WhatIfSnapshot(snapshot, snapshot.pods_on("n0"), added, row)
 
 
 def test_a_view_of_rows_keeps_their_order(cache: ClusterCache) -> None:
@@ -82,18 +90,22 @@ def test_nothing_can_be_written_through_a_snapshot(cache: ClusterCache) -> None:
 
 def test_what_if_pods_went_and_came(cache: ClusterCache) -> None:
     snapshot = cache.snapshot()
-    extra = make_pod_info(make_pod("extra", cpu="2", labels={"app": "a"}), cache.classes)
-    changed = snapshot.without_pods(["uid-p0"]).with_pods([(extra, "n3")])
+    extra = make_pod_info(make_pod("extra", cpu="2", labels={"app": "b"}), cache.classes)
+    changed = what_if(snapshot, [extra])
     assert changed.is_what_if
     assert not snapshot.is_what_if
-    view = changed.view(rows(changed, "n0", "n3"))
-    assert view.requested[:, CPU].tolist() == [0, 2000]
-    assert view.num_pods.tolist() == [0, 1]
-    assert not view.ports_in_conflict([("0.0.0.0", "TCP", 80)]).any()
+    view = changed.view(rows(changed, "n0", "n1"))
+    assert view.requested[:, CPU].tolist() == [2000, 1000]
+    assert view.num_pods.tolist() == [1, 1]
+    ports = [("0.0.0.0", "TCP", 80)]
+    assert view.ports_in_conflict(ports).tolist() == [False, True]
     assert changed.get_pod("uid-p0") is None
-    assert [pod.uid for pod in changed.pods_on("n3")] == ["uid-extra"]
+    assert changed.get_pod("uid-p1") is snapshot.get_pod("uid-p1")
+    assert changed.get_pod("uid-extra") in changed.pods_on("n0")
+    assert [pod.uid for pod in changed.pods_on("n0")] == ["uid-extra"]
+    assert list(changed.pods_on("n1")) == list(snapshot.pods_on("n1"))
     selector = selector_from_labels({"app": "a"})
-    for shown, want in ((changed, {"x": 1, "y": 2}), (snapshot, {"x": 2, "y": 1})):
+    for shown, want in ((changed, {"x": 1, "y": 1}), (snapshot, {"x": 2, "y": 1})):
         counts = shown.pods.count_matching(selector, None, skip_terminating=True)
         column = shown.label_column(ZONE)
         per_zone = dict(zip(column.values.values, counts.per_domain(ZONE).tolist(), strict=True))
@@ -101,32 +113,12 @@ def test_what_if_pods_went_and_came(cache: ClusterCache) -> None:
     cache.validate()
 
 
-def test_a_pod_can_be_moved_in_a_what_if(cache: ClusterCache) -> None:
-    snapshot = cache.snapshot()
-    pod = snapshot.get_pod("uid-p0")
-    assert pod is not None
-    moved = snapshot.without_pods(["uid-p0"]).with_pods([(pod, "n3")])
-    found = moved.get_pod("uid-p0")
-    assert found is not None
-    assert found.node_name == "n3"
-    assert not moved.pods_on("n0")
-
-
 def test_a_resource_no_node_has_is_counted_in_a_what_if_alone(cache: ClusterCache) -> None:
     snapshot = cache.snapshot()
     pod = make_pod_info(make_pod("gpu", requests={"example.com/gpu": "2"}), cache.classes)
-    changed = snapshot.without_pods(["uid-p0"]).with_pods([(pod, "n1")])
-    row = snapshot.row_of("n1")
+    changed = what_if(snapshot, [pod])
+    row = snapshot.row_of("n0")
     assert row is not None
     assert changed.requested_by_name()[row]["example.com/gpu"] == 2
     assert "example.com/gpu" not in snapshot.requested_by_name()[row]
     assert changed.requested.shape == snapshot.requested.shape == snapshot.allocatable.shape
-
-
-def test_what_if_needs_pods_and_nodes_that_exist(cache: ClusterCache) -> None:
-    snapshot = cache.snapshot()
-    with pytest.raises(KeyError, match="uid-none"):
-        snapshot.without_pods(["uid-none"])
-    pod = make_pod_info(make_pod("extra"), cache.classes)
-    with pytest.raises(KeyError, match="nowhere"):
-        snapshot.with_pods([(pod, "nowhere")])

@@ -1,27 +1,22 @@
-"""From the API server's JSON to structs.
+"""Decodes the API server's JSON to structs.
 
-One decoder per kind, made once. The fast path is strict; what it refuses is decoded again without
-its nulls, for Go writes ``null`` where it means "not set". What is still refused becomes an
-`InvalidObject` that names the object, the field, the value and what was expected there.
+There is one decoder per kind. The fast path is strict. What it refuses is decoded again by the
+lenient path, which drops nulls (Go writes ``null`` for "not set") and reads JSON that a proxy
+damaged as far as the standard library can. What that refuses becomes an `InvalidObject`, which
+names the object, the field, the value and the expectation; one such object does not spoil its
+page or its watch.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from stowage.api.decoding.damaged_json import (
-    elements,
-    is_balanced,
-    members,
-    mended,
-    metadata_of,
-    strings,
-)
 from stowage.api.decoding.errors import InvalidObject, shown
 from stowage.api.objects.meta import ApiStruct, ListMeta
 from stowage.api.objects.namespace import Namespace
@@ -46,6 +41,7 @@ from stowage.api.objects.workloads import (
 )
 
 ObjectT = TypeVar("ObjectT", bound=ApiStruct)
+StructT = TypeVar("StructT", bound=msgspec.Struct)
 
 KINDS: Mapping[str, type[ApiStruct]] = {
     kind.__name__: kind
@@ -73,15 +69,15 @@ KINDS: Mapping[str, type[ApiStruct]] = {
 
 _REFUSAL = re.compile(r"(?P<problem>.*?)(?: - at `(?:key in )?\$(?P<path>.*)`)?", re.DOTALL)
 _PATH_STEP = re.compile(r"\.([^.\[\]]+)|\[(\.\.\.|\d+)\]")
-#: What is raised for what is no JSON, or nested too deep.
+#: Raised for bytes that are not JSON, not of the expected type, or nested too deep.
 _UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 _TYPE_NAMES = {"null": "NoneType", "array": "list", "object": "dict"}
 
 
 class WatchEvent(msgspec.Struct, Generic[ObjectT], frozen=True, gc=False):
-    """One line of a watch: type ADDED, MODIFIED, DELETED or BOOKMARK, and the object.
+    """A line of a watch: type ADDED, MODIFIED, DELETED or BOOKMARK, and the object.
 
-    A BOOKMARK's object has nothing but ``metadata.resource_version``.
+    The object of a BOOKMARK has only ``metadata.resource_version``.
     """
 
     type: str
@@ -89,7 +85,7 @@ class WatchEvent(msgspec.Struct, Generic[ObjectT], frozen=True, gc=False):
 
 
 class WatchError(msgspec.Struct, frozen=True, gc=False):
-    """How a watch ends when the API server gives up on it; `code` 410 asks for a new list."""
+    """The error that ends a watch; `code` 410 means that a new list is needed."""
 
     code: int = 0
     reason: str = ""
@@ -97,11 +93,16 @@ class WatchError(msgspec.Struct, frozen=True, gc=False):
 
 
 class ObjectList(msgspec.Struct, Generic[ObjectT], frozen=True):
-    """One page of a list; objects that cannot be used are set aside in `invalid`."""
+    """A page of a list; objects that cannot be decoded are in `invalid`."""
 
     metadata: ListMeta = ListMeta()
     items: list[ObjectT] = msgspec.field(default_factory=list)
     invalid: list[InvalidObject] = msgspec.field(default_factory=list)
+
+
+class _ListHeader(msgspec.Struct, frozen=True):
+    kind: str = ""
+    metadata: ListMeta = ListMeta()
 
 
 class _ListPage(msgspec.Struct, Generic[ObjectT], frozen=True, gc=False):
@@ -110,19 +111,6 @@ class _ListPage(msgspec.Struct, Generic[ObjectT], frozen=True, gc=False):
     items: list[ObjectT] = msgspec.field(default_factory=list)
 
 
-class _RawListPage(msgspec.Struct, frozen=True, gc=False):
-    kind: str = ""
-    metadata: ListMeta = ListMeta()
-    items: list[msgspec.Raw] | None = None
-
-
-class _RawWatchEvent(msgspec.Struct, frozen=True, gc=False):
-    type: str = ""
-    object: msgspec.Raw = msgspec.Raw(b"null")
-
-
-_decode_raw_list = msgspec.json.Decoder(_RawListPage).decode
-_decode_raw_watch_event = msgspec.json.Decoder(_RawWatchEvent).decode
 _decode_pod = msgspec.json.Decoder(Pod).decode
 
 
@@ -130,96 +118,114 @@ def decode_pod(data: bytes) -> Pod:
     """Decode a pod.
 
     Raises:
-        InvalidObject: The bytes are not JSON, or a field is not of its type.
+        InvalidObject: The bytes are not JSON, or a field has the wrong type.
     """
     try:
         return _decode_pod(data)
     except _UNREADABLE:
-        return _decode_leniently(Pod, data)
+        return _convert_leniently(Pod, _lenient_json(Pod.__name__, data))
 
 
 def decode_object(kind: type[ObjectT], data: bytes) -> ObjectT:
     """Decode an object of a kind, e.g. ``decode_object(Node, data)``.
 
     Raises:
-        InvalidObject: The bytes are not JSON, or a field is not of its type.
+        InvalidObject: The bytes are not JSON, or a field has the wrong type.
     """
     try:
         decoded: ObjectT = _object_decoder(kind).decode(data)
         return decoded
     except _UNREADABLE:
-        return _decode_leniently(kind, data)
+        return _convert_leniently(kind, _lenient_json(kind.__name__, data))
 
 
 def decode_watch_event(kind: type[ObjectT], line: bytes) -> WatchEvent[ObjectT] | WatchError:
-    """Decode one line of a watch on a kind.
+    """Decode a line of a watch on a kind.
 
     Raises:
-        InvalidObject: The line is not JSON, or a field of its object is not of its type.
+        InvalidObject: The line is not JSON, or a field of its object has the wrong type.
     """
     try:
         event = _watch_decoder(kind).decode(line)
         if event.type != "ERROR":
             return event
     except _UNREADABLE:
-        pass  # the slow path below tells an error from an object with nulls from a bad object
-    line = mended(line)
+        pass  # the lenient path distinguishes an ERROR event, nulls and an invalid object
+    event_type, found = _event_parts(_lenient_json(kind.__name__, line))
+    if event_type == "ERROR":
+        return msgspec.convert(_cleaned(found), WatchError, strict=False)
+    return WatchEvent(event_type, _convert_leniently(kind, found))
+
+
+def decode_event_metadata(line: bytes) -> tuple[str, dict[str, str]]:
+    """The type of a watch event and the texts in its object's metadata, which may be invalid.
+
+    Empty if the line is not JSON.
+    """
     try:
-        raw = _decode_raw_watch_event(line)
-    except _UNREADABLE as error:
-        raise _unreadable(kind.__name__, line, error) from error
-    if raw.type == "ERROR":
-        return msgspec.convert(
-            _without_nulls(msgspec.json.decode(raw.object)), WatchError, strict=False
-        )
-    return WatchEvent(raw.type, _decode_leniently(kind, bytes(raw.object)))
+        event_type, found = _event_parts(_lenient_json("", line))
+    except InvalidObject:
+        return "", {}
+    metadata = _cleaned(found).get("metadata") if isinstance(found, dict) else None
+    texts = metadata.items() if isinstance(metadata, dict) else ()
+    return event_type, {key: value for key, value in texts if isinstance(value, str)}
+
+
+def _event_parts(event: Any) -> tuple[str, Any]:
+    parts = event if isinstance(event, dict) else {}
+    return str(parts.get("type", "")), parts.get("object")
 
 
 def decode_list(kind: type[ObjectT], data: bytes) -> ObjectList[ObjectT]:
-    """Decode one page of a list of a kind; a bad object does not spoil the page.
+    """Decode a page of a list of a kind; invalid objects are returned apart.
 
     Raises:
-        InvalidObject: The page itself is not what the API server sends, or of another kind.
+        InvalidObject: The page itself is invalid, or a list of another kind.
     """
     try:
         page = _list_decoder(kind).decode(data)
         _check_kind(kind, page.kind)
         return ObjectList(page.metadata, page.items)
     except _UNREADABLE:
-        pass  # the slow path below decodes the objects one by one
-    listed, metadata, items = _raw_list(f"{kind.__name__}List", mended(data))
-    _check_kind(kind, listed)
-    result: ObjectList[ObjectT] = ObjectList(metadata)
-    for item in items:
+        pass  # the lenient path decodes the objects one by one
+    name = f"{kind.__name__}List"
+    raw = _lenient_json(name, data)
+    items = raw.pop("items", None) if isinstance(raw, dict) else None
+    if not isinstance(items, list | None):
+        raise InvalidObject(name, "", "items", shown(items), "array")
+    header = _convert_leniently(_ListHeader, raw, name)
+    _check_kind(kind, header.kind)
+    result: ObjectList[ObjectT] = ObjectList(header.metadata)
+    for item in items or ():
         try:
-            result.items.append(decode_object(kind, bytes(item)))
+            result.items.append(_convert_leniently(kind, item))
         except InvalidObject as invalid:
             result.invalid.append(invalid)
     return result
 
 
 def _check_kind(kind: type[ApiStruct], listed: str) -> None:
-    """Refuse a list of something else, as far as it says what of: all its fields are optional."""
+    """Refuse a list of another kind; ``kind`` may be missing, as all fields are optional."""
     expected = f"{kind.__name__}List"
     if listed not in ("", "List", expected):
         raise InvalidObject(expected, "", "kind", shown(listed), expected)
 
 
 def check_is_versioned(page: ObjectList[ObjectT]) -> None:
-    """Refuse a list without a resource version, such as ``{}``: an API server always says it.
+    """Check that a list has a resource version; the API server always sends one.
 
     Raises:
-        InvalidObject: it has none.
+        InvalidObject: It has none.
     """
     if not page.metadata.resource_version:
         raise InvalidObject("List", "", "metadata.resourceVersion", '""', "a resource version")
 
 
 def convert_object(kind: type[ObjectT], builtins: Mapping[str, Any]) -> ObjectT:
-    """Make an object of a kind from dicts and lists, as Kopf and YAML files give them.
+    """Convert dicts and lists, as from Kopf and YAML files, to an object of a kind.
 
     Raises:
-        InvalidObject: A field is not of its type.
+        InvalidObject: A field has the wrong type.
     """
     try:
         return msgspec.convert(builtins, kind)
@@ -242,57 +248,40 @@ def _list_decoder(kind: type[ObjectT]) -> msgspec.json.Decoder[_ListPage[ObjectT
     return msgspec.json.Decoder(_ListPage[kind])  # type: ignore[valid-type]
 
 
-def _raw_list(kind: str, data: bytes) -> tuple[str, ListMeta, Iterable[bytes]]:
-    """The kind of a page, its metadata and its objects, whatever these are."""
+def _lenient_json(kind: str, data: bytes) -> Any:
+    """The JSON as builtins.
+
+    Raises:
+        InvalidObject: The bytes are not JSON.
+    """
     try:
-        raw = _decode_raw_list(data)
-        return raw.kind, raw.metadata, map(bytes, raw.items or ())
-    except _UNREADABLE as error:
-        parts = members(data)
-        # What is missing from a page that was cut off would count as gone.
-        if "items" not in parts or not is_balanced(data):
-            raise _unreadable(kind, data, error) from error
-        try:
-            metadata = msgspec.json.decode(parts.get("metadata", b"{}"), type=ListMeta)
-        except _UNREADABLE:
-            raise _unreadable(kind, data, error) from error
-        return strings(data).get("kind", ""), metadata, elements(parts["items"])
-
-
-def _decode_leniently(kind: type[ObjectT], data: bytes) -> ObjectT:
-    data = mended(data)
+        return msgspec.json.decode(data)
+    except _UNREADABLE:
+        pass  # the standard library accepts NaN and control characters
     try:
-        return _convert_leniently(kind, msgspec.json.decode(data))
-    except _UNREADABLE as error:
-        raise _unreadable(kind.__name__, data, error) from error
+        return json.loads(data.decode("utf-8-sig", errors="replace"), strict=False)
+    except (ValueError, RecursionError) as error:
+        text = data[:80].decode(errors="replace")
+        raise InvalidObject(kind, "", "$", text, f"JSON; {error}") from error
 
 
-def _convert_leniently(kind: type[ObjectT], builtins: Any) -> ObjectT:
-    meant = _without_nulls(builtins)
+def _convert_leniently(kind: type[StructT], builtins: Any, name: str = "") -> StructT:
     try:
-        return msgspec.convert(meant, kind)
+        return msgspec.convert(_cleaned(builtins), kind)
     except msgspec.ValidationError as error:
-        raise _invalid(kind.__name__, meant, error) from error
+        raise _invalid(name or kind.__name__, builtins, error) from error
+    except RecursionError as error:
+        found, uid = _identity(builtins)
+        raise InvalidObject(name or kind.__name__, found, "$", "", f"JSON; {error}", uid) from error
 
 
-def _without_nulls(value: Any) -> Any:
+def _cleaned(value: Any) -> Any:
+    """A copy without nulls and without lone surrogates."""
     if isinstance(value, Mapping):
-        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
+        return {_cleaned(key): _cleaned(each) for key, each in value.items() if each is not None}
     if isinstance(value, list | tuple):
-        return [_without_nulls(each) for each in value if each is not None]
-    return value
-
-
-def _unreadable(kind: str, data: bytes, error: Exception) -> InvalidObject:
-    """Says what is wrong with JSON that is in order, else that it is not."""
-    if isinstance(error, msgspec.ValidationError):
-        try:
-            return _invalid(kind, msgspec.json.decode(data), error)
-        except _UNREADABLE as graver:
-            error = graver
-    name, uid = _identity({"metadata": metadata_of(data)})
-    shown_data = data[:80].decode(errors="replace")
-    return InvalidObject(kind, name, "$", shown_data, f"JSON; {error}", uid)
+        return [_cleaned(each) for each in value if each is not None]
+    return value.encode(errors="replace").decode() if isinstance(value, str) else value
 
 
 def _invalid(kind: str, value: Any, error: msgspec.ValidationError) -> InvalidObject:
@@ -311,7 +300,7 @@ def _invalid(kind: str, value: Any, error: msgspec.ValidationError) -> InvalidOb
 
 
 def _found(value: Any, steps: list[str], path: str) -> Iterator[tuple[str, Any]]:
-    """All values a refusal's path may mean; it names no list index and no dict key."""
+    """All values at the path of a msgspec error, which omits list indices and dict keys."""
     if not steps:
         yield path, value
     elif steps[0] == "..." and isinstance(value, dict):

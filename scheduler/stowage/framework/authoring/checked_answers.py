@@ -17,8 +17,14 @@ import numpy as np
 
 from stowage.api.events import ClusterEvent, QueueingHint
 from stowage.api.instructions import BindPod
+from stowage.api.objects.volume import PersistentVolume, PersistentVolumeClaim
 from stowage.api.status import Code, Status
-from stowage.framework.extension_points import EventRegistration, PreFilterResult, QueueingHintFn
+from stowage.framework.extension_points import (
+    EventRegistration,
+    PreFilterResult,
+    QueueingHintFn,
+    ReservePlan,
+)
 from stowage.framework.profile.registry import PluginUnusable
 from stowage.framework.verdict import FilterVerdict, Rejection
 
@@ -35,7 +41,7 @@ def checked(member: str, method: Callable[..., Any]) -> Callable[..., Any]:
     if member == "pre_bind":
         return _checked_coroutine(method)
     if member == "sort_key":
-        return _total_order(method)
+        return _checked_sort_key(method)
     check = _CHECKS.get(member)
     if check is None:
         return method
@@ -50,9 +56,9 @@ def checked(member: str, method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def unsortable(sort_key: Callable[..., Any], *args: Any) -> Exception | None:
-    """Why a plugin's own ``sort_key`` cannot place a pod; None if it can."""
+    """The failure of a plugin's ``sort_key`` for a pod; None if the key is valid."""
     try:
-        _comparable(_ask(sort_key, args))
+        _numbers(_ask(sort_key, args))
     except Exception as problem:
         return problem
     return None
@@ -119,35 +125,33 @@ def _checked_coroutine(
     return ask
 
 
-def _total_order(method: Callable[..., Any]) -> Callable[..., tuple[Any, ...]]:
-    """Keys that compare whatever the author answers; a pod without one goes last."""
+def _checked_sort_key(method: Callable[..., Any]) -> Callable[..., tuple[float, ...]]:
+    """Keys that always compare; a pod without a valid key is queued last.
+
+    The pod's scheduling cycle asks `unsortable` first, and fails with the plugin's error.
+    """
 
     @wraps(method)
-    def ask(*args: Any) -> tuple[Any, ...]:
+    def ask(*args: Any) -> tuple[float, ...]:
         try:
-            return (0, _comparable(_ask(method, args)))
+            return (0, *_numbers(_ask(method, args)))
         except Exception:
-            # The queue must be able to hold the pod; its cycle begins with the same question, and
-            # ends with the error (see `unsortable`).
             return (1,)
 
     return ask
 
 
-def _comparable(key: Any) -> tuple[Any, ...]:
-    """A key in which numbers sort before texts, and those before tuples."""
-    _of_type(key, tuple)
-    return tuple(map(_ranked, key))
+def _numbers(sort_key: Any) -> tuple[float, ...]:
+    """A sort key, which is a number or a tuple of numbers, as a tuple of Python's numbers."""
+    return tuple(map(_number, sort_key if isinstance(sort_key, tuple) else (sort_key,)))
 
 
-def _ranked(part: Any) -> tuple[int, Any]:
-    if isinstance(part, tuple):
-        return 2, _comparable(part)
-    if isinstance(part, str):
-        return 1, part
-    if isinstance(part, int | float | np.integer | np.floating) and not math.isnan(part):
-        return 0, part
-    raise TypeError(f"answered {part!r} in a sort key, expected numbers, texts or tuples of them")
+def _number(part: Any) -> float:
+    if isinstance(part, int | np.integer):
+        return int(part)
+    if isinstance(part, float | np.floating) and not math.isnan(part):
+        return float(part)
+    raise TypeError(f"answered {_shown(part)} in a sort key, expected a number or a tuple of them")
 
 
 def _checked_hint(hint: QueueingHintFn) -> QueueingHintFn:
@@ -199,6 +203,18 @@ def _verdict(answer: Any, args: Sequence[Any]) -> None:
         _array(rejection.mask, np.bool_, f"mask of {rejection.reason!r}", args)
         if not isinstance(rejection.unresolvable, bool | np.bool_):
             _array(rejection.unresolvable, np.bool_, f"unresolvable of {rejection.reason!r}", args)
+
+
+def _reservation(answer: Any, args: Sequence[Any]) -> None:
+    if answer is None:
+        return
+    if not isinstance(answer, ReservePlan):
+        _status(answer, args)
+        return
+    for volume in answer.volumes:
+        _of_type(volume, PersistentVolume)
+    for claim in answer.claims:
+        _of_type(claim, PersistentVolumeClaim)
 
 
 def _scores(answer: Any, args: Sequence[Any]) -> None:
@@ -254,7 +270,7 @@ _CHECKS: Mapping[str, _Check] = {
     "pre_score": _status,
     "score": _scores,
     "normalize_score": _scores,
-    "reserve": _status,
+    "reserve": _reservation,
     "unreserve": _nothing,
     "permit": _permit,
     "pre_bind_pre_flight": _status,

@@ -5,9 +5,9 @@ The next cycle of the class updates them: it asks again about the rows in the lo
 about all rows if these are too many, the arrays grew, or another set of plugins takes part. Answers
 belong to the live snapshots of one cluster; what-if snapshots are never served from them.
 
-Two traits of plugins save more. With `reads_only_node_demand`, classes with equal `Demand` share
-one set of answers. With `reads_only_amounts`, an answer about a row is looked up by the amounts of
-its node: nodes that are alike pass through the same amounts.
+Two traits of plugins save more. With `reads_only_node_demand`, classes with equal `NodeDemand`
+share one set of answers. With `reads_only_amounts`, an answer about a row is looked up by the
+amounts of its node: nodes that are alike pass through the same amounts.
 """
 
 from __future__ import annotations

@@ -13,8 +13,9 @@ from stowage.framework.runtime.row_filter import RowFilter
 from stowage.framework.verdict import BoolArray, Int64Array
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
-from stowage.state.what_if.added_pods import NOBODY, AddedPods
-from stowage.state.what_if.rows import RowWhatIf, SortAnswers
+from stowage.state.what_if.added_pods import NO_ADDED_PODS, AddedPods
+from stowage.state.what_if.removed_pods import VariantValues
+from stowage.state.what_if.row_local import RowWhatIf
 
 
 class DryRun(msgspec.Struct, frozen=True):
@@ -32,7 +33,7 @@ class DryRun(msgspec.Struct, frozen=True):
     pod: PodInfo
     nominated: Callable[[Snapshot], AddedPods]
     choose: Callable[[int], int]
-    answers: SortAnswers = msgspec.field(default_factory=SortAnswers)
+    answers: VariantValues = msgspec.field(default_factory=VariantValues)
 
     def on(self, snapshot: Snapshot, rows: Int64Array) -> RowTrial:
         """A trial on `rows`, with no pods removed yet."""
@@ -50,7 +51,7 @@ class RowTrial:
     def __init__(self, row_filter: RowFilter, what_if: RowWhatIf, nominated: AddedPods) -> None:
         self.what_if = what_if
         self._row_filter = row_filter
-        self._others = NOBODY
+        self._others = NO_ADDED_PODS
         if len(nominated):
             self._others = nominated.at(what_if.rows, what_if.snapshot.num_rows)
         self._has_others = self._others.present(len(what_if))
@@ -78,10 +79,10 @@ class RowTrial:
     def _with_nominated(self, positions: Int64Array) -> tuple[Int64Array, AddedPods]:
         """The indexes in `positions` of nodes with nominated pods, and those pods."""
         if not len(self._others):
-            return _NO_INDEXES, NOBODY
+            return _NO_INDEXES, NO_ADDED_PODS
         indexes = np.flatnonzero(self._has_others[positions])
         if not len(indexes):
-            return _NO_INDEXES, NOBODY
+            return _NO_INDEXES, NO_ADDED_PODS
         return indexes, self._others.at(positions[indexes], len(self.what_if))
 
 

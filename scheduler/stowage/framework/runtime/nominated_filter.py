@@ -12,7 +12,7 @@ from stowage.framework.runtime.row_filter import RowFilter
 from stowage.framework.verdict import Int64Array
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.what_if.added_pods import AddedPods
-from stowage.state.what_if.rows import RowWhatIf
+from stowage.state.what_if.row_local import RowWhatIf
 
 Answer = TypeVar("Answer")
 

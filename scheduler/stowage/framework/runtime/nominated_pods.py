@@ -11,9 +11,9 @@ from stowage.framework.verdict import Int64Array
 from stowage.state.arrays import extended
 from stowage.state.change_log import ChangeLog
 from stowage.state.pods.pod_info import PodInfo
-from stowage.state.pods.pod_sorts import PodSort, PodSorts
+from stowage.state.pods.pod_variants import PodVariant, PodVariants
 from stowage.state.snapshot import Snapshot
-from stowage.state.what_if.added_pods import NOBODY, AddedPods
+from stowage.state.what_if.added_pods import NO_ADDED_PODS, AddedPods
 
 _NOWHERE = -1
 _FEWEST_SLOTS = 64
@@ -96,7 +96,7 @@ class NominatedPods:
         if not len(nominated):
             # Release the columns with the last nomination.
             self._columns = None
-            return NOBODY
+            return NO_ADDED_PODS
         return self._up_to_date(nominated, snapshot).beside(pod)
 
     def problems(self, nominated: Nominations, snapshot: Snapshot) -> Iterator[str]:
@@ -133,7 +133,7 @@ class NominatedColumns:
         "_rows",
         "_slot_of",
         "_slots_on",
-        "_sorts",
+        "_variants",
     )
 
     def __init__(self, nominated: Nominations, snapshot: Snapshot) -> None:
@@ -141,7 +141,7 @@ class NominatedColumns:
         self._generation = nominated.generation
         self._node_log: ChangeLog = snapshot.node_changes
         self._node_generation = snapshot.node_changes.generation
-        self._sorts = PodSorts(snapshot.resources)
+        self._variants = PodVariants(snapshot.resources)
         self._rows: Int64Array = np.full(_FEWEST_SLOTS, _NOWHERE, dtype=np.int64)
         self._priority: Int64Array = np.zeros(_FEWEST_SLOTS, dtype=np.int64)
         self._codes: Int64Array = np.zeros(_FEWEST_SLOTS, dtype=np.int64)
@@ -160,7 +160,7 @@ class NominatedColumns:
         if own is not None:
             counts[own] = False
         slots = np.flatnonzero(counts)
-        return AddedPods(self._rows[slots], self._codes[slots], self._sorts, self._pods, slots)
+        return AddedPods(self._rows[slots], self._codes[slots], self._variants, self._pods, slots)
 
     def follow(self, nominated: Nominations, snapshot: Snapshot) -> bool:
         """Update the slots; False if the columns must be built anew.
@@ -180,14 +180,14 @@ class NominatedColumns:
             self._generation = nominated.generation
         return True
 
-    def content(self) -> dict[str, tuple[PodInfo, int, int, PodSort | None]]:
+    def content(self) -> dict[str, tuple[PodInfo, int, int, PodVariant | None]]:
         """By UID: the pod, its row or -1, its priority and its variant; for comparisons."""
         return {
             uid: (
                 self._pods[slot],
                 int(self._rows[slot]),
                 int(self._priority[slot]),
-                self._sorts.values[int(self._codes[slot])],
+                self._variants.values[int(self._codes[slot])],
             )
             for uid, slot in self._slot_of.items()
         }
@@ -220,7 +220,7 @@ class NominatedColumns:
         self._slot_of[uid] = slot
         self._slots_on.setdefault(name, set()).add(slot)
         self._pods[slot], self._names[slot] = pod, name
-        self._codes[slot] = self._sorts.acquire(pod)
+        self._codes[slot] = self._variants.acquire(pod)
         self._priority[slot] = pod.priority
         self._rows[slot] = _row_of(name, snapshot)
 
@@ -236,7 +236,7 @@ class NominatedColumns:
 
     def _give_back(self, slot: int) -> None:
         self._free.append(slot)
-        self._sorts.release(int(self._codes[slot]))
+        self._variants.release(int(self._codes[slot]))
         self._rows[slot] = _NOWHERE
         on_node = self._slots_on[self._names[slot]]
         on_node.discard(slot)

@@ -15,8 +15,8 @@ from stowage.framework.runtime.filter_run import verdict_of
 from stowage.framework.runtime.pre_filter_run import run_pre_filter_plugins
 from stowage.framework.verdict import BoolArray, FilterVerdict, Int64Array, Rejection
 from stowage.state.pods.pod_info import PodInfo
-from stowage.state.what_if.added_pods import NOBODY, AddedPods
-from stowage.state.what_if.rows import RowWhatIf
+from stowage.state.what_if.added_pods import NO_ADDED_PODS, AddedPods
+from stowage.state.what_if.row_local import RowWhatIf
 
 
 def judges_rows(plugin: FilterPlugin) -> bool:
@@ -48,13 +48,13 @@ class RowFilter:
         self._pod = pod
 
     def judge(
-        self, what_if: RowWhatIf, positions: Int64Array, added: AddedPods = NOBODY
+        self, what_if: RowWhatIf, positions: Int64Array, added: AddedPods = NO_ADDED_PODS
     ) -> NodeVerdicts:
         """Answers about these nodes; a plugin may leave out nodes that an earlier one rejected."""
         return self._judge(self._plugins, what_if, positions, added)
 
     def accepts(
-        self, what_if: RowWhatIf, positions: Int64Array, added: AddedPods = NOBODY
+        self, what_if: RowWhatIf, positions: Int64Array, added: AddedPods = NO_ADDED_PODS
     ) -> BoolArray:
         """``bool[positions]``: the nodes that the pod still fits.
 

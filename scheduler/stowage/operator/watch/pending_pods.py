@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import msgspec
 from cachetools import LRUCache
 
-from stowage.api.decoding.damaged_json import metadata_of
 from stowage.api.decoding.decode import (
     check_is_versioned,
     convert_object,
+    decode_event_metadata,
     decode_list,
     decode_watch_event,
 )
@@ -203,9 +203,8 @@ class PendingPods:
             invalid = InvalidObject("Pod", "", "metadata", "", "an object with uid and spec")
         except InvalidObject as found:
             invalid = found
-        said = metadata_of(line)
         self._inbox.put(object_invalid(invalid))
-        return said.get("resourceVersion", "")
+        return decode_event_metadata(line)[1].get("resourceVersion", "")
 
     def _end_list(self, resource_version: str) -> None:
         self._listed_version = as_number(resource_version)

@@ -23,10 +23,10 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 import structlog
 
-from stowage.api.decoding.damaged_json import metadata_of, strings
 from stowage.api.decoding.decode import (
     WatchError,
     check_is_versioned,
+    decode_event_metadata,
     decode_list,
     decode_watch_event,
 )
@@ -348,8 +348,7 @@ class Reflector(Generic[T]):
             self._add_seen(event.object, events)
 
     def _take_invalid(self, line: bytes, invalid: InvalidObject, events: list[Event]) -> None:
-        # It may be no JSON at all; what its metadata says is enough to go on from there.
-        change, said = strings(line).get("type", ""), metadata_of(line)
+        change, said = decode_event_metadata(line)
         metadata = _Metadata(
             said.get("namespace", ""),
             said.get("name", ""),

@@ -6,7 +6,7 @@ import numpy as np
 
 from stowage.framework.verdict import BoolArray, Int64Array
 from stowage.state.pods.disruption_budgets import Budget
-from stowage.state.what_if.rows import RowWhatIf
+from stowage.state.what_if.row_local import RowWhatIf
 
 
 def violating_pods(what_if: RowWhatIf, potential: BoolArray) -> BoolArray | None:
@@ -22,7 +22,7 @@ def violating_pods(what_if: RowWhatIf, potential: BoolArray) -> BoolArray | None
         potential: ``bool[rows, slots]``, the potential victims.
     """
     budgets = what_if.snapshot.budgets
-    sorts, values = what_if.ranked.sorts, what_if.snapshot.pod_sorts
+    sorts, values = what_if.ranked.variants, what_if.snapshot.pod_variants
     if not len(budgets):
         return None
     covered: dict[Budget, list[int]] = {}

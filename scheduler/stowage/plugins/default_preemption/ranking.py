@@ -10,7 +10,7 @@ from stowage.framework import Candidate
 from stowage.framework.verdict import BoolArray, Int64Array
 from stowage.plugins.default_preemption.victims import VictimsByNode
 from stowage.state.pods.pod_info import PodInfo
-from stowage.state.what_if.ranked_pods import started_at
+from stowage.state.pods.ranked_pods import started_at
 
 #: Makes every priority positive, so that an additional victim never lowers the sum.
 _PRIORITY_SHIFT = 2**31

@@ -120,7 +120,7 @@ def _reprieve(
         what_if.put_back(tried, slots)
         lost = ~trial.fits(tried)
         tried, slots = tried[lost], slots[lost]
-        what_if.take_off_again(tried, slots)
+        what_if.remove_again(tried, slots)
         if violating is not None:
             num_violations[tried] += violating[tried, slots]
     return num_violations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from stowage.framework.verdict import Int64Array
-from stowage.state.pods.pod_index import CarriedTerm
+from stowage.state.pods.pod_index import ExistingTerm
 from stowage.state.snapshot import Snapshot
 
 
@@ -35,7 +35,7 @@ class DomainSums:
         else:
             total[:-1] += pods * weight
 
-    def add_carried(self, carried: CarriedTerm, weight: int) -> None:
+    def add_carried(self, carried: ExistingTerm, weight: int) -> None:
         """Add the placed pods that have a term, with a weight."""
         key, few = carried.term.topology_key, carried.counts.few
         if few is None:

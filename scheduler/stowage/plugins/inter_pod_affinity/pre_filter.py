@@ -83,11 +83,11 @@ def _far(pod: PodInfo, snapshot: Snapshot) -> DomainsByKey:
 
 
 def _kept_away(pod: PodInfo, snapshot: Snapshot) -> DomainsByKey:
-    carried_terms = snapshot.pods.carried_terms_matching(TermKind.REQUIRED_ANTI_AFFINITY, pod)
-    if not carried_terms:
+    existing_terms = snapshot.pods.existing_terms_matching(TermKind.REQUIRED_ANTI_AFFINITY, pod)
+    if not existing_terms:
         return {}
     sums = DomainSums(snapshot)
-    for carried in carried_terms:
+    for carried in existing_terms:
         sums.add_carried(carried, 1)
     # In a what-if the counts may be zero, or of pods on nodes without such a domain.
     return {key: total > 0 for key, total in sums.totals().items() if (total > 0).any()}

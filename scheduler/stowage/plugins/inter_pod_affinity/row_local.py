@@ -21,7 +21,7 @@ from stowage.state.pods.pod_class import PodClass
 from stowage.state.pods.pod_counts import PodCounts
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView
-from stowage.state.what_if.rows import RowChanges
+from stowage.state.what_if.row_changes import RowChanges
 
 _KEEP_AWAY = TermKind.REQUIRED_ANTI_AFFINITY
 
@@ -77,7 +77,7 @@ def _kept_away(pod: PodInfo, nodes: NodeView, changes: RowChanges) -> BoolArray 
     """Nodes in a domain with a pod that has an anti-affinity term matching the pod."""
     snapshot = nodes.snapshot
     sums, labels = DomainSums(snapshot), snapshot.namespaces.labels(pod.namespace)
-    for carried in snapshot.pods.carried_terms_matching(_KEEP_AWAY, pod):
+    for carried in snapshot.pods.existing_terms_matching(_KEEP_AWAY, pod):
         sums.add_carried(carried, 1)
     totals = sums.totals()
     known: dict[PodClass, Counter[str]] = {}
@@ -92,7 +92,7 @@ def _kept_away(pod: PodInfo, nodes: NodeView, changes: RowChanges) -> BoolArray 
         return known[pod_class][key]
 
     added = {term.topology_key for term in changes.terms_added(_KEEP_AWAY)}
-    query = ("kept away", pod.pod_class.identity, tuple(labels.items()))
+    query = ("kept away", pod.pod_class.namespaced_labels, tuple(labels.items()))
     hit = _hit(totals, added | totals.keys(), nodes, changes, (query, num_carried))
     return hit if hit.any() else None
 

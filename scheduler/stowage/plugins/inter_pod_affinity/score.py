@@ -98,7 +98,7 @@ def _weighted_counts(args: InterPodAffinityArgs, pod: PodInfo, snapshot: Snapsho
         for term in own:
             per_domain = matched_pods(term, snapshot).per_domain(term.topology_key)
             sums.add(term.topology_key, sign * term.weight, per_domain)
-    matching = snapshot.pods.carried_terms_matching
+    matching = snapshot.pods.existing_terms_matching
     for kind, sign in ((TermKind.PREFERRED_AFFINITY, 1), (TermKind.PREFERRED_ANTI_AFFINITY, -1)):
         for carried in matching(kind, pod):
             sums.add_carried(carried, sign * carried.term.weight)

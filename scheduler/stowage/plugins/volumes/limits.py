@@ -135,7 +135,7 @@ def _missing_claim(pod: PodInfo, snapshot: Snapshot) -> str:
     for used in claims_of(pod):
         if not used.name:
             raise ValueError("PersistentVolumeClaim had no name")
-        claim = snapshot.storage.claims.seen(f"{pod.namespace}/{used.name}")
+        claim = snapshot.storage.claims.get_api_object(f"{pod.namespace}/{used.name}")
         if claim is None:
             return f"looking up PVC {pod.namespace}/{used.name}: {claim_not_found(used.name)}"
         if used.is_ephemeral and not is_made_for(claim, pod.uid):

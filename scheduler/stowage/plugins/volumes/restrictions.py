@@ -68,7 +68,7 @@ class VolumeRestrictions:
             if used.is_ephemeral:
                 continue
             key = f"{pod.namespace}/{used.name}"
-            claim = snapshot.storage.claims.seen(key)
+            claim = snapshot.storage.claims.get_api_object(key)
             if claim is None:
                 return PreFilterResult(unresolvable(claim_not_found(used.name)))
             if _ONE_POD in claim.spec.access_modes and used.name not in claims:

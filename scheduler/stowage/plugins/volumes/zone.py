@@ -151,11 +151,11 @@ def _volume_of(key: str, name: str, snapshot: Snapshot) -> PersistentVolume | St
     if not name:
         return unresolvable("PersistentVolumeClaim had no name")
     storage = snapshot.storage
-    claim = storage.claims.seen(key)
+    claim = storage.claims.get_api_object(key)
     if claim is None:
         return unresolvable(claim_not_found(name))
     if claim.spec.volume_name:
-        volume = storage.volumes.seen(claim.spec.volume_name)
+        volume = storage.volumes.get_api_object(claim.spec.volume_name)
         return volume or unresolvable(volume_not_found(claim.spec.volume_name))
     class_name = claim_class(claim)
     if not class_name:

@@ -1,4 +1,4 @@
-"""Host ports in use, as one count per row for each distinct port."""
+"""Host ports in use: how many pods of each row use each port."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from stowage.state.pods.pod_class import ANY_IP, HostPort
 
 
 class _Users:
-    """Who uses one port: row -> how many, and a column once they are on many rows.
+    """The number of pods per row that use a port; an array once many rows have such pods.
 
-    A single pod may use thousands of ports that no other pod uses.
+    A pod may use thousands of ports that no other pod uses, so one array per port is too much.
     """
 
     __slots__ = ("_column", "_few")
@@ -36,7 +36,7 @@ class _Users:
         return self._few.counts.get(row, 0) if self._column is None else int(self._column[row])
 
     def per_row(self, num_rows: int) -> Int32Array:
-        """``int32[rows]``; to be read only."""
+        """``int32[rows]``; callers must not write."""
         if self._column is not None:
             return self._column
         return self._few.spread_out(num_rows).astype(np.int32)
@@ -53,7 +53,7 @@ class _Users:
 
 
 class HostPorts:
-    """How many pods of each row use which host port."""
+    """Host ports in use on each row, with the number of pods that use them."""
 
     __slots__ = ("_counts", "_num_rows", "_totals")
 
@@ -63,7 +63,7 @@ class HostPorts:
         self._totals: dict[HostPort, int] = {}
 
     def add(self, row: int, ports: Iterable[HostPort]) -> None:
-        """Note that a pod of `row` uses these ports."""
+        """Add the ports of a pod on `row`."""
         for port in ports:
             ip, protocol, number = port
             by_ip = self._counts.setdefault((protocol, number), {})
@@ -73,7 +73,7 @@ class HostPorts:
             self._totals[port] = self._totals.get(port, 0) + 1
 
     def remove(self, row: int, ports: Iterable[HostPort]) -> None:
-        """Note that a pod of `row` gave these ports back."""
+        """Remove the ports of a pod on `row`."""
         for port in ports:
             ip, protocol, number = port
             by_ip = self._counts[protocol, number]
@@ -85,7 +85,7 @@ class HostPorts:
                     del self._counts[protocol, number]
 
     def in_conflict(self, ports: Iterable[HostPort], rows: slice | Int64Array) -> BoolArray:
-        """Which of `rows` have a port in use that one of `ports` collides with.
+        """``bool[rows]``: where a port in use collides with one of `ports`.
 
         The same protocol and number collide if the IPs are equal or one of them is 0.0.0.0
         (``HostPortInfo.CheckConflict``).
@@ -99,7 +99,7 @@ class HostPorts:
         return conflicts
 
     def colliding(self, ports: Iterable[HostPort]) -> dict[HostPort, Int32Array]:
-        """The ports in use that collide with one of `ports`, with ``int32[rows]`` users of each."""
+        """The ports in use that collide with one of `ports` -> ``int32[rows]`` number of users."""
         found: dict[HostPort, Int32Array] = {}
         for ip, protocol, number in ports:
             for used_ip, users in self._counts.get((protocol, number), {}).items():
@@ -108,7 +108,7 @@ class HostPorts:
         return found
 
     def on_row(self, row: int) -> dict[HostPort, int]:
-        """The ports in use on a row and how many pods use each."""
+        """The ports in use on a row -> number of users."""
         return {
             (ip, protocol, number): users.at(row)
             for (protocol, number), by_ip in self._counts.items()
@@ -117,14 +117,14 @@ class HostPorts:
         }
 
     def grow(self, num_rows: int) -> None:
-        """Make room for more rows."""
+        """Extend the arrays to `num_rows`."""
         self._num_rows = num_rows
         for by_ip in self._counts.values():
             for users in by_ip.values():
                 users.grow(num_rows)
 
     def copy(self) -> HostPorts:
-        """The same use of ports, to be changed independently."""
+        """An independent copy."""
         twin = HostPorts(self._num_rows)
         twin._totals = dict(self._totals)
         twin._counts = {

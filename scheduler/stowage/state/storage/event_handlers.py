@@ -1,9 +1,9 @@
-"""Storage objects that come and go: into their look-ups, and into what nodes have of them."""
+"""Updates of storage objects: maintains the look-ups and the use per node."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stowage.api.objects.volume import (
     CSINode,
@@ -15,17 +15,15 @@ from stowage.api.objects.volume import (
 )
 from stowage.api.values.csi_migration import AttachedVolume
 from stowage.state.changes import StorageChange
+from stowage.state.cluster_state import ClusterState
 from stowage.state.storage.volume_use import attached_volume
-
-if TYPE_CHECKING:
-    from stowage.state.snapshot import ClusterState
 
 
 class StorageKeeper:
-    """Keeps what depends on storage objects equal to them; a part of the cache.
+    """The part of the cache that handles storage objects.
 
-    Rows that a CSINode or an attachment belongs to are held, so that they come before their node
-    and outlast it.
+    A CSINode or VolumeAttachment holds the row of its node, so it may arrive before the node and
+    outlast it.
     """
 
     def __init__(self, state: ClusterState) -> None:
@@ -40,23 +38,23 @@ class StorageKeeper:
             VolumeAttachment: self._attachment_changed,
         }
 
-    def seen(self, obj: StorageObject) -> StorageChange:
-        """Take in an object, new or changed."""
+    def update(self, obj: StorageObject) -> StorageChange:
+        """Add or update an object."""
         old, is_news = self._state.storage.put(obj)
         if not is_news:
             return StorageChange(old, obj, ignored=True)
         self._changed(type(obj), obj.metadata.namespaced_name, obj)
         return StorageChange(old, obj)
 
-    def gone(self, kind: type[StorageObject], key: str) -> StorageObject | None:
-        """Forget a deleted object; None if it is not known."""
+    def remove(self, kind: type[StorageObject], key: str) -> StorageObject | None:
+        """Remove a deleted object; None if it is unknown."""
         old = self._state.storage.drop(kind, key)
         if old is not None:
             self._changed(kind, key, None)
         return old
 
     def assumed(self) -> dict[str, str]:
-        """What is assumed -> UID of the pod it is assumed for; empty if it has been written."""
+        """Assumed object -> UID of the pod that assumed it; empty if it has been written."""
         storage = self._state.storage
         found = {f"claim {key}": each.pod_uid for key, each in storage.claims.assumptions()}
         volumes = storage.volumes.assumptions()
