@@ -1,4 +1,4 @@
-"""Running what follows a decision: Reserve, Permit, PreBind, Bind and PostBind plugins."""
+"""Runs Reserve, Permit, PreBind, Bind and PostBind plugins."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class ReserveOutcome(msgspec.Struct, frozen=True):
 
 
 class PermitOutcome(msgspec.Struct, frozen=True):
-    """What all Permit plugins say: a status, and per plugin that waits its limit in seconds."""
+    """The outcome of all Permit plugins: a status, and the time limit in seconds per plugin."""
 
     status: Status = SUCCESS
     timeouts: Mapping[str, float] = msgspec.field(default_factory=dict)
 
 
 class PreBindPlan(msgspec.Struct, frozen=True):
-    """Which PreBind plugins have work to do for a pod, or the error that ends its cycle."""
+    """The PreBind plugins that have work to do for a pod, or the error that ends its cycle."""
 
     status: Status = SUCCESS
     plugins: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ def reserve_failed(plugin: str, problem: Exception | Status) -> PluginFailed:
 def run_unreserve_plugins(
     plugins: Sequence[ReservePlugin], state: CycleState, pod: PodInfo, node_name: str
 ) -> None:
-    """Unreserve with all plugins, in reverse order, also those that were not reached.
+    """Run Unreserve of all plugins in reverse order, including those whose Reserve did not run.
 
     Raises:
         PluginFailed: A plugin raised; the others have run all the same.
@@ -94,7 +94,7 @@ def run_unreserve_plugins(
 def run_permit_plugins(
     plugins: Sequence[PermitPlugin], state: CycleState, pod: PodInfo, node_name: str
 ) -> PermitOutcome:
-    """Ask all Permit plugins; a rejection ends it, waiting does not."""
+    """Run all Permit plugins; a rejection ends the run, Wait does not."""
     timeouts: dict[str, float] = {}
     for plugin in plugins:
         doing = f'running Permit plugin "{plugin.name}"'
@@ -120,7 +120,7 @@ def plan_pre_bind(
     pod: PodInfo,
     node_name: str,
 ) -> PreBindPlan:
-    """Ask all PreBind plugins whether they have work to do."""
+    """Run PreBindPreFlight of all PreBind plugins."""
     working = []
     for plugin in plugins:
         doing = f'running PreBindPreFlight "{plugin.name}"'
@@ -144,7 +144,7 @@ def plan_pre_bind(
 async def run_pre_bind_plugins(
     plugins: Sequence[PreBindPlugin], state: CycleState, pod: PodInfo, node_name: str
 ) -> Status:
-    """Run PreBind plugins one after the other until one does not succeed."""
+    """Run PreBind plugins in sequence until one does not succeed."""
     for plugin in plugins:
         doing = f'running PreBind plugin "{plugin.name}"'
         try:
@@ -159,13 +159,13 @@ async def run_pre_bind_plugins(
 
 
 class StagedPreBind:
-    """A PreBind in stages of one plugin for one pod.
+    """The staged PreBind of one plugin for one pod.
 
     Args:
         plugin: The plugin.
-        state: Of the pod's cycle.
+        state: The state of the pod's cycle.
         pod: The pod.
-        node_name: Its node.
+        node_name: The pod's node.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ class StagedPreBind:
         self._doing = f'running PreBind plugin "{plugin.name}"'
 
     def writes(self) -> BindVolumes:
-        """What is to be written first.
+        """The writes to make first.
 
         Raises:
             PluginFailed: The plugin raised.
@@ -190,10 +190,10 @@ class StagedPreBind:
             raise failed(self._doing, self._plugin.name, problem) from problem
 
     def written(self, outcome: VolumesWritten) -> None:
-        """All of it has been written, or a part before something went wrong.
+        """Pass the outcome of the writes to the plugin.
 
         Raises:
-            PluginFailed: Not all of it has, or the plugin raised.
+            PluginFailed: A write failed, or the plugin raised.
         """
         try:
             self._plugin.pre_bind_written(self._state, outcome)
@@ -203,7 +203,7 @@ class StagedPreBind:
             raise failed(self._doing, self._plugin.name, error(outcome.error))
 
     def progress(self, snapshot: Snapshot) -> PreBindProgress:
-        """How far it has come; a failure is attributed to the plugin."""
+        """The progress; a failure names the plugin."""
         ask = self._plugin.pre_bind_progress
         try:
             progress = ask(self._state, self._pod, self._node_name, snapshot)
@@ -217,7 +217,7 @@ class StagedPreBind:
         return PreBindProgress(failed(self._doing, self._plugin.name, status).status)
 
     def timed_out(self) -> Status:
-        """The error of one that took too long; worded as kube-scheduler does."""
+        """The error after the time limit, in kube-scheduler's words."""
         late = error("binding volumes: context deadline exceeded")
         return failed(self._doing, self._plugin.name, late).status
 
@@ -225,10 +225,10 @@ class StagedPreBind:
 def run_bind_plugins(
     plugins: Sequence[BindPlugin], state: CycleState, pod: PodInfo, node_name: str
 ) -> tuple[str, BindPod]:
-    """Name and instruction of the first Bind plugin that takes the pod.
+    """Name and instruction of the first Bind plugin that binds the pod.
 
     Raises:
-        PluginFailed: A plugin raised, or none takes it.
+        PluginFailed: A plugin raised, or none binds the pod.
     """
     for plugin in plugins:
         try:
@@ -243,10 +243,10 @@ def run_bind_plugins(
 def run_post_bind_plugins(
     plugins: Sequence[PostBindPlugin], state: CycleState, pod: PodInfo, node_name: str
 ) -> None:
-    """Tell all PostBind plugins.
+    """Run all PostBind plugins.
 
     Raises:
-        PluginFailed: A plugin raised; the others have been told all the same.
+        PluginFailed: A plugin raised; the others have run.
     """
     failure: PluginFailed | None = None
     for plugin in plugins:

@@ -1,4 +1,4 @@
-"""VolumeBinding: a pod goes where its volumes are, or where they can be had."""
+"""Plugin VolumeBinding: matches claims with volumes, or provisions volumes on the chosen node."""
 
 from __future__ import annotations
 
@@ -50,19 +50,19 @@ _SKIPPED = PreFilterResult(SKIP)
 
 
 class VolumeBindingArgs(ConfigStruct, frozen=True):
-    """How long a pod waits for its claims to be bound once their volumes are chosen.
+    """Arguments of VolumeBinding.
 
     Attributes:
-        bind_timeout_seconds: How long.
-        shape: How storage capacity is scored, which is behind a feature gate that is off: as
-            kube-scheduler does, refuse what would take effect once the gate is on.
+        bind_timeout_seconds: Time limit for binding a pod's claims after their volumes are chosen.
+        shape: Scoring of storage capacity. As in kube-scheduler, it is rejected while the feature
+            gate StorageCapacityScoring is off.
     """
 
     bind_timeout_seconds: int = 600
     shape: tuple[UtilizationShapePoint, ...] | None = None
 
     def validate(self) -> Iterator[ConfigError]:
-        """``ValidateVolumeBindingArgs`` with the gate StorageCapacityScoring off."""
+        """Yield the errors of ``ValidateVolumeBindingArgs``, with StorageCapacityScoring off."""
         if self.bind_timeout_seconds < 0:
             yield ConfigError("bindTimeoutSeconds", self.bind_timeout_seconds, "0 or more")
         if self.shape is not None:
@@ -101,7 +101,7 @@ class VolumeBinding:
         self._topology = VolumeTopology()
 
     def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
-        """Skip without claims; unresolvable if one is missing or has to be bound before."""
+        """Skip without claims; unresolvable if a claim is missing or unbound without delay."""
         used = claims_of(pod)
         if not used:
             return _SKIPPED
@@ -126,7 +126,7 @@ class VolumeBinding:
         return PreFilterResult()
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
-        """Unresolvable where a volume is out of reach, none is to be had, or room is short."""
+        """Unresolvable where a claim cannot be satisfied; see `Found`."""
         del pod
         claims = state.read(_PodClaims)
         found = find_volumes(claims.bound, claims.delayed, nodes, self._topology)
@@ -145,7 +145,7 @@ class VolumeBinding:
         return FilterVerdict(rejections) if rejections else ACCEPT_ALL
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
-        """Skip: capacity is scored behind a feature gate that is off."""
+        """Skip: the feature gate for scoring capacity is off."""
         del state, pod, nodes
         return SKIP
 
@@ -179,26 +179,26 @@ class VolumeBinding:
         return SKIP if claims is None or claims.plan is None else SUCCESS
 
     def pre_bind_writes(self, state: CycleState, pod: PodInfo, node_name: str) -> BindVolumes:
-        """Volumes given to claims, claims sent to the node's provisioner."""
+        """Bind volumes to claims, and select the node for claims to provision."""
         return _plan(state).writes(pod, node_name)
 
     def pre_bind_written(self, state: CycleState, outcome: VolumesWritten) -> None:
-        """Remember from which versions on the watches count."""
+        """Note the written resource versions."""
         _plan(state).note(outcome)
 
     def pre_bind_progress(
         self, state: CycleState, pod: PodInfo, node_name: str, snapshot: Snapshot
     ) -> PreBindProgress:
-        """Whether the claims are bound, may yet be, or never will be on this node."""
+        """Success once the claims are bound, else Wait, or an error if they cannot be bound."""
         del pod
         return check_plan(_plan(state), node_name, snapshot, self._topology)
 
     def events_to_register(self) -> Sequence[EventRegistration]:
-        """Whatever may bring volumes in reach."""
+        """Events that may make a pod's claims satisfiable."""
         both = ActionType.ADD | ActionType.UPDATE
         no_more = ActionType.UPDATE | ActionType.DELETE
         node_action = ActionType.ADD | ActionType.UPDATE_NODE_LABEL
-        # The others ask about the pod's volumes, which are not part of its class.
+        # The other hints read the pod's volumes, which are not part of its class.
         per_class = (
             hints.after_class_changed,
             hints.after_csi_node_changed,
@@ -221,7 +221,7 @@ class VolumeBinding:
 
 
 def _problem(used: UsedClaim, pod: PodInfo, snapshot: Snapshot) -> str:
-    """Why a claim cannot be used at all; empty if it can (``podHasPVCs``)."""
+    """The reason why a claim cannot be used; empty if it can be used (``podHasPVCs``)."""
     claim = snapshot.storage.claims.get_api_object(f"{pod.namespace}/{used.name}")
     if claim is None and used.is_ephemeral:
         waiting = "waiting for ephemeral volume controller to create the persistentvolumeclaim"
@@ -239,10 +239,10 @@ def _problem(used: UsedClaim, pod: PodInfo, snapshot: Snapshot) -> str:
 
 
 def _is_delayed(claim: PersistentVolumeClaim, storage: Storage) -> bool:
-    """Whether a claim gets its volume when its pod gets a node (``IsDelayBindingMode``).
+    """Whether a claim is bound when its pod has a node (``IsDelayBindingMode``).
 
     Raises:
-        ValueError: Its class does not say.
+        ValueError: The claim's class has no binding mode.
     """
     class_name = claim_class(claim)
     storage_class = storage.classes.get(class_name) if class_name else None
