@@ -35,7 +35,7 @@ class PreFilterResult(msgspec.Struct, frozen=True):
 
 
 class PreBindProgress(msgspec.Struct, frozen=True):
-    """How far a PreBind in stages has come.
+    """The progress of a staged PreBind.
 
     Attributes:
         status: Success ends PreBind, Wait continues it; with any other status the pod is requeued.
@@ -64,7 +64,7 @@ class EventRegistration(msgspec.Struct, frozen=True):
 
 
 class Plugin(Protocol):
-    """What all plugins have."""
+    """The members that all plugins have."""
 
     @property
     def name(self) -> str:
@@ -73,7 +73,7 @@ class Plugin(Protocol):
 
     @property
     def traits(self) -> PluginTraits:
-        """What the plugin promises about its answers."""
+        """The plugin's promises about its answers."""
         ...
 
 

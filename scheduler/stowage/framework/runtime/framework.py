@@ -97,7 +97,7 @@ class Framework:
         self._has_gates_per_pod = not all(
             isinstance(each, PreemptionGate) for each in self._pre_enqueue_again
         )
-        self._is_anybody_preempting: Callable[[], bool] = lambda: True
+        self._is_any_preempting: Callable[[], bool] = lambda: True
         self._pre_filter = cast("tuple[PreFilterPlugin, ...]", points[ExtensionPoint.PRE_FILTER])
         self._post_filter = cast("tuple[PostFilterPlugin, ...]", points[ExtensionPoint.POST_FILTER])
         self._pre_score = cast("tuple[PreScorePlugin, ...]", points[ExtensionPoint.PRE_SCORE])
@@ -142,7 +142,7 @@ class Framework:
 
         While no preemption is under way, a preemption gate accepts every pod.
         """
-        if self._is_anybody_preempting():
+        if self._is_any_preempting():
             return bool(self._pre_enqueue_again)
         return self._has_gates_per_pod
 
@@ -261,17 +261,17 @@ class Framework:
     def gate_by(
         self,
         is_preempting: Callable[[str], bool],
-        is_anybody: Callable[[], bool],
+        is_any_preempting: Callable[[], bool],
         released: Callable[[], Collection[str]],
     ) -> None:
         """Connect the plugins that gate preemptors to the engine's evictions.
 
         Args:
             is_preempting: Whether evictions for the pod with this UID are under way.
-            is_anybody: Whether evictions for any pod are under way.
+            is_any_preempting: Whether evictions for any pod are under way.
             released: Returns the UIDs of gated pods whose evictions are done.
         """
-        self._is_anybody_preempting = is_anybody
+        self._is_any_preempting = is_any_preempting
         for plugin in self.profile.instances.values():
             if isinstance(plugin, PreemptionGate):
                 plugin.gate_by(is_preempting)
