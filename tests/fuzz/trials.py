@@ -15,8 +15,8 @@ from stowage.api.objects.pod import Pod
 from stowage.api.values.quantity import INT64_MAX, parse_quantity
 from stowage.api.values.selector_syntax import parse_field_selector, parse_label_selector
 from stowage.engine import Engine
-from stowage.operator.watch.kinds import ALL_REFLECTED
-from stowage.operator.watch.reflector import object_invalid
+from stowage.operator.watch.invalid_objects import invalid_object_event
+from stowage.operator.watch.kinds import REFLECTED_KINDS
 
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine, of_type
@@ -32,7 +32,7 @@ _PLAIN = re.compile(
 _EXPONENT = re.compile(r"[eE]([+-]?[0-9]+)")
 _POWERS = {**{s: Fraction(10) ** e for e, s in zip(range(-9, 19, 3), "num kMGTPE", strict=True)}}
 _BINARY = {f"{s}i": Fraction(1024) ** e for e, s in enumerate("KMGTPE", 1)}
-_SEEN: dict[str, Callable[[Any], Event]] = {each.kind: each.seen for each in ALL_REFLECTED}
+_SEEN: dict[str, Callable[[Any], Event]] = {each.kind: each.seen for each in REFLECTED_KINDS}
 
 
 def try_quantity(text: str) -> bool:
@@ -153,7 +153,7 @@ def _event_of(kind: str, data: bytes) -> tuple[Event, bool]:
         found: Any = decode_object(KINDS[kind], data)
     except InvalidObject as invalid:
         _is_refused(invalid, bool(invalid.field and invalid.expectation))
-        return object_invalid(invalid), False
+        return invalid_object_event(invalid), False
     if isinstance(found, Pod) and not found.spec.node_name:
         return PendingPodSeen(found), True
     return _SEEN[kind](found), True

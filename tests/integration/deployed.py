@@ -113,7 +113,7 @@ def _options_of(command_line: Sequence[str]) -> RunOptions:
         return 0
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(composition, "run_until_told", collect)
+        patch.setattr(composition, "run_scheduler", collect)
         patch.setattr(composition, "set_up_logging", lambda *_flags: None)
         result = CliRunner().invoke(app, list(command_line), env={"COLUMNS": "200"})
     if result.exit_code:

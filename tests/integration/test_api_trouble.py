@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from simcluster.kinds.resources import PODS
 from stowage.engine.state import unconfirmed_bindings
-from stowage.operator.client.timeouts import Patience
+from stowage.operator.client.timeouts import Timeouts
 
 from simcluster import FaultRule
 from tests.support.auditor import node_of, scheduled_condition
@@ -54,8 +54,8 @@ def _collected() -> Iterator[None]:
     gc.collect()
 
 
-IMPATIENT = Patience(request_s=0.5, silence_s=1.5, pause_s=0.5)
-RESTLESS = Patience(pause_s=0.5)
+IMPATIENT = Timeouts(request_s=0.5, watch_idle_s=1.5, max_backoff_s=0.5)
+RESTLESS = Timeouts(max_backoff_s=0.5)
 
 RULES: dict[str, tuple[FaultRule, ...]] = {
     "conflicts on bindings": (FaultRule("POST", BINDINGS, times=20, status=409),),
@@ -143,7 +143,7 @@ async def test_lists_and_watches_that_are_refused(
     sea: TroubledCluster, requests: str, status: int
 ) -> None:
     sea.fill(NUM_PODS // 2)
-    async with running_scheduler(sea.kubeconfig, patience=RESTLESS) as scheduler:
+    async with running_scheduler(sea.kubeconfig, timeouts=RESTLESS) as scheduler:
         await sea.drained(0.3)
         sea.fail(FaultRule("GET", requests, times=9, status=status, retry_after_s=1))
         sea.forget_history()
@@ -156,7 +156,7 @@ async def test_a_list_that_expires_between_two_pages(sea: TroubledCluster) -> No
         sea.create(small_pod(f"there{number}", "", nodeName=f"n{number % NUM_NODES}"))
     sea.fill(510, cpu="")
     sea.fail(FaultRule("GET", "continue=", times=4, status=410))
-    async with running_scheduler(sea.kubeconfig, patience=RESTLESS) as scheduler:
+    async with running_scheduler(sea.kubeconfig, timeouts=RESTLESS) as scheduler:
         await sea.drained(0.7)
         sea.fail(FaultRule("GET", "continue=", times=4, status=410))
         sea.forget_history()
@@ -411,7 +411,7 @@ async def test_a_scheduler_that_ends_in_mid_drain_and_the_next_one(
 async def test_requests_that_are_never_answered(sea: TroubledCluster, is_applied: bool) -> None:
     sea.create(small_pod("big", TOO_MUCH))
     sea.fill(NUM_PODS // 2)
-    async with running_scheduler(sea.kubeconfig, patience=IMPATIENT) as scheduler:
+    async with running_scheduler(sea.kubeconfig, timeouts=IMPATIENT) as scheduler:
         await sea.drained(0.2)
         for method, path in (("POST", BINDINGS), ("PATCH", "/status$"), ("POST", "/events$")):
             sea.fail(FaultRule(method, path, times=20, is_applied=is_applied, hang_s=30))
@@ -422,7 +422,7 @@ async def test_requests_that_are_never_answered(sea: TroubledCluster, is_applied
 
 async def test_watches_and_lists_that_fall_silent(sea: TroubledCluster) -> None:
     sea.fill(NUM_PODS // 2)
-    async with running_scheduler(sea.kubeconfig, patience=IMPATIENT) as scheduler:
+    async with running_scheduler(sea.kubeconfig, timeouts=IMPATIENT) as scheduler:
         await sea.drained(0.3)
         sea.fail(FaultRule("GET", WATCHES, times=8, hang_s=30))
         sea.fail(FaultRule("GET", LISTS, times=2, hang_s=30))
@@ -435,8 +435,8 @@ async def test_a_server_that_is_away_for_very_long(sea: TroubledCluster) -> None
     """As two minutes would be to a scheduler that waits up to 30 s between two tries."""
     sea.create(small_pod("big", TOO_MUCH))
     sea.fill(NUM_PODS // 2)
-    patience = Patience(request_s=5.0, silence_s=20.0, pause_s=2.0)
-    async with running_scheduler(sea.kubeconfig, patience=patience) as scheduler:
+    timeouts = Timeouts(request_s=5.0, watch_idle_s=20.0, max_backoff_s=2.0)
+    async with running_scheduler(sea.kubeconfig, timeouts=timeouts) as scheduler:
         await sea.drained(0.3)
         absence = asyncio.create_task(sea.cluster.server.be_away(8.0))
         await asyncio.sleep(0)
@@ -455,6 +455,6 @@ async def test_everything_at_once(
     # Pods bound and deleted within one gap of the watch are found out by reading them back.
     monkeypatch.setattr(unconfirmed_bindings, "CONFIRM_WITHIN_S", 1.0)
     sea.fill(NUM_PODS // 2)
-    async with running_scheduler(sea.kubeconfig, patience=IMPATIENT) as scheduler:
+    async with running_scheduler(sea.kubeconfig, timeouts=IMPATIENT) as scheduler:
         await Storm(sea, seed).rage(3.0)
         await sea.expect_well(scheduler)

@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 from tests.support.api_client import CONFIG_MAPS, MERGE, NODES, PODS, ApiClient, config_map
 from tests.support.api_client import pod as make_pod
 from tests.support.api_servers import ApiServerUnderTest
-from tests.support.configurable_engine import configuration_of, fit_profile
+from tests.support.engines import configuration_of, fit_profile
 from tests.support.patience import PATIENCE_S
 
 NAME = "stowage-config"
@@ -118,8 +118,8 @@ async def _serving(
     server: ApiServerUnderTest, api: ApiClient, port: int
 ) -> AsyncIterator[Scheduler]:
     stop = asyncio.Event()
-    source = composition.live_source(f"default/{NAME}", lambda text: in_config_map(text, {}))
-    start = await asyncio.to_thread(composition.read_live, source, server.kubeconfig)
+    source = composition.config_map_source(f"default/{NAME}", lambda text: in_config_map(text, {}))
+    start = await asyncio.to_thread(composition.read_config_map_source, source, server.kubeconfig)
     serving = ServingOptions(
         bind_address="127.0.0.1", port=port, access=AccessOptions(always_allow_paths=("/*",))
     )

@@ -23,7 +23,7 @@ from stowage.engine import Engine, EngineSettings, make_engine
 from stowage.framework import Handle, PluginFactory, Registry
 from stowage.framework.profile.registry import NoArgs
 from stowage.operator import ConfigMapOptions, ConfigMapReference, LoadedConfiguration
-from stowage.operator.engine_protocol import EngineParts
+from stowage.operator.run_options import EngineDependencies
 from stowage.plugins import in_tree_registry
 
 from tests.simulation.objects import SCHEDULER_NAME, SECOND_NAME
@@ -121,7 +121,7 @@ class Composition:
         """Who has a say besides the plugins."""
         return make_extenders(self.start)
 
-    def make_engine(self, parts: EngineParts) -> Engine:
+    def make_engine(self, parts: EngineDependencies) -> Engine:
         """The engine of the process."""
         settings: EngineSettings = self._configurator.settings(self.start)
         engine = make_engine(

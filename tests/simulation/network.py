@@ -13,7 +13,7 @@ import aiohttp
 import msgspec
 from aiohttp.abc import AbstractStreamWriter
 from stowage.operator.client.connection import Connection
-from stowage.operator.client.timeouts import Patience
+from stowage.operator.client.timeouts import Timeouts
 from yarl import URL
 
 from tests.simulation.loop import VirtualLoop
@@ -144,8 +144,8 @@ class VirtualConnection:
     host = "model"
     generation = 0
 
-    def __init__(self, process: str, network: Network, patience: Patience) -> None:
-        self.patience = patience
+    def __init__(self, process: str, network: Network, timeouts: Timeouts) -> None:
+        self.timeouts = timeouts
         self.session = VirtualSession(process, network)
 
     async def reload(self, _seen_generation: int) -> None:
@@ -162,9 +162,9 @@ class VirtualConnection:
         """Nothing is open."""
 
 
-def virtual_connection(process: str, network: Network, patience: Patience) -> Connection:
+def virtual_connection(process: str, network: Network, timeouts: Timeouts) -> Connection:
     """The connection of a process, as the shell takes it."""
-    return cast("Connection", VirtualConnection(process, network, patience))
+    return cast("Connection", VirtualConnection(process, network, timeouts))
 
 
 class VirtualSession:

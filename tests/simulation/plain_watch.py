@@ -12,10 +12,10 @@ from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.backoff import Backoff, Jitter, Sleep
 from stowage.operator.client.connection import Connection
+from stowage.operator.client.watch_lines import complete_lines
 from stowage.operator.configuration.config_map import ConfigMapReference
 from stowage.operator.configuration.live_configuration import LiveConfiguration
 from stowage.operator.watch.pending_pods import PendingPods, pending_pods_selector
-from stowage.operator.watch.reflector import complete_lines
 
 from tests.simulation.server import CONFIG_MAPS, PODS
 
@@ -30,7 +30,7 @@ class PlainWatch:
         path: Of the list.
         selector: What to ask for.
         take_list: Takes the body of a list; returns its resource version.
-        take_event: Takes the type and the object of a watch event.
+        handle_event: Takes the type and the object of a watch event.
         jitter: Random numbers in 0..1.
         sleep: Waits that many seconds.
     """
@@ -41,7 +41,7 @@ class PlainWatch:
         path: str,
         selector: str,
         take_list: Callable[[bytes], str],
-        take_event: TakeEvent,
+        handle_event: TakeEvent,
         jitter: Jitter,
         sleep: Sleep,
     ) -> None:
@@ -49,8 +49,8 @@ class PlainWatch:
         self._path = path
         self._selector = selector
         self._take_list = take_list
-        self._take_event = take_event
-        self._backoff = Backoff(jitter, 0.2, connection.patience.pause_s)
+        self._take_event = handle_event
+        self._backoff = Backoff(jitter, 0.2, connection.timeouts.max_backoff_s)
         self._sleep = sleep
         self._version = ""
         self._round: asyncio.Timeout | None = None
@@ -93,7 +93,7 @@ class PlainWatch:
             "resourceVersion": self._version,
             "fieldSelector": self._selector,
         }
-        chunks = self._client.stream(self._path, params, self._client.patience.silence_s)
+        chunks = self._client.stream(self._path, params, self._client.timeouts.watch_idle_s)
         async for lines in complete_lines(chunks):
             for event in map(msgspec.json.decode, lines):
                 if event["type"] == "ERROR":
@@ -134,23 +134,23 @@ class PendingPodsWatch:
         self._pods.select(scheduler_names)
         self._watch.select(pending_pods_selector(scheduler_names))
 
-    def reconnect(self, silent_since: float | None) -> None:
+    def reconnect(self, unresponsive_since: float | None) -> None:
         """Go on over a connection that is known to be good."""
-        if silent_since is None or self._pods.heard_at < silent_since:
+        if unresponsive_since is None or self._pods.last_activity_at < unresponsive_since:
             self._watch.reconnect()
 
     def _take_list(self, body: bytes) -> str:
-        return self._pods.take_page(body, is_first=True).resource_version
+        return self._pods.handle_page(body, is_first=True).resource_version
 
     def _take(self, event_type: str, obj: dict[str, Any]) -> None:
         if event_type == "DELETED":
-            self._pods.take_departure(obj["metadata"]["uid"])
+            self._pods.handle_removal(obj["metadata"]["uid"])
         else:
-            self._pods.take_event(event_type, obj)
+            self._pods.handle_event(event_type, obj)
 
 
 class ConfigMapFollower:
-    """Made and driven as `stowage.operator.kopf.config_map_watch.ConfigMapWatch` is."""
+    """Replaces `stowage.operator.kopf.config_map_watch.ConfigMapWatch`; has its interface."""
 
     def __init__(
         self,
@@ -161,7 +161,7 @@ class ConfigMapFollower:
         jitter: Jitter,
         sleep: Sleep,
     ) -> None:
-        self._configuration = configuration
+        self.configuration = configuration
         self._watch = PlainWatch(
             connection,
             CONFIG_MAPS,
@@ -179,8 +179,8 @@ class ConfigMapFollower:
     def _take_list(self, body: bytes) -> str:
         listed = msgspec.json.decode(body)
         if not listed["items"]:
-            self._configuration.take_absence()
+            self.configuration.handle_missing()
         for obj in listed["items"]:
-            self._configuration.take(None, obj)
+            self.configuration.take(None, obj)
         version: str = listed["metadata"]["resourceVersion"]
         return version

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import msgspec
-from stowage.operator.watch.kinds import ALL_REFLECTED
+from stowage.operator.watch.kinds import REFLECTED_KINDS
 
 from tests.simulation.server import (
     CLAIMS,
@@ -22,7 +22,7 @@ from tests.simulation.server import (
     refusal,
 )
 
-LIST_PATHS = frozenset([*(kind.path for kind in ALL_REFLECTED), PODS, CONFIG_MAPS])
+LIST_PATHS = frozenset([*(kind.path for kind in REFLECTED_KINDS), PODS, CONFIG_MAPS])
 
 _POD = re.compile(r"/api/v1/namespaces/([^/]+)/pods/([^/]+)(/binding|/status)?$")
 _LEASE = re.compile(r"/apis/coordination.k8s.io/v1/namespaces/[^/]+/leases(?:/([^/]+))?$")

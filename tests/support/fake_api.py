@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 from stowage.operator.client.api_client import ApiClient
-from stowage.operator.client.timeouts import Patience
+from stowage.operator.client.timeouts import Timeouts
 
 Answer = bytes | Exception
 
@@ -31,11 +31,15 @@ class FakeApiClient(ApiClient):
     """Answers by method, in the order of its scripts; the last answer of a script repeats."""
 
     def __init__(self, **scripts: list[Any]) -> None:
-        self.patience = Patience()
+        self.timeouts = Timeouts()
         self.requests: list[Request] = []
         self._awaited_number = 0
         self._has_sent = asyncio.Event()
         self._scripts = {method.upper(): list(answers) for method, answers in scripts.items()}
+
+    def script(self, method: str, *answers: Any) -> None:
+        """Replace the coming answers to a method."""
+        self._scripts[method] = list(answers)
 
     def sent(self, method: str) -> list[Request]:
         return [request for request in self.requests if request.method == method]

@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 from stowage.api.config.loading import Extender
 from stowage.api.instructions import PodReference
-from stowage.operator.extenders.client import ExtenderError
+from stowage.operator.extenders.client import ExtenderClient, ExtenderError
+from stowage.operator.extenders.objects import ExtenderObjects
 
 
-class FakeExtender:
+class FakeExtender(ExtenderClient):
     """Answers each verb with what `answers` holds for it: builtins, bytes or an error to raise."""
 
     def __init__(self, config: Extender, **answers: Any) -> None:
@@ -43,7 +44,7 @@ class FakeExtender:
         return answer if isinstance(answer, bytes) else msgspec.json.encode(answer)
 
 
-class FakeObjects:
+class FakeObjects(ExtenderObjects):
     """Pods and nodes that have names and nothing else; `gone` are not found."""
 
     def __init__(self, *gone: str) -> None:

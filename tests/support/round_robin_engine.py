@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -26,10 +26,11 @@ from stowage.api.instructions import (
     PodBound,
     PodReference,
 )
+from stowage.engine import Engine
 from stowage.state.pods.pod_info import PodInfo
 
 
-class RoundRobinEngine:
+class RoundRobinEngine(Engine):
     """Remembers every event; a pod without any node gets a status patch and an Event."""
 
     def __init__(self, scheduler_name: str = "stowage", deadline: float | None = None) -> None:
@@ -37,7 +38,7 @@ class RoundRobinEngine:
         self.nodes: dict[str, None] = {}
         self.assigned: dict[str, str] = {}
         self.ready: deque[PodReference] = deque()
-        self.in_flight: dict[str, PodReference] = {}
+        self.being_bound: dict[str, PodReference] = {}
         self.deadline = deadline
         self._scheduler_name = scheduler_name
 
@@ -65,15 +66,15 @@ class RoundRobinEngine:
             case PendingPodGone():
                 self.ready = deque(pod for pod in self.ready if pod.uid != event.uid)
             case BindSucceeded():
-                pod = self.in_flight.pop(event.uid)
+                pod = self.being_bound.pop(event.uid)
                 instructions += self._bound(pod, event.node_name)
             case BindFailed():
-                self.ready.append(self.in_flight.pop(event.uid))
+                self.ready.append(self.being_bound.pop(event.uid))
 
     def _enqueue(self, event: PendingPodSeen) -> None:
         metadata = event.pod.metadata
         pod = PodReference(metadata.namespace, metadata.name, metadata.uid)
-        if pod not in self.ready and pod.uid not in self.in_flight:
+        if pod not in self.ready and pod.uid not in self.being_bound:
             self.ready.append(pod)
 
     def _bound(self, pod: PodReference, node_name: str) -> list[Instruction]:
@@ -94,7 +95,7 @@ class RoundRobinEngine:
     def _place(self, pod: PodReference) -> list[Instruction]:
         node = next(iter(self.nodes))
         self.nodes[node] = self.nodes.pop(node)
-        self.in_flight[pod.uid] = pod
+        self.being_bound[pod.uid] = pod
         attempt = AttemptResult(pod, "scheduled", self._scheduler_name, 1, node_name=node)
         return [BindPod(pod, node), attempt]
 
@@ -119,14 +120,14 @@ class RoundRobinEngine:
     def pending_counts(self) -> Mapping[str, int]:
         return {"active": len(self.ready), "backoff": 0, "unschedulable": 0, "gated": 0}
 
-    def incoming_counts(self) -> Mapping[tuple[str, str], int]:
-        return {("active", "UnschedulablePodAdd"): len(self.seen)}
+    def incoming_counts(self) -> Counter[tuple[str, str]]:
+        return Counter({("active", "UnschedulablePodAdd"): len(self.seen)})
 
     def unschedulable_counts(self) -> Mapping[tuple[str, str], int]:
         return {}
 
-    def evaluation_counts(self) -> Mapping[tuple[str, str, str], int]:
-        return {("RoundRobin", "Filter", self._scheduler_name): len(self.seen)}
+    def evaluation_counts(self) -> Counter[tuple[str, str, str]]:
+        return Counter({("RoundRobin", "Filter", self._scheduler_name): len(self.seen)})
 
     def volume_error_counts(self) -> Mapping[str, int]:
         """It knows no volumes."""
@@ -152,5 +153,5 @@ class RoundRobinEngine:
         return {
             "nodes": len(self.nodes),
             "pods": len(self.assigned),
-            "assumed_pods": len(self.in_flight),
+            "assumed_pods": len(self.being_bound),
         }

@@ -13,7 +13,7 @@ from typing import Any
 from stowage.api.config.loading import load_configuration
 from stowage.cli.profiles import make_frameworks
 from stowage.engine import Engine, make_engine
-from stowage.operator import EngineParts, RunOptions, run
+from stowage.operator import EngineDependencies, RunOptions, run
 
 from tests.support.patience import PATIENCE_S
 
@@ -60,7 +60,7 @@ async def running_scheduler(
     engines: list[Engine] = []
     made, stop = asyncio.Event(), asyncio.Event()
 
-    def make(parts: EngineParts) -> Engine:
+    def make(parts: EngineDependencies) -> Engine:
         engine = make_engine(frameworks, parts.choose, queue_settings=QUEUE_SETTINGS)
         engines.append(engine)
         made.set()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time as real_time
 
 from stowage.api.config.extenders import NO_EXTENDERS
-from stowage.operator import Engine
+from stowage.engine import Engine
 from stowage.operator.dispatcher import Dispatcher, Writers
-from stowage.operator.extenders.desk import ExtenderDesk
+from stowage.operator.extenders.dispatcher import ExtenderDispatcher
 from stowage.operator.extenders.objects import ExtenderObjects
 from stowage.operator.inbox import Inbox
-from stowage.operator.metrics.metrics import Metrics
+from stowage.operator.metrics.scheduler_metrics import Metrics
 from stowage.operator.writers.binder import Binder
 from stowage.operator.writers.event_recorder import EventClock, EventRecorder
 from stowage.operator.writers.evictor import Evictor
@@ -41,7 +41,7 @@ def make_dispatcher(
         pod_status=PodStatusWriter(client, lambda: True, time.timestamp, no_jitter, time.sleep),
         evictor=Evictor(client, time.timestamp, no_jitter, time.sleep),
         events=EventRecorder(client, "host", clock, no_jitter, time.sleep),
-        extenders=ExtenderDesk(NO_EXTENDERS, inbox, objects, binder, lambda: True),
+        extenders=ExtenderDispatcher(NO_EXTENDERS, inbox, objects, binder, lambda: True),
         configuration_applied=lambda _applied: None,
     )
     return Dispatcher(inbox, writers, metrics or Metrics(real_time.monotonic))

@@ -1,4 +1,4 @@
-"""What a process finds outside of itself besides the API server."""
+"""The replaceable parts of a process: clock, Kopf watches, extender clients."""
 
 from __future__ import annotations
 
@@ -13,45 +13,45 @@ from stowage.operator.kopf.config_map_watch import ConfigMapWatch
 from stowage.operator.kopf.pending_pod_watch import PendingPodWatch
 
 
-class ConfigMapFollower(Protocol):
-    """Who watches the ConfigMap with our configuration."""
+class ConfigMapWatcher(Protocol):
+    """Watches the ConfigMap with the configuration."""
 
     async def run(self) -> None:
         """Watch until cancelled."""
         ...
 
 
-class PodWatch(Protocol):
-    """Who watches our pending pods."""
+class PodWatcher(Protocol):
+    """Watches the pending pods of our profiles."""
 
     async def run(self) -> None:
         """Watch until cancelled."""
         ...
 
     def select(self, scheduler_names: Collection[str]) -> None:
-        """Watch for the pods of these profiles from now on."""
+        """Watch the pods of these profiles from now on."""
         ...
 
-    def reconnect(self, silent_since: float | None) -> None:
-        """Go on over a connection that is known to be good."""
+    def reconnect(self, unresponsive_since: float | None) -> None:
+        """Watch over a new connection, because the API server is back."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What a process finds outside of itself; a simulation gives it a world of its own.
+class Environment:
+    """The parts of a process that a simulation replaces.
 
     Attributes:
         clock: Time and randomness.
-        watch_pending_pods: Makes the watch on pending pods, as `PendingPodWatch` is made.
-        watch_config_map: Makes the watch on our ConfigMap, as `ConfigMapWatch` is made.
+        watch_pending_pods: Makes the watch of pending pods; same arguments as `PendingPodWatch`.
+        watch_config_map: Makes the watch of the ConfigMap; same arguments as `ConfigMapWatch`.
         make_extender_client: Makes the client of an extender.
     """
 
     clock: Clock = field(default_factory=Clock)
-    watch_pending_pods: Callable[..., PodWatch] = PendingPodWatch
-    watch_config_map: Callable[..., ConfigMapFollower] = ConfigMapWatch
+    watch_pending_pods: Callable[..., PodWatcher] = PendingPodWatch
+    watch_config_map: Callable[..., ConfigMapWatcher] = ConfigMapWatch
     make_extender_client: Callable[[Extender], ExtenderClient] = ExtenderClient
 
 
-REAL_WORLD = Surroundings()
+REAL_ENVIRONMENT = Environment()

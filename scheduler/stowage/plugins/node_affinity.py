@@ -63,7 +63,7 @@ class NodeAffinityArgs(ConfigStruct, frozen=True):
         if self.added_affinity is None:
             return
         required = self.added_affinity.required_during_scheduling_ignored_during_execution
-        if required is not None and (problem := compile_node_selector(required).problem):
+        if required is not None and (problem := compile_node_selector(required).error):
             yield ConfigError("addedAffinity", problem, "valid node selector terms")
         try:
             compile_preferred_terms(

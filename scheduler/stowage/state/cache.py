@@ -42,7 +42,7 @@ from stowage.state.cluster_state import ClusterState
 from stowage.state.pods.pod_class import PodClass, PodClasses
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import LastAsked, Snapshot
-from stowage.state.storage.event_handlers import StorageKeeper
+from stowage.state.storage.updater import StorageUpdater
 from stowage.state.validation import InvariantViolation, validate_state
 
 __all__ = ["ClusterCache", "InvariantViolation"]
@@ -65,7 +65,7 @@ class ClusterCache:
         self._assumed: set[str] = set()
         self._last = LastAsked()
         self._snapshot = Snapshot(self._state, self._last)
-        self._storage = StorageKeeper(self._state)
+        self._storage = StorageUpdater(self._state)
 
     def snapshot(self) -> Snapshot:
         """The cluster as it is now; the same object until something changes."""

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from rich.console import Console
 from stowage.api.config.loading import InvalidConfiguration, load_configuration
-from stowage.cli.config_file import parse_configuration, print_mistakes, read_configuration
+from stowage.cli.config_file import parse_configuration, print_errors, read_configuration
 from stowage.cli.main import app
 from stowage.cli.profiles import make_frameworks
 from typer.testing import CliRunner
@@ -64,7 +64,7 @@ def test_mistakes_are_printed_one_a_row(tmp_path: Path) -> None:
     with pytest.raises(InvalidConfiguration) as refused:
         read_configuration(file)
     console = Console(width=100, record=True, file=StringIO())
-    print_mistakes(console, refused.value)
+    print_errors(console, refused.value)
     rows = [line for line in console.export_text().splitlines() if "greater than 0" in line]
     assert len(rows) == 2
 
@@ -105,11 +105,11 @@ def _bomb(field: str) -> str:
 @pytest.mark.parametrize(
     ("text", "want"),
     [
-        (_bomb("profiles"), "its aliases unfold to more than 500,000 values"),
-        (_bomb("unheardOf"), "its aliases unfold to more than 500,000 values"),
-        ("profiles: &x [*x]", "its aliases unfold"),
-        ("extenders:\n- &x\n  tlsConfig: *x", "its aliases unfold"),
-        ("&x\na: *x", "its aliases unfold"),
+        (_bomb("profiles"), "its aliases expand to more than 500,000 values"),
+        (_bomb("unheardOf"), "its aliases expand to more than 500,000 values"),
+        ("profiles: &x [*x]", "its aliases expand"),
+        ("extenders:\n- &x\n  tlsConfig: *x", "its aliases expand"),
+        ("&x\na: *x", "its aliases expand"),
         ("profiles: " + "[" * 5_000 + "]" * 5_000, "recursion"),
         ("parallelism: " + "9" * 10_000, "4300 digits"),
         ("parallelism: 2001-99-99", "month must be in 1..12"),

@@ -7,10 +7,10 @@ import pytest
 from stowage.api.config.loading import InvalidConfiguration, KubeSchedulerConfiguration
 from stowage.api.events import Event
 from stowage.cli import composition
-from stowage.cli.composition import run_options, serving_options
+from stowage.cli.composition import run_options
 from stowage.cli.main import app
 from stowage.cli.run import effective_configuration
-from stowage.operator import EngineParts, RunOptions
+from stowage.operator import EngineDependencies, RunOptions
 from typer.testing import CliRunner
 
 HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -25,7 +25,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[RunOptions]:
         collected.append(options)
         return 0
 
-    monkeypatch.setattr(composition, "run_until_told", collect)
+    monkeypatch.setattr(composition, "run_scheduler", collect)
     monkeypatch.setattr(composition, "set_up_logging", lambda *_flags: None)
     return collected
 
@@ -143,10 +143,10 @@ def test_the_engine_has_a_framework_for_each_profile() -> None:
     options = run_options(
         effective_configuration(None, "mine", builtins),
         None,
-        serving_options("127.0.0.1", 0, None, None),
+        None,
         max_in_unschedulable_s=60.0,
     )
-    parts = EngineParts(choose=lambda n: n - 1, timer=lambda: 0.0, now=0.0, post=posted.append)
+    parts = EngineDependencies(choose=lambda n: n - 1, timer=lambda: 0.0, post=posted.append)
     engine = options.engine_factory(parts)
     assert engine.has_ready_pods() is False
     assert engine.cache_counts()["nodes"] == 0

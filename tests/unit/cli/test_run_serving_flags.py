@@ -22,7 +22,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[RunOptions]:
         collected.append(options)
         return 0
 
-    monkeypatch.setattr(composition, "run_until_told", collect)
+    monkeypatch.setattr(composition, "run_scheduler", collect)
     monkeypatch.setattr(composition, "set_up_logging", lambda *_flags: None)
     return collected
 

@@ -63,7 +63,7 @@ async def test_a_server_that_cannot_keep_up_is_not_outrun() -> None:
     shell = _Shell(max_unfinished_bindings=4, pods_per_call=2)
     shell.pods(10)
     assert not shell.loop.turn()
-    assert len(shell.engine.in_flight) == 4
+    assert len(shell.engine.being_bound) == 4
 
 
 async def test_a_deadline_wakes_the_engine_without_any_event() -> None:
@@ -82,4 +82,4 @@ async def test_the_loop_binds_all_pods_and_ends_when_told() -> None:
     await running
     bindings = [request for request in shell.client.requests if request.path.endswith("/binding")]
     assert len(bindings) == 20
-    assert shell.engine.in_flight == {}
+    assert shell.engine.being_bound == {}

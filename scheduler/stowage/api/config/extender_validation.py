@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from stowage.api.config.errors import ConfigError, without_credentials
 from stowage.api.config.types import Extender, ExtenderTLSConfig
 from stowage.api.values.resource_names import is_extended_resource_name
-from stowage.api.values.selectors import key_problem
+from stowage.api.values.selectors import key_error
 
 
 def extender_errors(extenders: Sequence[Extender]) -> Iterator[ConfigError]:
@@ -66,7 +66,7 @@ def _managed_resource_errors(
 ) -> Iterator[ConfigError]:
     for index, resource in enumerate(extender.managed_resources):
         where = f"{path}.managedResources[{index}].name"
-        if key_problem(resource.name) or not is_extended_resource_name(resource.name):
+        if key_error(resource.name) or not is_extended_resource_name(resource.name):
             yield ConfigError(where, resource.name, "an extended resource such as example.com/foo")
         elif resource.name in first_manager:
             expectation = f"a resource of its own, {first_manager[resource.name]} is the same"

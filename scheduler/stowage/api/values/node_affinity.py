@@ -13,7 +13,7 @@ from stowage.api.values.selectors import (
     Operator,
     Requirement,
     Selector,
-    joined_problems,
+    joined_errors,
     selector_from_labels,
     valid_requirement,
 )
@@ -25,16 +25,16 @@ NODE_NAME_FIELD = "metadata.name"
 class NodeTerm(msgspec.Struct, frozen=True, gc=False):
     """A node selector term: label and field requirements that must all hold.
 
-    A term with a `problem` is invalid and matches nothing.
+    A term with an `error` is invalid and matches nothing.
     """
 
     labels: tuple[Requirement, ...] = ()
     fields: tuple[Requirement, ...] = ()
-    problem: str = ""
+    error: str = ""
 
     def matches(self, labels: Mapping[str, str], node_name: str) -> bool:
         """Whether a node with these labels and this name matches."""
-        if self.problem:
+        if self.error:
             return False
         return all(each.matches_value(labels.get(each.key)) for each in self.labels) and (
             self.matches_name(node_name)
@@ -54,10 +54,10 @@ class NodeTerms(msgspec.Struct, frozen=True, gc=False):
     terms: tuple[NodeTerm, ...] = ()
 
     @property
-    def problem(self) -> str:
+    def error(self) -> str:
         """The errors of invalid terms; empty if there are none."""
-        problems = [term.problem for term in self.terms if term.problem]
-        return joined_problems(problems) if problems else ""
+        errors = [term.error for term in self.terms if term.error]
+        return joined_errors(errors) if errors else ""
 
     def matches(self, labels: Mapping[str, str], node_name: str) -> bool:
         """Whether some term matches a node.
@@ -67,8 +67,8 @@ class NodeTerms(msgspec.Struct, frozen=True, gc=False):
         """
         if any(term.matches(labels, node_name) for term in self.terms):
             return True
-        if self.problem:
-            raise SelectorError(self.problem)
+        if self.error:
+            raise SelectorError(self.error)
         return False
 
 
@@ -97,7 +97,7 @@ class PreferredTerm(msgspec.Struct, frozen=True, gc=False):
 
 
 def compile_node_selector(selector: NodeSelector, path: str = "") -> NodeTerms:
-    """Compile a node selector; invalid terms are kept with their problem, empty ones dropped."""
+    """Compile a node selector; invalid terms are kept with their error, empty ones dropped."""
     prefix = f"{path}." if path else ""
     return NodeTerms(
         tuple(
@@ -131,8 +131,8 @@ def compile_preferred_terms(terms: Iterable[PreferredSchedulingTerm]) -> tuple[P
         for index, term in enumerate(terms)
         if term.weight and not _is_empty(term.preference)
     )
-    if problems := [each.term.problem for each in compiled if each.term.problem]:
-        raise SelectorError(joined_problems(problems))
+    if errors := [each.term.error for each in compiled if each.term.error]:
+        raise SelectorError(joined_errors(errors))
     return compiled
 
 
@@ -148,22 +148,22 @@ def _is_empty(term: NodeSelectorTerm) -> bool:
 
 
 def _compile_term(term: NodeSelectorTerm, path: str) -> NodeTerm:
-    problems: list[str] = []
-    labels = _compile_all(term.match_expressions, f"{path}.matchExpressions", problems)
-    fields = _compile_fields(term.match_fields, f"{path}.matchFields", problems)
-    if problems:
-        return NodeTerm(problem=joined_problems(problems))
+    errors: list[str] = []
+    labels = _compile_all(term.match_expressions, f"{path}.matchExpressions", errors)
+    fields = _compile_fields(term.match_fields, f"{path}.matchFields", errors)
+    if errors:
+        return NodeTerm(error=joined_errors(errors))
     return NodeTerm(tuple(sorted(set(labels))), tuple(sorted(set(fields))))
 
 
 def _compile_all(
-    expressions: Iterable[NodeSelectorRequirement], path: str, problems: list[str]
+    expressions: Iterable[NodeSelectorRequirement], path: str, errors: list[str]
 ) -> list[Requirement]:
     requirements = []
     for index, expression in enumerate(expressions):
         where = f"{path}[{index}]"
         if expression.operator not in ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"):
-            problems.append(
+            errors.append(
                 f'{where}.operator: Unsupported value: "{expression.operator}": supported values: '
                 '"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"'
             )
@@ -174,24 +174,24 @@ def _compile_all(
                 valid_requirement(expression.key, operator, expression.values, where)
             )
         except SelectorError as error:
-            problems.append(str(error))
+            errors.append(str(error))
     return requirements
 
 
 def _compile_fields(
-    expressions: Iterable[NodeSelectorRequirement], path: str, problems: list[str]
+    expressions: Iterable[NodeSelectorRequirement], path: str, errors: list[str]
 ) -> list[Requirement]:
     requirements = []
     for index, expression in enumerate(expressions):
         where = f"{path}[{index}]"
         if expression.operator not in ("In", "NotIn"):
-            problems.append(
+            errors.append(
                 f'{where}.operator: Unsupported value: "{expression.operator}": '
                 'supported values: "In", "NotIn"'
             )
         elif len(expression.values) != 1:
             shown = "[" + ",".join(f'"{value}"' for value in expression.values) + "]"
-            problems.append(f"{where}.values: Invalid value: {shown}: must have one element")
+            errors.append(f"{where}.values: Invalid value: {shown}: must have one element")
         else:
             operator = Operator(expression.operator)
             requirements.append(Requirement(expression.key, operator, expression.values))

@@ -1,6 +1,6 @@
 """Resource names and their kinds (``v1helper`` of v1.36)."""
 
-from stowage.api.values.selectors import key_problem
+from stowage.api.values.selectors import key_error
 
 CPU = "cpu"
 MEMORY = "memory"
@@ -14,7 +14,7 @@ def is_extended_resource_name(name: str) -> bool:
     """Whether a resource is an extended resource, e.g. ``nvidia.com/gpu``."""
     if "/" not in name or "kubernetes.io/" in name or name.startswith("requests."):
         return False
-    return not key_problem(f"requests.{name}")
+    return not key_error(f"requests.{name}")
 
 
 def is_scalar_resource_name(name: str) -> bool:

@@ -15,7 +15,7 @@ from stowage.api.values.selectors import (
     Operator,
     Requirement,
     Selector,
-    key_problem,
+    key_error,
     valid_requirement,
 )
 
@@ -92,8 +92,8 @@ class _LabelSelectorParser:
         key = self._take()
         if key in _SYMBOLS:
             raise SelectorError(f"found '{key}', expected: identifier")
-        if problem := key_problem(key):
-            raise SelectorError(f'<nil>: Invalid value: "{key}": {problem}')
+        if error := key_error(key):
+            raise SelectorError(f'<nil>: Invalid value: "{key}": {error}')
         if self._peek() in ("", ","):
             return Requirement(key, Operator.DOES_NOT_EXIST if negated else Operator.EXISTS)
         if negated:

@@ -179,27 +179,27 @@ def valid_requirement(
     given = tuple(values)
     distinct = tuple(sorted(set(given)))
     prefix = f"{path}." if path else ""
-    problems = []
-    if problem := key_problem(key):
-        problems.append(f'{prefix}key: Invalid value: "{key}": {problem}')
-    if problem := _values_problem(operator, given):
-        problems.append(f"{prefix}{problem}")
+    errors = []
+    if error := key_error(key):
+        errors.append(f'{prefix}key: Invalid value: "{key}": {error}')
+    if error := _values_error(operator, given):
+        errors.append(f"{prefix}{error}")
     for index, value in enumerate(distinct):
-        if problem := _value_problem(value):
-            problems.append(f'{prefix}values[{index}][{key}]: Invalid value: "{value}": {problem}')
-    if problems:
-        raise SelectorError(joined_problems(problems))
+        if error := _value_error(value):
+            errors.append(f'{prefix}values[{index}][{key}]: Invalid value: "{value}": {error}')
+    if errors:
+        raise SelectorError(joined_errors(errors))
     return Requirement(key, operator, distinct)
 
 
-def joined_problems(problems: list[str]) -> str:
-    """Several problems as one text, in the format of an aggregate error of v1.36."""
-    distinct = list(dict.fromkeys(problems))
+def joined_errors(errors: list[str]) -> str:
+    """Several errors as one text, in the format of an aggregate error of v1.36."""
+    distinct = list(dict.fromkeys(errors))
     return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
 
 
 @lru_cache(maxsize=4096)
-def key_problem(key: str) -> str:
+def key_error(key: str) -> str:
     """Why a label key is invalid; empty if it is valid."""
     prefix, slash, name = key.rpartition("/")
     if "/" in prefix:
@@ -208,25 +208,25 @@ def key_problem(key: str) -> str:
             f"regex used for validation is '{_NAME_PART.pattern}') with an optional DNS subdomain "
             "prefix and '/' (e.g. 'example.com/MyName')"
         )
-    problems = []
+    errors = []
     if slash and not prefix:
-        problems.append("prefix part must be non-empty")
+        errors.append("prefix part must be non-empty")
     elif slash and (len(prefix) > 253 or not _SUBDOMAIN.fullmatch(prefix)):
-        problems.append("prefix part must be a lowercase RFC 1123 subdomain of at most 253 bytes")
+        errors.append("prefix part must be a lowercase RFC 1123 subdomain of at most 253 bytes")
     if not name:
-        problems.append("name part must be non-empty")
+        errors.append("name part must be non-empty")
     elif len(name) > 63:
-        problems.append("name part must be no more than 63 bytes")
+        errors.append("name part must be no more than 63 bytes")
     if not _NAME_PART.fullmatch(name):
-        problems.append(
+        errors.append(
             f"name part {_CHARACTERS} (e.g. 'MyName',  or 'my.name',  or '123-abc', "
             f"regex used for validation is '{_NAME_PART.pattern}')"
         )
-    return "; ".join(problems)
+    return "; ".join(errors)
 
 
 @lru_cache(maxsize=16384)
-def _value_problem(value: str) -> str:
+def _value_error(value: str) -> str:
     if len(value) > 63:
         return "must be no more than 63 bytes"
     if value and not _NAME_PART.fullmatch(value):
@@ -239,7 +239,7 @@ def _value_problem(value: str) -> str:
     return ""
 
 
-def _values_problem(operator: Operator, values: tuple[str, ...]) -> str:
+def _values_error(operator: Operator, values: tuple[str, ...]) -> str:
     shown = "[" + ",".join(f'"{value}"' for value in values) + "]"
     if operator in (Operator.IN, Operator.NOT_IN):
         wrong, rule = not values, "for 'in', 'notin' operators, values set can't be empty"

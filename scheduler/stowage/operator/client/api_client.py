@@ -1,7 +1,4 @@
-"""Requests to the API server: bytes in, bytes out, refusals as `ApiError`.
-
-No generated models: a V1Pod costs 393 µs to decode, a msgspec struct 1.4 µs.
-"""
+"""Requests to the API server: bytes in, bytes out, refusals as `ApiError`."""
 
 from __future__ import annotations
 
@@ -15,22 +12,22 @@ from yarl import URL
 from stowage.operator import clock
 from stowage.operator.client.api_error import ApiError, error_from_answer
 from stowage.operator.client.connection import Connection
-from stowage.operator.client.timeouts import CONNECT_WITHIN_S, Patience
+from stowage.operator.client.timeouts import CONNECT_WITHIN_S, Timeouts
 
 JSON = "application/json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
-LIST_TIMEOUT = Patience().list_timeout
-"""For lists outside the scheduling process."""
+LIST_TIMEOUT = Timeouts().list_timeout
+"""Timeout of lists outside the scheduler process."""
 
 LOST_ANSWER_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
-"""What a request raises when no answer came: the server may or may not have acted on it."""
+"""Errors of a request without an answer: the server may or may not have acted on it."""
 
 NO_ANSWER = "<error>"
-"""client-go's code for a request that was not answered."""
+"""Status code that client-go's metrics use for a request without an answer."""
 
 ObserveRequest = Callable[[str, str, float], None]
-"""Told of each request: method, status code or `NO_ANSWER`, seconds until it was read."""
+"""Called after each request with method, status code or `NO_ANSWER`, and duration in seconds."""
 
 _CONTENT_TYPE = {
     content_type: {"Content-Type": content_type} for content_type in (JSON, STRATEGIC_MERGE_PATCH)
@@ -38,18 +35,19 @@ _CONTENT_TYPE = {
 
 
 class ApiClient:
-    """The handful of requests a scheduler makes.
+    """Sends the requests that a scheduler needs.
 
-    Every method raises `ApiError` on a refusal and one of `LOST_ANSWER_ERRORS` when no answer
-    came. A 401 reloads the credentials and tries once more.
+    Every method raises `ApiError` if the server refuses the request and one of
+    `LOST_ANSWER_ERRORS` if no answer arrives. After a 401 it reloads the credentials and tries
+    once more.
 
     Args:
-        connection: To the API server.
-        observe: Told of every request but watches.
+        connection: Connection to the API server.
+        observe: Called after every request except watches.
     """
 
     def __init__(self, connection: Connection, observe: ObserveRequest | None = None) -> None:
-        self.patience = connection.patience
+        self.timeouts = connection.timeouts
         self._connection = connection
         self._observe = observe or _observe_nothing
 
@@ -59,7 +57,7 @@ class ApiClient:
         params: Mapping[str, str] | None = None,
         timeout: aiohttp.ClientTimeout | None = None,  # noqa: ASYNC109 - aiohttp's own limits
     ) -> bytes:
-        """GET one object or list."""
+        """GET an object or a page of a list."""
         url = self._url(path)
         return await self._request("GET", url.with_query(params) if params else url, None, timeout)
 
@@ -69,7 +67,7 @@ class ApiClient:
         body: bytes,
         timeout: aiohttp.ClientTimeout | None = None,  # noqa: ASYNC109 - aiohttp's own limits
     ) -> bytes:
-        """Create."""
+        """POST: create an object or a subresource."""
         return await self._request("POST", self._url(path), body, timeout)
 
     async def put(
@@ -78,36 +76,38 @@ class ApiClient:
         body: bytes,
         timeout: aiohttp.ClientTimeout | None = None,  # noqa: ASYNC109 - aiohttp's own limits
     ) -> bytes:
-        """Replace."""
+        """PUT: replace an object."""
         return await self._request("PUT", self._url(path), body, timeout)
 
     async def patch(self, path: str, body: bytes) -> bytes:
-        """Strategic merge patch."""
+        """PATCH with a strategic merge patch."""
         return await self._request(
             "PATCH", self._url(path), body, content_type=STRATEGIC_MERGE_PATCH
         )
 
     async def delete(self, path: str, body: bytes) -> bytes:
-        """Delete; `body` is a ``DeleteOptions``."""
+        """DELETE an object; `body` is a ``DeleteOptions``."""
         return await self._request("DELETE", self._url(path), body)
 
     async def stream(
         self, path: str, params: Mapping[str, str], read_timeout_s: float
     ) -> AsyncIterator[bytes]:
-        """GET a watch, in chunks as they come; lines may be split over chunks.
+        """GET a watch; yields chunks as they arrive, which may split lines.
 
-        `read_timeout_s` is the longest silence before the connection counts as dead
-        (`TimeoutError`). The answer begins at once, or it is lost like any other.
+        Args:
+            path: Path of the resource.
+            params: Query parameters.
+            read_timeout_s: Without data for this long, the watch ends with `TimeoutError`.
         """
         timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=CONNECT_WITHIN_S, sock_read=read_timeout_s
         )
         url = self._url(path).with_query(params)
         async with AsyncExitStack() as cleanup:
-            async with asyncio.timeout(self.patience.request_s):
+            async with asyncio.timeout(self.timeouts.request_s):
                 opening = self._connection.session.get(url, timeout=timeout, allow_redirects=False)
                 response = await cleanup.enter_async_context(opening)
-            if response.status >= 400 or not is_meant_for_clients(response):
+            if response.status >= 400 or not is_api_answer(response):
                 raise await self._refusal(response)
             async for chunk in response.content.iter_any():
                 yield chunk
@@ -141,7 +141,7 @@ class ApiClient:
         content_type: str,
     ) -> bytes:
         session = self._connection.session
-        timeout = timeout or self.patience.request_timeout
+        timeout = timeout or self.timeouts.request_timeout
         headers = _CONTENT_TYPE[content_type] if body is not None else None
         code, started = NO_ANSWER, clock.timer()
         try:
@@ -149,7 +149,7 @@ class ApiClient:
                 method, url, data=body, headers=headers, timeout=timeout, allow_redirects=False
             ) as response:
                 code = str(response.status)
-                if response.status >= 400 or not is_meant_for_clients(response):
+                if response.status >= 400 or not is_api_answer(response):
                     raise await self._refusal(response)
                 return await response.read()
         except TimeoutError:
@@ -163,8 +163,8 @@ class ApiClient:
         return error_from_answer(response.status, body, response.headers.get("Retry-After"))
 
 
-def is_meant_for_clients(response: aiohttp.ClientResponse) -> bool:
-    """Whether it is no page, nor a redirect to one: a refusal, or JSON."""
+def is_api_answer(response: aiohttp.ClientResponse) -> bool:
+    """Whether it is a refusal or JSON, not a redirect or the page of a proxy."""
     return response.status >= 400 or (
         200 <= response.status < 300 and response.content_type == JSON
     )

@@ -1,4 +1,4 @@
-"""A refusal of the API server, as an exception."""
+"""`ApiError`: the exception for a refusal by the API server."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import math
 import msgspec
 
 MAX_RETRY_AFTER_S = 30.0
-"""The server asks for some seconds; what asks for hours is broken, or is no API server."""
+"""Upper limit of Retry-After: an API server asks for seconds, a broken proxy for hours."""
 
 NOT_FOUND = "NotFound"
-"""The reason of a 404 that is about the object; a path that is not served yet has another."""
+"""Reason of a 404 about the object; a 404 about a path that is not served yet has none."""
 
 _NOT_ACTED_ON = frozenset({400, 401, 403, 404, 405, 406, 409, 410, 413, 415, 422, 429})
-"""Refusals of the API server itself, before or instead of doing what was asked."""
+"""Status codes with which the API server refuses a request without acting on it."""
 
 
 class StatusDetails(msgspec.Struct, frozen=True, rename="camel"):
-    """The part of ``metav1.Status.details`` that says when to come back."""
+    """``metav1.Status.details``, reduced to the retry delay."""
 
     retry_after_seconds: float | None = None
 
 
 class StatusBody(msgspec.Struct, frozen=True):
-    """A ``metav1.Status`` as far as its readers here care."""
+    """A ``metav1.Status``, reduced to the fields that `ApiError` needs."""
 
     reason: str = ""
     message: str = ""
@@ -32,13 +32,13 @@ class StatusBody(msgspec.Struct, frozen=True):
 
 
 class ApiError(Exception):
-    """The API server answered, and the answer is no.
+    """The API server refused a request.
 
     Attributes:
-        status: HTTP status code; of an ERROR watch event, its ``code``.
-        reason: Machine-readable, e.g. ``Conflict``, ``Expired``.
-        message: For people.
-        retry_after: Seconds the server asks to wait, if it does.
+        status: HTTP status code, or the ``code`` of an ERROR watch event.
+        reason: Machine-readable reason, e.g. ``Conflict``, ``Expired``.
+        message: Human-readable message.
+        retry_after: Seconds that the server asks the client to wait, if any.
     """
 
     def __init__(
@@ -55,20 +55,20 @@ class ApiError(Exception):
 
     @property
     def is_transient(self) -> bool:
-        """Whether the same request may well succeed later."""
+        """Whether the same request may succeed later."""
         return self.status in (408, 425, 429) or self.status >= 500 or 200 <= self.status < 400
 
     @property
-    def is_about_the_object(self) -> bool:
-        """Whether it says that the object is not there; else perhaps the path is not served."""
+    def is_object_not_found(self) -> bool:
+        """Whether the object does not exist; a 404 without this reason is about the path."""
         return self.status == 404 and self.reason == NOT_FOUND
 
     @property
-    def leaves_open(self) -> bool:
-        """Whether what was asked for may have been done nevertheless.
+    def may_have_been_done(self) -> bool:
+        """Whether the server may have carried out the request nevertheless.
 
-        What stands in between (a load balancer, a proxy) gives up on answers, and says so in its
-        own words: 408, 502, a page in place of a Status, a redirect.
+        A load balancer or proxy that stops waiting for the server answers itself: with 408, 502,
+        a page instead of a Status, or a redirect.
         """
         return self.status > 0 and self.status not in _NOT_ACTED_ON
 
@@ -77,26 +77,26 @@ _STATUS_DECODER = msgspec.json.Decoder(StatusBody)
 
 
 def error_from_answer(status: int, body: bytes, retry_after_header: str | None) -> ApiError:
-    """Make an `ApiError` from a refusal; a body that is no Status is quoted as the message."""
+    """Make an `ApiError`; a body that is not a ``metav1.Status`` becomes the message."""
     try:
         answer = _STATUS_DECODER.decode(body)
     except msgspec.DecodeError:
         answer = StatusBody(message=body[:300].decode("utf-8", "replace").strip())
     retry_after = _seconds(retry_after_header)
     if retry_after is None and answer.details is not None:
-        retry_after = _within_reason(answer.details.retry_after_seconds)
+        retry_after = _bounded_delay(answer.details.retry_after_seconds)
     return ApiError(status, answer.reason, answer.message, retry_after)
 
 
 def _seconds(header: str | None) -> float | None:
-    """Retry-After in its numeric form; Kubernetes never sends the date form."""
+    """Read Retry-After in its numeric form; Kubernetes never sends the date form."""
     try:
-        return None if header is None else _within_reason(float(header))
+        return None if header is None else _bounded_delay(float(header))
     except ValueError:
         return None
 
 
-def _within_reason(seconds: float | None) -> float | None:
+def _bounded_delay(seconds: float | None) -> float | None:
     if seconds is None or math.isnan(seconds) or seconds < 0:
         return None
     return min(seconds, MAX_RETRY_AFTER_S)

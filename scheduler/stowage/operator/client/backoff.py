@@ -1,4 +1,4 @@
-"""How long to wait before trying again."""
+"""Exponential backoff, and retries of a request."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ T = TypeVar("T")
 
 Sleep = Callable[[float], Awaitable[None]]
 Jitter = Callable[[], float]
-"""Random numbers in 0..1."""
+"""Returns random numbers in 0..1."""
 
 
 class Backoff:
-    """Exponential delays with full jitter over their upper half.
+    """Exponential delays with jitter over their upper half.
 
-    The n-th delay lies in ``[d/2, d]`` with ``d = min(initial_s * 2**n, max_s)``; an idea of the
-    server's (`ApiError.retry_after`) is the least that is waited.
+    The n-th delay lies in ``[d/2, d]`` with ``d = min(initial_s * 2**n, max_s)``, and is never
+    shorter than the server's `ApiError.retry_after`.
     """
 
     def __init__(self, jitter: Jitter, initial_s: float = 0.1, max_s: float = 30.0) -> None:
@@ -32,11 +32,11 @@ class Backoff:
         self._failures = 0
 
     def reset(self) -> None:
-        """Start over after a success."""
+        """Start again with the shortest delay, after a success."""
         self._failures = 0
 
     def next_delay(self, error: BaseException | None = None) -> float:
-        """Seconds to wait after one more failure."""
+        """Seconds to wait after the next failure."""
         delay = self.delay_after(self._failures, error)
         self._failures += 1
         return delay
@@ -50,7 +50,7 @@ class Backoff:
 
 
 def is_worth_retrying(error: BaseException) -> bool:
-    """Whether the same request may succeed later: no answer, 429, or 5xx."""
+    """Whether the same request may succeed later: after no answer, 429 or 5xx."""
     if isinstance(error, ApiError):
         return error.is_transient
     return isinstance(error, LOST_ANSWER_ERRORS)
@@ -62,10 +62,10 @@ async def retry(
     sleep: Sleep,
     max_attempts: int | None = None,
 ) -> T:
-    """Send a harmless-to-repeat request until it is answered for good.
+    """Repeat an idempotent request until it succeeds or is refused permanently.
 
     Raises:
-        ApiError: a refusal that repeating will not change, or the last of `max_attempts`.
+        ApiError: the refusal is permanent, or is the last of `max_attempts`.
     """
     # The first attempt goes without tenacity, whose bookkeeping costs as much as the request.
     try:
@@ -74,16 +74,16 @@ async def retry(
         if not is_worth_retrying(error) or max_attempts == 1:
             raise
         await sleep(backoff.delay_after(0, error))
-    return await _go_on(request, backoff, sleep, max_attempts)
+    return await _retry_with_tenacity(request, backoff, sleep, max_attempts)
 
 
-async def _go_on(
+async def _retry_with_tenacity(
     request: Callable[[], Awaitable[T]],
     backoff: Backoff,
     sleep: Sleep,
     max_attempts: int | None,
 ) -> T:
-    # A replica that starts has no use for it yet.
+    # Imported late: a replica that starts does not need tenacity.
     from tenacity import (  # noqa: PLC0415
         AsyncRetrying,
         retry_if_exception,
@@ -96,7 +96,7 @@ async def _go_on(
         return backoff.delay_after(state.attempt_number - 1, error)
 
     async def attempt() -> T:
-        # tenacity takes a plain function that returns an awaitable for one that returns its value.
+        # tenacity awaits the result of coroutine functions only.
         return await request()
 
     retrying = AsyncRetrying(

@@ -1,4 +1,4 @@
-"""Where the API server is and how to prove who we are, as `kubernetes.aio.config` reads it."""
+"""The connection to the API server: address, TLS and credentials from `kubernetes.aio.config`."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from kubernetes.aio import config as kubernetes_config_module
 from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.client.rest import RESTClientObject
 
-from stowage.operator.client.timeouts import Patience
-from stowage.operator.serving.tls_options import trusting_like_go
+from stowage.operator.client.timeouts import Timeouts
+from stowage.operator.client.tls import without_strict_x509
 
-# Typed as a whole, but not inside: strict checking would refuse every call.
+# The package has no type annotations inside: strict checking would refuse every call.
 kubernetes_config: Any = kubernetes_config_module
 
 USER_AGENT = "stowage"
 CREDENTIALS_CHECK_S = 60.0
-"""How often credentials are looked at; `kubernetes.aio.config` knows which have run out."""
+"""Seconds between two checks of the credentials."""
 
 READ_BUFFER_BYTES = 2**18
 
-DEFAULT_PATIENCE = Patience()
+DEFAULT_TIMEOUTS = Timeouts()
 
 log = structlog.get_logger("stowage.operator.client.connection")
 
 
 class Connector(aiohttp.TCPConnector):
-    """Connections to one API server, of which those that nobody uses can be dropped."""
+    """Connection pool to one API server whose idle connections can be closed."""
 
-    def connect_by(self, tls: SSLContext | bool) -> None:
-        """Make new connections that way; those there are stay."""
+    def use_tls(self, tls: SSLContext | bool) -> None:
+        """Use this TLS context for new connections; open ones stay as they are."""
         self._ssl = tls
 
     def drop_idle(self) -> None:
-        """Close the connections that wait for a request.
+        """Close the connections without a request.
 
-        Where one is silent because packets vanish, the others are most likely as dead, and each
-        would cost a request its whole time limit.
+        If one connection is dead because packets are lost, the others are most likely dead too,
+        and each would cost a request its whole time limit.
         """
         for connections in self._conns.values():
             for protocol, _ in connections:
@@ -52,10 +52,10 @@ class Connector(aiohttp.TCPConnector):
 
 
 class Connection:
-    """An API server, the TLS context to reach it and credentials that stay fresh.
+    """An API server's address, TLS context and credentials, and HTTP sessions that use them.
 
-    Use `connect` to make one. `session` is shared by everything that talks to the server;
-    `new_session` makes another over the same connector for somebody who closes his own.
+    Use `connect` to make one. All parts of the shell share `session`; `new_session` makes
+    another session over the same connections for Kopf, which closes its session itself.
     """
 
     def __init__(
@@ -63,9 +63,9 @@ class Connection:
         kubeconfig: str | None,
         context: str | None,
         master: str | None = None,
-        patience: Patience = DEFAULT_PATIENCE,
+        timeouts: Timeouts = DEFAULT_TIMEOUTS,
     ) -> None:
-        self.patience = patience
+        self.timeouts = timeouts
         self._kubeconfig = kubeconfig
         self._context = context
         self._master = master
@@ -83,7 +83,7 @@ class Connection:
         """Read the configuration and open the session.
 
         Raises:
-            ConfigException: no usable kubeconfig, and not running in a cluster.
+            ConfigException: there is no usable kubeconfig, and the process is not in a cluster.
         """
         await self._load()
         self._certificates = self._read_certificates()
@@ -97,30 +97,30 @@ class Connection:
 
     @property
     def host(self) -> str:
-        """The server's host and port, without scheme and path; a label of metrics."""
+        """The server's host and port, a label of metrics."""
         return urlsplit(self.server).netloc.rpartition("@")[2]
 
     @property
     def session(self) -> aiohttp.ClientSession:
-        """The shared session; its requests carry the credentials."""
+        """The shared session, whose requests carry the credentials."""
         if self._session is None:
-            raise RuntimeError("Connection.session is there only after Connection.open()")
+            raise RuntimeError("call Connection.open() before Connection.session")
         return self._session
 
     @property
     def generation(self) -> int:
-        """How often the credentials were reloaded, so that one 401 reloads them once."""
+        """Number of reloads of the credentials, so that concurrent 401s reload them once."""
         return self._generation
 
     def new_session(
         self, middlewares: Sequence[aiohttp.ClientMiddlewareType] = ()
     ) -> aiohttp.ClientSession:
-        """Another session over the same connector; closing it leaves the connector open."""
-        # Drop the sessions their users have closed: Kopf asks for a new one with each login.
+        """Make another session over the same connector; closing it leaves the connector open."""
+        # Kopf asks for a new session with each login and closes the old one.
         self._sessions = [session for session in self._sessions if not session.closed]
         server_name = self._configuration.tls_server_name
         if server_name:
-            middlewares = (*middlewares, _expecting(server_name))
+            middlewares = (*middlewares, _verify_server_name(server_name))
         session = aiohttp.ClientSession(
             connector=self._connector,
             connector_owner=False,
@@ -135,14 +135,17 @@ class Connection:
         return session
 
     def drop_idle(self) -> None:
-        """Let the next requests open connections of their own."""
+        """Close the connections without a request, so that the next requests open new ones."""
         if self._connector is not None:
             self._connector.drop_idle()
 
     async def reload(self, seen_generation: int) -> None:
-        """Read the configuration anew after a 401, unless somebody did so meanwhile.
+        """Read the configuration again after a 401, unless another request has done so.
 
-        If it cannot be read (a token file is being replaced), what we have stays.
+        If it cannot be read, e.g. while a token file is replaced, the old credentials stay.
+
+        Args:
+            seen_generation: The `generation` with which the refused request was sent.
         """
         async with self._reloading:
             if seen_generation != self._generation:
@@ -150,28 +153,28 @@ class Connection:
             try:
                 await self._load()
             except Exception as error:
-                # Plugins fail in ways of their own, and the next 401 tries again.
+                # Credential plugins raise any exception; the next 401 tries again.
                 log.warning("credentials not reloaded", error=repr(error))
             else:
                 self._generation += 1
 
     async def keep_fresh(self) -> None:
-        """Renew tokens before they run out; runs until cancelled.
+        """Renew tokens and certificates before they expire; runs until cancelled.
 
-        A kubeconfig's loader runs an exec plugin or asks an OIDC provider only when their answer
-        is about to expire, and rereads a token file each time; in a cluster the token file is
-        reread each minute. So are certificates that are in files of their own.
+        The kubeconfig loader runs an exec plugin or asks an OIDC provider only if their answer is
+        about to expire. It reads token files each time; in a cluster it reads the token file each
+        minute.
         """
         while True:
             await asyncio.sleep(CREDENTIALS_CHECK_S)
             try:
                 await self.renew()
             except Exception as error:
-                # Plugins fail in ways of their own; what we have may still be good for a while.
+                # Credential plugins raise any exception; the old credentials may still be valid.
                 log.warning("credentials not renewed", error=repr(error))
 
     async def renew(self) -> None:
-        """Look at the credentials once, renewing what is about to run out."""
+        """Renew the credentials that are about to expire."""
         if self._loader is not None:
             await self._loader.load_and_set(self._configuration)
             if self._master:
@@ -203,29 +206,30 @@ class Connection:
     def _make_tls(self) -> SSLContext | bool:
         if not self.server.startswith("https"):
             return True
-        # Made the way the library makes it: CA, client certificate, verification.
-        return trusting_like_go(RESTClientObject(self._configuration).ssl_context)
+        # The library's own context has the CA, the client certificate and the verification mode.
+        return without_strict_x509(RESTClientObject(self._configuration).ssl_context)
 
     def _renew_certificates(self) -> None:
-        """Trust another CA, and show another certificate, once the files say so.
+        """Use another CA and client certificate once their files have changed.
 
         Raises:
-            OSError: A file cannot be read, or key and certificate do not belong together (yet).
+            OSError: a file cannot be read, or key and certificate do not match (yet).
         """
         found = self._read_certificates()
         if self._connector is not None and found != self._certificates:
-            self._connector.connect_by(self._make_tls())
+            self._connector.use_tls(self._make_tls())
             self._certificates = found
             log.info("certificates reloaded")
 
     def _read_certificates(self) -> tuple[bytes, ...]:
-        """What is in the files."""
-        told = self._configuration
-        paths = filter(None, (told.ssl_ca_cert, told.cert_file, told.key_file))
+        configuration = self._configuration
+        paths = filter(
+            None, (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
+        )
         return tuple(Path(path).read_bytes() for path in paths)
 
     async def _apply_credentials(self) -> None:
-        """Put the present token into the default headers of every session."""
+        """Put the current token into the default headers of every session."""
         token = await self._configuration.get_api_key_with_prefix(
             "BearerToken", alias="authorization"
         )
@@ -236,16 +240,16 @@ class Connection:
             session.headers["Authorization"] = token
 
 
-def _expecting(server_name: str) -> aiohttp.ClientMiddlewareType:
-    """Have the server's certificate checked against the kubeconfig's ``tls-server-name``."""
+def _verify_server_name(server_name: str) -> aiohttp.ClientMiddlewareType:
+    """Verify the server's certificate against the kubeconfig's ``tls-server-name``."""
 
-    async def expect(
+    async def verify(
         request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
     ) -> aiohttp.ClientResponse:
         request.server_hostname = server_name
         return await handler(request)
 
-    return expect
+    return verify
 
 
 def _default_kubeconfig_exists() -> bool:
@@ -261,15 +265,19 @@ async def connect(
     kubeconfig: str | None = None,
     context: str | None = None,
     master: str | None = None,
-    patience: Patience = DEFAULT_PATIENCE,
+    timeouts: Timeouts = DEFAULT_TIMEOUTS,
 ) -> Connection:
-    """Open a connection by kubeconfig (given, ``$KUBECONFIG`` or ``~/.kube/config``) or in-cluster.
+    """Open a connection to the API server.
 
-    `master` replaces the server's address; without any configuration it is enough by itself.
+    Args:
+        kubeconfig: Path; None for ``$KUBECONFIG``, ``~/.kube/config`` or in-cluster configuration.
+        context: Context of the kubeconfig; None for its current one.
+        master: Address that replaces the configured one; works without a kubeconfig.
+        timeouts: Timeouts of requests.
 
     Raises:
-        ConfigException: no usable kubeconfig, and not running in a cluster.
+        ConfigException: there is no usable kubeconfig, and the process is not in a cluster.
     """
-    connection = Connection(kubeconfig, context, master, patience)
+    connection = Connection(kubeconfig, context, master, timeouts)
     await connection.open()
     return connection

@@ -1,9 +1,8 @@
-"""The client of everything that acts on the cluster: limited in rate, closed without the lease.
+"""The client for writes: it limits the request rate and sends nothing without the lease.
 
-Whoever means to write asks ``may_write`` early, to spare the effort; here it is asked again after
-the last wait (for the rate, fresh credentials, a connection), when the bytes are about to go out.
-So a replica that was stopped or hung while a request was being prepared does not send it when it
-wakes up. What was handed to the kernel before cannot be called back.
+Writers check ``may_write`` before they prepare a request. This client checks it again after the
+last wait (for the rate limit, credentials or a connection), immediately before the bytes are sent.
+So a replica that was stopped while it prepared a request does not send it after it resumes.
 """
 
 from __future__ import annotations
@@ -21,16 +20,16 @@ from stowage.operator.client.rate_limit import TokenBucket
 
 
 class LeaseNotHeldError(ApiError):
-    """The write was not sent: another replica may be the leader by now."""
+    """The write was not sent: another replica may be the leader."""
 
     def __init__(self) -> None:
         super().__init__(0, "LeaseNotHeld", "this replica does not hold the lease any more")
 
 
 class GatedBody(aiohttp.BytesPayload):
-    """A body that does not go out without the lease, nor do the headers that wait for it.
+    """A request body that is sent only with the lease; aiohttp sends the headers along with it.
 
-    aiohttp makes a `ClientConnectionError` of the refusal, as if no answer had come.
+    aiohttp turns `LeaseNotHeldError` into a `ClientConnectionError`.
     """
 
     def __init__(self, value: bytes, may_write: Callable[[], bool]) -> None:
@@ -40,10 +39,10 @@ class GatedBody(aiohttp.BytesPayload):
     async def write_with_length(
         self, writer: AbstractStreamWriter, content_length: int | None
     ) -> None:
-        """Write it, if it may be written.
+        """Write the body.
 
         Raises:
-            LeaseNotHeldError: It may not.
+            LeaseNotHeldError: this replica does not hold the lease.
         """
         if not self._may_write():
             raise LeaseNotHeldError
@@ -51,13 +50,13 @@ class GatedBody(aiohttp.BytesPayload):
 
 
 class GatedClient(ApiClient):
-    """Sends no write without the lease, and no more requests than allowed.
+    """Sends writes only with the lease, and all requests within the rate limit.
 
     Args:
-        connection: To the API server.
+        connection: Connection to the API server.
         may_write: Whether this replica holds the lease at this moment.
-        bucket: Limits the requests; None does not.
-        observe: Told of every request.
+        bucket: The rate limit; None for no limit.
+        observe: Called after every request.
     """
 
     def __init__(

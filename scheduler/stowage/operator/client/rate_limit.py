@@ -1,4 +1,4 @@
-"""How many requests a second: the token bucket of client-go's ``flowcontrol``."""
+"""Rate limit of requests: the token bucket of client-go's ``flowcontrol``."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from stowage.operator.client.backoff import Sleep
 
 
 class TokenBucket:
-    """Lets `qps` requests a second pass, and `burst` at once; in the order they came.
+    """Admits requests in their order, `qps` per second and `burst` at once.
 
     Args:
-        qps: Requests a second, more than 0.
-        burst: How many may pass at once after a pause; at least 1.
-        monotonic: Seconds that never jump.
-        sleep: Waits that many seconds.
+        qps: Requests per second, more than 0.
+        burst: Requests at once after a pause, at least 1.
+        monotonic: Returns monotonic seconds.
+        sleep: Sleeps for a number of seconds.
     """
 
     def __init__(
@@ -27,9 +27,9 @@ class TokenBucket:
         self._next_at = float("-inf")
 
     async def wait(self) -> None:
-        """Return when the next request may go."""
+        """Return when the next request may be sent."""
         now = self._monotonic()
-        # The time at which the bucket would owe nothing; a pause fills no more than the burst.
+        # A pause refills the bucket up to the burst, not further.
         self._next_at = max(self._next_at, now - self._burst_s)
         delay, self._next_at = self._next_at - now, self._next_at + self._interval_s
         if delay > 0:

@@ -1,4 +1,4 @@
-"""How long the API server is waited for."""
+"""Timeouts of requests to the API server."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ LIST_FACTOR = 4.0
 """A page of 500 pods takes longer than a write."""
 
 
-class Patience(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits, in seconds.
+class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
+    """Timeouts in seconds.
 
     Attributes:
-        request_s: A write or the read of one object counts as not answered after this.
-        silence_s: A watch that says nothing for this long counts as dead. The server sends
-            bookmarks about every minute.
-        pause_s: The longest pause between two tries; the server may ask for a longer one.
+        request_s: Timeout of a write, or of the read of one object.
+        watch_idle_s: A watch without data for this long counts as broken. The server sends a
+            bookmark about every minute.
+        max_backoff_s: Longest delay between two attempts, unless the server asks for a longer one.
     """
 
     request_s: float = 30.0
-    silence_s: float = 90.0
-    pause_s: float = 30.0
+    watch_idle_s: float = 90.0
+    max_backoff_s: float = 30.0
 
     @property
     def request_timeout(self) -> aiohttp.ClientTimeout:
-        """For one object."""
+        """Timeout of a request for one object."""
         return aiohttp.ClientTimeout(total=self.request_s, sock_connect=CONNECT_WITHIN_S)
 
     @property
     def list_timeout(self) -> aiohttp.ClientTimeout:
-        """For a page of a list."""
+        """Timeout of a request for a page of a list."""
         total = LIST_FACTOR * self.request_s
         return aiohttp.ClientTimeout(total=total, sock_connect=CONNECT_WITHIN_S)

@@ -1,4 +1,4 @@
-"""The configuration in force, and what becomes of the versions of its ConfigMap.
+"""The configuration in force, and how a new version of the ConfigMap replaces it.
 
 ::
 
@@ -7,14 +7,14 @@
                          +-----refused: the old one stays in force         v
     log, metrics, Event, /readyz?verbose <---------------------- ConfigurationApplied
 
-A version is in force from the moment the engine says so. One that is refused changes nothing and
-stays on show until a valid one comes.
+A version is in force when the engine has applied it. A refused version changes nothing and is
+reported until a valid version replaces it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 import structlog
@@ -22,19 +22,20 @@ import structlog
 from stowage.api.config.loading import ConfigError, InvalidConfiguration
 from stowage.api.events import ConfigurationChanged, Event
 from stowage.api.instructions import ConfigurationApplied
+from stowage.operator.client.resource_version import parse_resource_version
 from stowage.operator.configuration.config_map import ConfigMapReference, text_of
-from stowage.operator.watch.reflector import as_number
+from stowage.operator.configuration.config_map_events import ConfigMapEventRecorder
 
 log = structlog.get_logger("stowage.operator.configuration.live_configuration")
 
 
 class LoadedConfiguration(msgspec.Struct, frozen=True):
-    """A configuration that was found valid.
+    """A valid configuration.
 
     Attributes:
-        hash: What it is called.
-        shown: The effective configuration in the shape of its file, for /configz.
-        engine_part: The same as far as the engine needs it: no secrets.
+        hash: Hash of the effective configuration; identifies it in logs and metrics.
+        shown: The effective configuration in the format of its file, for /configz.
+        engine_part: The same without what the engine does not need, such as certificates.
     """
 
     hash: str = ""
@@ -42,45 +43,37 @@ class LoadedConfiguration(msgspec.Struct, frozen=True):
     engine_part: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
-#: Text -> what it says; raises InvalidConfiguration.
+#: Loads a configuration from its text; raises InvalidConfiguration.
 Load: TypeAlias = Callable[[str], LoadedConfiguration]
 
 
 class ConfigMapOptions(msgspec.Struct, frozen=True):
-    """Where the configuration comes from while we run, and how it is read."""
+    """The ConfigMap to follow, and the function that loads its text."""
 
     reference: ConfigMapReference
     load: Load
 
 
-class Author(Protocol):
-    """Whoever is to hear what became of an edit."""
-
-    def tell(self, uid: str, *, is_warning: bool, reason: str, note: str) -> None:
-        """Write an Event about the ConfigMap with this UID."""
-        ...
-
-
 class Refusal(msgspec.Struct, frozen=True):
-    """A version of the ConfigMap that cannot be used."""
+    """A refused version of the ConfigMap."""
 
     resource_version: str
     errors: Sequence[ConfigError]
 
 
 class LiveConfiguration:
-    """Takes versions of the ConfigMap, and says which configuration is in force.
+    """Handles versions of the ConfigMap and knows the configuration in force.
 
     Args:
-        start: The one the engine was made from.
-        post: Puts an event before the engine.
-        select: Told the scheduler names of each configuration that comes into force.
+        start: The configuration that the engine was made from.
+        post: Puts an event into the inbox.
+        select: Called with the scheduler names of each configuration that comes into force.
 
     Attributes:
-        active: In force.
-        refusal: Of the ConfigMap's latest version, if it was refused.
-        num_applied: How many came into force since the start.
-        num_refused: How many were refused.
+        active: The configuration in force.
+        refusal: The ConfigMap's latest version, if it was refused.
+        num_applied: Number of configurations that came into force since the start.
+        num_refused: Number of refused versions.
     """
 
     def __init__(
@@ -96,30 +89,30 @@ class LiveConfiguration:
         self._post = post
         self._select = select
         self._options: ConfigMapOptions | None = None
-        self._author: Author | None = None
-        self._underway: dict[str, LoadedConfiguration] = {}
+        self._events: ConfigMapEventRecorder | None = None
+        self._pending: dict[str, LoadedConfiguration] = {}
         self._uid = ""
         self._latest = start.hash
         self._last_version: str | None = None
         self._newest = 0
 
-    def follow(self, options: ConfigMapOptions, author: Author) -> None:
-        """Take versions of this ConfigMap and tell its author about them."""
+    def follow(self, options: ConfigMapOptions, events: ConfigMapEventRecorder) -> None:
+        """Handle versions of this ConfigMap from now on, and record Events about them."""
         self._options = options
-        self._author = author
+        self._events = events
 
     def take(self, event_type: str | None, config_map: dict[str, Any]) -> None:
-        """Take one watch event, or (`event_type` None) the object of a list."""
+        """Handle a watch event, or (`event_type` None) an object of a list."""
         options = self._options
         if options is None:
             return
         metadata = config_map["metadata"]
         if event_type is not None and self._is_overtaken(metadata):
             return
-        self._newest = as_number(metadata.get("resourceVersion", ""))
+        self._newest = parse_resource_version(metadata.get("resourceVersion", ""))
         self._uid = metadata["uid"]
         if event_type == "DELETED":
-            self.take_absence()
+            self.handle_missing()
             return
         version = metadata.get("resourceVersion", "")
         if version == self._last_version:
@@ -132,8 +125,8 @@ class LiveConfiguration:
             return
         self._take_valid(loaded)
 
-    def take_absence(self) -> None:
-        """The ConfigMap is not there any more; what is in force stays."""
+    def handle_missing(self) -> None:
+        """Report that the ConfigMap does not exist; the configuration in force stays."""
         if self._options is None or self._last_version == "":
             return
         self._last_version = ""
@@ -141,8 +134,8 @@ class LiveConfiguration:
         self._refuse(Refusal("", [missing]))
 
     def applied(self, instruction: ConfigurationApplied) -> None:
-        """The engine has taken a configuration over."""
-        loaded = self._underway.pop(instruction.hash, None)
+        """Note that the engine has applied a configuration."""
+        loaded = self._pending.pop(instruction.hash, None)
         if loaded is None:
             return
         self.active = loaded
@@ -154,37 +147,39 @@ class LiveConfiguration:
             dropped=instruction.dropped,
         )
         self._select(instruction.scheduler_names)
-        self._tell(is_warning=False, reason="ConfigurationApplied", note=_applied_note(instruction))
+        self._record_event(
+            is_warning=False, reason="ConfigurationApplied", note=_applied_note(instruction)
+        )
 
     def configz(self) -> dict[str, object]:
-        """What /configz shows: the effective configuration, and what it is called."""
+        """The content of /configz: the effective configuration and its hash."""
         return {
             "kubescheduler.config.k8s.io": self.active.shown,
             "stowage": {"configurationHash": self.active.hash},
         }
 
     def notes(self) -> list[str]:
-        """For ``/readyz?verbose``: what is wrong, and that the old configuration holds."""
+        """Lines for ``/readyz?verbose``: the errors of a refused version."""
         if self.refusal is None:
             return []
         lines = [f"configuration refused, {self.active.hash} stays in force:"]
         return [*lines, *(f"  {error}" for error in self.refusal.errors)]
 
     def _is_overtaken(self, metadata: Mapping[str, Any]) -> bool:
-        """Whether a watch event is older than what is known, as one that comes again is."""
-        return 0 < as_number(metadata.get("resourceVersion", "")) < self._newest
+        """Whether a watch event is older than the newest version, e.g. because it is repeated."""
+        return 0 < parse_resource_version(metadata.get("resourceVersion", "")) < self._newest
 
     def _take_valid(self, loaded: LoadedConfiguration) -> None:
         was_refused = self.refusal is not None
         self.refusal = None
         if loaded.hash != self._latest:
             self._latest = loaded.hash
-            self._underway[loaded.hash] = loaded
+            self._pending[loaded.hash] = loaded
             self._post(ConfigurationChanged(loaded.hash, loaded.engine_part))
         elif was_refused:
             log.info("configuration valid again", configuration=loaded.hash)
             note = f"configuration {loaded.hash} is in force, as before"
-            self._tell(is_warning=False, reason="ConfigurationApplied", note=note)
+            self._record_event(is_warning=False, reason="ConfigurationApplied", note=note)
 
     def _refuse(self, refusal: Refusal) -> None:
         self.refusal = refusal
@@ -197,11 +192,11 @@ class LiveConfiguration:
             errors=errors,
         )
         note = f"{self._latest} stays in force; {'; '.join(errors)}"
-        self._tell(is_warning=True, reason="InvalidConfiguration", note=note)
+        self._record_event(is_warning=True, reason="InvalidConfiguration", note=note)
 
-    def _tell(self, *, is_warning: bool, reason: str, note: str) -> None:
-        if self._author is not None:
-            self._author.tell(self._uid, is_warning=is_warning, reason=reason, note=note)
+    def _record_event(self, *, is_warning: bool, reason: str, note: str) -> None:
+        if self._events is not None:
+            self._events.record(self._uid, is_warning=is_warning, reason=reason, note=note)
 
 
 def _applied_note(instruction: ConfigurationApplied) -> str:

@@ -1,4 +1,4 @@
-"""Kopf watches the ConfigMap with our configuration: in its namespace, by its name, no other."""
+"""Kopf watches the ConfigMap with the configuration, selected by namespace and name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stowage.operator.client.backoff import Jitter, Sleep
 from stowage.operator.client.connection import Connection
 from stowage.operator.configuration.config_map import ConfigMapReference
 from stowage.operator.configuration.live_configuration import LiveConfiguration
-from stowage.operator.kopf.runner import KopfRunner, Watched
+from stowage.operator.kopf.runner import KopfRunner, WatchSpec
 from stowage.operator.kopf.settings import config_map_watching_settings
 
 
@@ -23,18 +23,18 @@ _LIST_DECODER = msgspec.json.Decoder(_ConfigMapList)
 
 
 class ConfigMapWatch:
-    """A Kopf of its own, limited to one namespace: rights on one ConfigMap are all it needs.
+    """Watches one ConfigMap with a Kopf of its own.
 
-    It goes on while the watch of pods begins anew because profiles came or went. An empty list
-    says that the ConfigMap vanished while nobody watched; Kopf would not mention it.
+    An empty list means that the ConfigMap was deleted while no watch was open; Kopf does not
+    report that.
 
     Args:
-        connection: Kopf gets sessions of its own from it.
-        config_map: Which one.
-        configuration: Takes its versions.
-        after_start: Called each time Kopf has started; it takes over the process's signal handlers.
-        jitter: Random numbers in 0..1.
-        sleep: Waits that many seconds.
+        connection: Makes Kopf's HTTP sessions.
+        config_map: The ConfigMap.
+        configuration: Receives the versions of the ConfigMap.
+        after_start: Called after each start of Kopf, which replaces the signal handlers.
+        jitter: Returns random numbers in 0..1.
+        sleep: Sleeps for a number of seconds.
     """
 
     def __init__(
@@ -47,25 +47,25 @@ class ConfigMapWatch:
         sleep: Sleep,
     ) -> None:
         self._configuration = configuration
-        watched = Watched(
+        spec = WatchSpec(
             "configmaps",
-            config_map_watching_settings(config_map.name, jitter, connection.patience),
+            config_map_watching_settings(config_map.name, jitter, connection.timeouts),
             configuration.take,
-            self._read_lists_along,
+            self._intercept_list,
             namespace=config_map.namespace,
         )
-        self._runner = KopfRunner(connection, watched, after_start, jitter, sleep)
+        self._runner = KopfRunner(connection, spec, after_start, jitter, sleep)
 
     async def run(self) -> None:
         """Watch until cancelled."""
         await self._runner.run()
 
-    async def _read_lists_along(
+    async def _intercept_list(
         self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
     ) -> aiohttp.ClientResponse:
         response = await handler(request)
         is_list = request.url.path.endswith("/configmaps") and "watch" not in request.url.query
-        # The body stays in the response, where Kopf finds it.
+        # The response keeps the body that was read, so Kopf reads it too.
         if is_list and response.ok and not _LIST_DECODER.decode(await response.read()).items:
-            self._configuration.take_absence()
+            self._configuration.handle_missing()
         return response

@@ -1,9 +1,9 @@
-"""Kopf watches our pending pods, which become events.
+"""Kopf watches the pending pods of our profiles.
 
-The session we give it reads along, because Kopf spends 0.3 ms on each object. Its lists are taken
-whole and handed on empty, with the resource version from which it watches. Of its watch, the
-lines about pods that left, nearly all bound by ourselves, are taken out and become bookmarks.
-What is left for its handlers is what happens while it watches: pods that come, and that change.
+The middleware of Kopf's session handles lists itself and passes them on without items, with the
+resource version from which Kopf watches. It also handles the DELETED lines of a watch, nearly all
+of them about pods that this scheduler has bound, and replaces them by bookmarks. Kopf's handlers
+get the ADDED and MODIFIED events.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ import msgspec
 from stowage.api.objects.meta import ListMeta
 from stowage.operator.client.backoff import Jitter, Sleep
 from stowage.operator.client.connection import Connection
-from stowage.operator.kopf.runner import KopfRunner, Watched
+from stowage.operator.client.watch_lines import complete_lines
+from stowage.operator.kopf.runner import KopfRunner, WatchSpec
 from stowage.operator.kopf.settings import pod_watching_settings, select_pods
 from stowage.operator.watch.pending_pods import PendingPods, pending_pods_selector
-from stowage.operator.watch.reflector import complete_lines
 
 PODS_PATH = "/api/v1/pods"
 
 
 class PendingPodWatch:
-    """Kopf, watching our pending pods.
+    """Watches the pending pods with a Kopf of its own.
 
     Args:
-        connection: Kopf gets sessions of its own from it.
-        pods: Where its events and lists go.
-        scheduler_names: Of all profiles.
-        after_start: Called each time Kopf has started; it takes over the process's signal handlers.
-        jitter: Random numbers in 0..1.
-        sleep: Waits that many seconds.
+        connection: Makes Kopf's HTTP sessions.
+        pods: Receives lists and events.
+        scheduler_names: Scheduler names of all profiles.
+        after_start: Called after each start of Kopf, which replaces the signal handlers.
+        jitter: Returns random numbers in 0..1.
+        sleep: Sleeps for a number of seconds.
     """
 
     def __init__(
@@ -51,20 +51,17 @@ class PendingPodWatch:
         self._pods = pods
         self._scheduler_names = frozenset(scheduler_names)
         self._settings = pod_watching_settings(
-            pending_pods_selector(scheduler_names), jitter, connection.patience
+            pending_pods_selector(scheduler_names), jitter, connection.timeouts
         )
-        watched = Watched("pods", self._settings, pods.take_event, self._read_lists_along)
-        self._runner = KopfRunner(connection, watched, after_start, jitter, sleep)
+        spec = WatchSpec("pods", self._settings, pods.handle_event, self._intercept)
+        self._runner = KopfRunner(connection, spec, after_start, jitter, sleep)
 
     async def run(self) -> None:
         """Watch until cancelled."""
         await self._runner.run()
 
     def select(self, scheduler_names: Collection[str]) -> None:
-        """Watch for the pods of these profiles from now on.
-
-        The new ones' pods may have been there for long, so everything is listed once more.
-        """
+        """Watch the pods of these profiles from now on; pods of new profiles need another list."""
         if self._scheduler_names == frozenset(scheduler_names):
             return
         self._scheduler_names = frozenset(scheduler_names)
@@ -72,13 +69,15 @@ class PendingPodWatch:
         select_pods(self._settings, pending_pods_selector(scheduler_names))
         self._runner.restart()
 
-    def reconnect(self, silent_since: float | None) -> None:
-        """List anew if Kopf is in trouble, or has heard nothing since then."""
-        was_deaf = silent_since is not None and self._pods.heard_at < silent_since
-        if self._runner.is_in_trouble or was_deaf:
+    def reconnect(self, unresponsive_since: float | None) -> None:
+        """List again if Kopf's requests fail, or if its watch has had no data since then."""
+        is_idle = (
+            unresponsive_since is not None and self._pods.last_activity_at < unresponsive_since
+        )
+        if self._runner.has_failing_requests or is_idle:
             self._runner.restart()
 
-    async def _read_lists_along(
+    async def _intercept(
         self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
     ) -> aiohttp.ClientResponse:
         response = await handler(request)
@@ -87,42 +86,26 @@ class PendingPodWatch:
         query = request.url.query
         if "watch" in query:
             pods = self._pods
-            content = DepartureFilter(
-                response.content, pods.take_departure, pods.hear, pods.take_unreadable
+            content = DeletedEventFilter(
+                response.content, pods.handle_removal, pods.note_activity, pods.handle_invalid_line
             )
             response.content = cast("aiohttp.StreamReader", content)
         else:
             body = await response.content.read()
-            metadata = self._pods.take_page(body, is_first="continue" not in query)
-            emptied = EmptiedList(response.content, metadata)
+            metadata = self._pods.handle_page(body, is_first="continue" not in query)
+            emptied = EmptyListBody(response.content, metadata)
             response.content = cast("aiohttp.StreamReader", emptied)
         return response
 
 
 class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
-    uid: str
-    resource_version: str
-
-
-class _Headed(msgspec.Struct, frozen=True):
-    metadata: _Metadata
-
-
-class _Departure(msgspec.Struct, frozen=True):
-    object: _Headed
-
-
-_DEPARTURE_DECODER = msgspec.json.Decoder(_Departure)
-
-
-class _Identity(msgspec.Struct, frozen=True, rename="camel"):
     name: str
     uid: str
     resource_version: str
 
 
 class _Pod(msgspec.Struct, frozen=True):
-    metadata: _Identity
+    metadata: _Metadata
     spec: dict[str, msgspec.Raw]
 
 
@@ -134,13 +117,12 @@ class _PodEvent(msgspec.Struct, frozen=True):
 _POD_EVENT_DECODER = msgspec.json.Decoder(_PodEvent)
 _STRIDE = 2048
 _NEIGHBOURING_DIGITS = re.compile(rb"[0-9]{2}")
-_OF_OBJECTS = ("ADDED", "MODIFIED", "DELETED")
-_NEEDED = ("name", "uid", "resourceVersion")
-_DEPARTURE_START = b'{"type":"DELETED"'
+_OBJECT_EVENTS = ("ADDED", "MODIFIED", "DELETED")
+_REQUIRED_METADATA = ("name", "uid", "resourceVersion")
 
 
-class EmptiedList:
-    """The body of a list that was taken already: its metadata, and no items."""
+class EmptyListBody:
+    """The body of a list that was handled already: its metadata without items."""
 
     def __init__(self, content: aiohttp.StreamReader, metadata: ListMeta) -> None:
         self._content = content
@@ -150,79 +132,89 @@ class EmptiedList:
         return getattr(self._content, name)
 
     async def read(self) -> bytes:
-        """The whole of it."""
+        """The whole body."""
         return self._body
 
 
-class DepartureFilter:
-    """The body of a watch in which departures are bookmarks; else as the reader it wraps.
+class DeletedEventFilter:
+    """The body of a watch with bookmarks in place of DELETED events and of invalid lines.
 
-    A bookmark still moves Kopf's resource version, so it resumes where the stream broke off.
+    A bookmark advances Kopf's resource version, so that Kopf resumes after it.
+
+    Args:
+        content: The body as it arrives.
+        handle_removal: Called with the UID of each deleted pod.
+        note_activity: Called for each piece of data.
+        handle_invalid_line: Called with each invalid line; returns its resource version.
     """
 
     def __init__(
         self,
         content: aiohttp.StreamReader,
-        take: Callable[[str], None],
-        hear: Callable[[], None] = lambda: None,
-        take_unreadable: Callable[[bytes], str] = lambda _line: "",
+        handle_removal: Callable[[str], None],
+        note_activity: Callable[[], None] = lambda: None,
+        handle_invalid_line: Callable[[bytes], str] = lambda _line: "",
     ) -> None:
-        self._take_unreadable = take_unreadable
         self._content = content
-        self._take = take
-        self._hear = hear
+        self._handle_removal = handle_removal
+        self._note_activity = note_activity
+        self._handle_invalid_line = handle_invalid_line
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._content, name)
 
     def iter_chunked(self, _size: int) -> AsyncIterator[bytes]:
-        """The chunks as they come, cut at line ends."""
+        """The filtered data in chunks of complete lines."""
         return self._filtered()
 
     async def _filtered(self) -> AsyncIterator[bytes]:
         async for lines in complete_lines(self._content.iter_any()):
-            self._hear()
+            self._note_activity()
             yield b"".join([self._rewritten(line) + b"\n" for line in lines])
 
     def _rewritten(self, line: bytes) -> bytes:
-        if not _is_plain(line) and not _is_readable(line):
-            return _bookmark(self._take_unreadable(line))
-        if not line.startswith(_DEPARTURE_START):
+        event = _decode_pod_event(line)
+        is_surely_readable = event is not None and _is_surely_readable(line)
+        if not is_surely_readable and not _is_readable(line):
+            return _bookmark(self._handle_invalid_line(line))
+        if event is None or event.type != "DELETED":
             return line
-        metadata = _DEPARTURE_DECODER.decode(line).object.metadata
-        self._take(metadata.uid)
-        return _bookmark(metadata.resource_version)
+        self._handle_removal(event.object.metadata.uid)
+        return _bookmark(event.object.metadata.resource_version)
 
 
-def _is_plain(line: bytes) -> bool:
-    """Whether `_is_readable` is sure to say yes; a fifth of its time.
-
-    The decoder does not look into strings that it skips, and takes numbers of any length, while
-    Python refuses those of more than 4,300 digits: such a one is seen at two of the places that
-    are looked at here.
-    """
+def _decode_pod_event(line: bytes) -> _PodEvent | None:
     try:
-        _POD_EVENT_DECODER.decode(line)
+        return _POD_EVENT_DECODER.decode(line)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        return False
+        return None
+
+
+def _is_surely_readable(line: bytes) -> bool:
+    """A cheap test that is true only if Python's `json` can read a line that msgspec has decoded.
+
+    msgspec skips the contents of unused strings and accepts numbers of any length. Python refuses
+    invalid UTF-8 and numbers of more than 4,300 digits; such a number covers two positions of the
+    stride.
+    """
     return line.isascii() and not _NEIGHBOURING_DIGITS.search(line[::_STRIDE])
 
 
 def _is_readable(line: bytes) -> bool:
-    """Whether Kopf and its handler can read it: what they cannot ends the watch, each time."""
+    """Whether Kopf and its handler can read the line; a line they cannot read ends the watch."""
     try:
         event: Any = json.loads(line)
     except (ValueError, RecursionError):
         return False
     if not isinstance(event, dict) or not isinstance(event.get("object"), dict):
         return False
-    if event.get("type") not in _OF_OBJECTS:
+    if event.get("type") not in _OBJECT_EVENTS:
         return True
     metadata, spec = event["object"].get("metadata"), event["object"].get("spec")
     return (
         isinstance(metadata, dict)
         and isinstance(spec, dict)
-        and all(isinstance(metadata.get(key), str) for key in _NEEDED)
+        and all(isinstance(metadata.get(key), str) for key in _REQUIRED_METADATA)
     )
 
 

@@ -1,9 +1,4 @@
-"""Kopf in our loop, watching one resource, started again whenever it ends.
-
-Kopf (``kopf.spawn_tasks``, not ``kopf.operator``) runs in our loop, because ``kopf.operator`` ends
-by cancelling every task younger than itself, ours among them. It never writes: no finalizers, no
-annotations, no peering, no Kubernetes events.
-"""
+"""Runs a Kopf that watches one resource, and starts it again whenever it ends."""
 
 from __future__ import annotations
 
@@ -16,80 +11,80 @@ import kopf
 import msgspec
 import structlog
 
-from stowage.operator.client.api_client import is_meant_for_clients
+from stowage.operator.client.api_client import is_api_answer
 from stowage.operator.client.api_error import error_from_answer
 from stowage.operator.client.backoff import Backoff, Jitter, Sleep
 from stowage.operator.client.connection import Connection
-from stowage.operator.kopf.settings import NoMemories
+from stowage.operator.kopf.settings import NoMemory
 
 STOP_TIMEOUT_S = 5.0
-WELL_AFTER_S = 60.0
-"""Kopf that ran for so long was well: what ends it then is a new trouble."""
+STABLE_AFTER_S = 60.0
+"""After this time without a failure, the next failure starts with the shortest backoff again."""
 FIRST_LOGIN_PAUSE_S = 0.1
-"""Kopf asks for other credentials after each 401, and would at once, and again."""
+"""First pause between two logins: Kopf logs in again after each 401 without any delay."""
 
 log = structlog.get_logger("stowage.operator.kopf.runner")
 
 
-class Watched(msgspec.Struct, frozen=True):
-    """What Kopf is to watch, and for whom.
+class WatchSpec(msgspec.Struct, frozen=True):
+    """The watch that a Kopf runs.
 
     Attributes:
-        resource: Plural, of the core group, e.g. ``pods``.
-        settings: With the field selector.
-        take_event: Takes each watch event as it comes, and (type None) each object of a list.
-        middleware: Of the session that Kopf gets.
-        namespace: The only one; None watches all, and needs the right to.
+        resource: Plural name of the resource in the core group, e.g. ``pods``.
+        settings: Kopf's settings, with the field selector.
+        handle_event: Called with each watch event, and (type None) with each object of a list.
+        middleware: Middleware of Kopf's HTTP session.
+        namespace: The only namespace to watch; None watches all, which needs cluster-wide rights.
     """
 
     resource: str
     settings: kopf.OperatorSettings
-    take_event: Callable[[str | None, dict[str, Any]], None]
+    handle_event: Callable[[str | None, dict[str, Any]], None]
     middleware: aiohttp.ClientMiddlewareType
     namespace: str | None = None
 
 
 class KopfRunner:
-    """Runs Kopf, and runs it again should it end.
+    """Runs Kopf until cancelled.
 
-    Kopf takes what comes for an answer of the API server. So answers that are none (a login page, a
-    redirect to one) reach it as connections that broke, and so does a 429, once its time is over:
-    Kopf would wait as long as the server asks, be it for hours.
+    Kopf treats every HTTP response as the API server's. So the session turns responses of others
+    (a login page, a redirect to one) into connection errors. It does the same with a 429, after a
+    bounded pause: Kopf itself would wait for as long as Retry-After says.
 
     Args:
-        connection: Kopf gets sessions of its own from it.
-        watched: What it watches.
-        after_start: Called each time Kopf has started; it takes over the process's signal handlers.
-        jitter: Random numbers in 0..1.
-        sleep: Waits that many seconds.
+        connection: Makes Kopf's HTTP sessions.
+        spec: What Kopf watches.
+        after_start: Called after each start of Kopf, which replaces the signal handlers.
+        jitter: Returns random numbers in 0..1.
+        sleep: Sleeps for a number of seconds.
     """
 
     def __init__(
         self,
         connection: Connection,
-        watched: Watched,
+        spec: WatchSpec,
         after_start: Callable[[], None],
         jitter: Jitter,
         sleep: Sleep,
     ) -> None:
         self._connection = connection
-        self._watched = watched
+        self._spec = spec
         self._after_start = after_start
         self._jitter = jitter
         self._sleep = sleep
         self._is_first_login = True
-        self._is_in_trouble = False
-        self._has_asked = False
+        self._has_failing_requests = False
+        self._has_requested = False
         self._restart = asyncio.Event()
-        self._logins = Backoff(jitter, FIRST_LOGIN_PAUSE_S, connection.patience.pause_s)
-        self._logged_in_at = -WELL_AFTER_S
+        self._logins = Backoff(jitter, FIRST_LOGIN_PAUSE_S, connection.timeouts.max_backoff_s)
+        self._logged_in_at = -STABLE_AFTER_S
         self._registry = kopf.OperatorRegistry()
-        kopf.on.login(registry=self._registry)(self._login)
-        kopf.on.event("", "v1", watched.resource, registry=self._registry)(self._take_event)
+        kopf.on.login(registry=self._registry)(self.login)
+        kopf.on.event("", "v1", spec.resource, registry=self._registry)(self._take_event)
 
     async def run(self) -> None:
         """Watch until cancelled."""
-        backoff = Backoff(self._jitter, 0.5, self._connection.patience.pause_s)
+        backoff = Backoff(self._jitter, 0.5, self._connection.timeouts.max_backoff_s)
         while True:
             self._restart.clear()
             tasks = await self._spawn()
@@ -104,37 +99,37 @@ class KopfRunner:
                 idleness.cancel()
                 errors = await _stop(tasks)
             if self._restart.is_set():
-                log.info("watching anew, as asked", resource=self._watched.resource)
+                log.info("watching again on request", resource=self._spec.resource)
                 backoff.reset()
                 continue
             log.warning("kopf ended, starting it again", errors=errors)
-            if asyncio.get_running_loop().time() - began > WELL_AFTER_S:
+            if asyncio.get_running_loop().time() - began > STABLE_AFTER_S:
                 backoff.reset()
             await self._pause(backoff.next_delay())
 
     async def _until_idle(self) -> None:
-        """Return once Kopf has had the time to ask for what it is to watch, and has not.
+        """Return if Kopf has not requested its resource within the timeout of a request.
 
-        It looks once which resources there are, and believes whatever answer it gets.
+        Kopf discovers the served resources once and accepts whatever answer it gets.
         """
-        self._has_asked = False
-        await self._sleep(self._connection.patience.request_s)
-        if self._has_asked:
+        self._has_requested = False
+        await self._sleep(self._connection.timeouts.request_s)
+        if self._has_requested:
             await asyncio.Event().wait()
-        log.warning("kopf does not watch", resource=self._watched.resource)
+        log.warning("kopf does not watch", resource=self._spec.resource)
 
     def restart(self) -> None:
-        """Begin with a new list, and with what the settings say now."""
+        """Start Kopf again, with a new list and the current settings."""
         self._logins.reset()
         self._restart.set()
 
     @property
-    def is_in_trouble(self) -> bool:
-        """Whether the last request was not answered, or refused."""
-        return self._is_in_trouble
+    def has_failing_requests(self) -> bool:
+        """Whether the last request was refused or got no answer."""
+        return self._has_failing_requests
 
     async def _pause(self, seconds: float) -> None:
-        """Wait that long, or until asked to begin anew."""
+        """Wait for that long or until `restart`."""
         waits = [
             asyncio.ensure_future(self._sleep(seconds)),
             asyncio.create_task(self._restart.wait()),
@@ -146,64 +141,65 @@ class KopfRunner:
                 each.cancel()
 
     async def _spawn(self) -> list[asyncio.Task[Any]]:
-        namespace = self._watched.namespace
-        # Of a namespace that is named Kopf asks nothing but the resource in it.
+        namespace = self._spec.namespace
+        # With a named namespace, Kopf requests nothing but the resource in it.
         tasks = await kopf.spawn_tasks(
             registry=self._registry,
-            settings=self._watched.settings,
+            settings=self._spec.settings,
             clusterwide=namespace is None,
             namespaces=() if namespace is None else (namespace,),
             standalone=True,
-            memories=NoMemories(),
+            memories=NoMemory(),
         )
         return list(tasks)
 
-    async def _login(self, **_kwargs: Any) -> kopf.AiohttpSession:
+    async def login(self, **_kwargs: Any) -> kopf.AiohttpSession:
+        """Make the HTTP session that Kopf uses until the next login."""
         if not self._is_first_login:
             # Kopf logs in again after a 401.
             await self._pause_between_logins()
             await self._connection.reload(self._connection.generation)
         self._is_first_login = False
         self._logged_in_at = asyncio.get_running_loop().time()
-        middlewares = (self._watched.middleware, self._answered)
+        middlewares = (self._spec.middleware, self._check_answer)
         session = self._connection.new_session(middlewares=middlewares)
         return kopf.AiohttpSession(server=self._connection.server, aiohttp_session=session)
 
     async def _pause_between_logins(self) -> None:
-        if asyncio.get_running_loop().time() - self._logged_in_at > WELL_AFTER_S:
+        if asyncio.get_running_loop().time() - self._logged_in_at > STABLE_AFTER_S:
             self._logins.reset()
         await self._sleep(self._logins.next_delay())
 
-    async def _answered(
+    async def _check_answer(
         self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
     ) -> aiohttp.ClientResponse:
-        """Pass on what the API server says, and nobody else."""
-        self._is_in_trouble = True
-        self._has_asked |= request.url.path.endswith(f"/{self._watched.resource}")
-        response = await self._opened_in_time(request, handler)
-        if response.status == 429 or not is_meant_for_clients(response):
+        """Pass on answers of the API server; raise connection errors for all others."""
+        self._has_failing_requests = True
+        self._has_requested |= request.url.path.endswith(f"/{self._spec.resource}")
+        response = await self._open_in_time(request, handler)
+        if response.status == 429 or not is_api_answer(response):
             error = error_from_answer(response.status, b"", response.headers.get("Retry-After"))
             response.close()
             await self._sleep(error.retry_after or 0.0)
             raise aiohttp.ClientConnectionError(f"no answer of an API server: {error}")
-        self._is_in_trouble = not response.ok
+        self._has_failing_requests = not response.ok
         return response
 
-    async def _opened_in_time(
+    async def _open_in_time(
         self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
     ) -> aiohttp.ClientResponse:
-        """Wait for the start of a watch as for any answer; Kopf would as long as for an event."""
+        """Limit the time until a watch starts; Kopf limits the time between two events only."""
         is_watch = "watch" in request.url.query
-        limit_s = self._connection.patience.request_s if is_watch else None
+        limit_s = self._connection.timeouts.request_s if is_watch else None
         async with asyncio.timeout(limit_s):
             return await handler(request)
 
     async def _take_event(self, event: Any, **_kwargs: Any) -> None:
-        self._watched.take_event(event["type"], event["object"])
+        self._spec.handle_event(event["type"], event["object"])
 
 
 async def _stop(tasks: Iterable[asyncio.Task[Any]]) -> list[str]:
-    """Cancel Kopf's tasks and say what made any of them end by itself."""
+    """Cancel Kopf's tasks; returns the errors of those that had ended before."""
     tasks = list(tasks)
     ended = [task for task in tasks if task.done()]
     for task in tasks:

@@ -1,4 +1,4 @@
-"""Kopf made small: it keeps nothing, writes nothing and never gives up."""
+"""Kopf's settings: it stores nothing, writes nothing and retries forever."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ import kopf
 from kopf._core.reactor.inventory import ResourceMemories, ResourceMemory
 
 from stowage.operator.client.backoff import Backoff, Jitter
-from stowage.operator.client.connection import DEFAULT_PATIENCE
-from stowage.operator.client.timeouts import CONNECT_WITHIN_S, Patience
+from stowage.operator.client.connection import DEFAULT_TIMEOUTS
+from stowage.operator.client.timeouts import CONNECT_WITHIN_S, Timeouts
 
 PAGE_SIZE = 500
 WORKER_IDLE_S = 0.1
-"""How long Kopf keeps a worker, and 23 KiB, for a pod nothing happens to."""
+"""How long Kopf keeps a worker (23 KiB) for a pod without events."""
 
 
 def pod_watching_settings(
-    field_selector: str, jitter: Jitter, patience: Patience = DEFAULT_PATIENCE
+    field_selector: str, jitter: Jitter, timeouts: Timeouts = DEFAULT_TIMEOUTS
 ) -> kopf.OperatorSettings:
     """Settings for watching the selected pods and nothing else."""
-    settings = _quiet_settings(jitter, patience)
+    settings = _quiet_settings(jitter, timeouts)
     select_pods(settings, field_selector)
     return settings
 
 
 def select_pods(settings: kopf.OperatorSettings, field_selector: str) -> None:
-    """Select other pods, from Kopf's next start on."""
+    """Select other pods from Kopf's next start on."""
     settings.watching.field_selectors["", "v1", "pods"] = field_selector
 
 
 def config_map_watching_settings(
-    name: str, jitter: Jitter, patience: Patience = DEFAULT_PATIENCE
+    name: str, jitter: Jitter, timeouts: Timeouts = DEFAULT_TIMEOUTS
 ) -> kopf.OperatorSettings:
     """Settings for watching the ConfigMap of that name and nothing else."""
-    settings = _quiet_settings(jitter, patience)
+    settings = _quiet_settings(jitter, timeouts)
     settings.watching.field_selectors["", "v1", "configmaps"] = f"metadata.name={name}"
     return settings
 
 
-def _quiet_settings(jitter: Jitter, patience: Patience) -> kopf.OperatorSettings:
-    """Kopf writes nothing, asks for nothing but what it watches, and never gives up."""
+def _quiet_settings(jitter: Jitter, timeouts: Timeouts) -> kopf.OperatorSettings:
+    """Settings with which Kopf only watches: it writes nothing and retries forever."""
     settings = kopf.OperatorSettings()
     settings.posting.enabled = False
     settings.scanning.disabled = True
@@ -49,19 +49,19 @@ def _quiet_settings(jitter: Jitter, patience: Patience) -> kopf.OperatorSettings
     settings.persistence.progress_storage = _NoProgress()
     settings.queueing.idle_timeout = WORKER_IDLE_S
     settings.watching.chunk_size = PAGE_SIZE
-    settings.watching.inactivity_timeout = patience.silence_s
-    settings.networking.request_timeout = patience.list_timeout.total
+    settings.watching.inactivity_timeout = timeouts.watch_idle_s
+    settings.networking.request_timeout = timeouts.list_timeout.total
     settings.networking.connect_timeout = CONNECT_WITHIN_S
-    settings.networking.error_backoffs = _EndlessBackoffs(jitter, patience.pause_s)
+    settings.networking.error_backoffs = _EndlessBackoffs(jitter, timeouts.max_backoff_s)
     settings.process.ultimate_exiting_timeout = None
     return settings
 
 
-class NoMemories(ResourceMemories):
-    """Kopf remembers nothing of an object between two events.
+class NoMemory(ResourceMemories):
+    """Kopf keeps no memory of an object between two events.
 
-    It would keep its memory of every pod whose deletion it is not told of. The base class has no
-    public name, but `kopf.spawn_tasks` takes an instance.
+    Otherwise it would keep a memory of each pod forever, because it gets no DELETED events. The
+    base class has no public name, but `kopf.spawn_tasks` takes an instance.
     """
 
     async def recall(self, raw_body: Any, **options: Any) -> ResourceMemory:
@@ -70,7 +70,7 @@ class NoMemories(ResourceMemories):
 
 
 class _NoDiffBase(kopf.DiffBaseStorage):
-    """Kopf keeps no last-seen state: nobody here asks what changed."""
+    """Kopf stores no last-seen state: no handler needs the difference."""
 
     def build(self, *, body: Any, extra_fields: Any = None) -> Any:  # noqa: ARG002
         return {}
@@ -83,7 +83,7 @@ class _NoDiffBase(kopf.DiffBaseStorage):
 
 
 class _NoProgress(kopf.ProgressStorage):
-    """Kopf keeps no handler progress: event handlers have none."""
+    """Kopf stores no handler progress: event handlers have none."""
 
     def fetch(self, *, key: Any, body: Any) -> Any:  # noqa: ARG002
         return None
@@ -102,7 +102,7 @@ class _NoProgress(kopf.ProgressStorage):
 
 
 class _EndlessBackoffs:
-    """Delays between Kopf's retries of one request; it gives up only when they end."""
+    """Delays between Kopf's retries of a request; Kopf gives up only when they end."""
 
     def __init__(self, jitter: Jitter, max_s: float) -> None:
         self._jitter = jitter

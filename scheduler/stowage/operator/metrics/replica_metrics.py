@@ -1,9 +1,9 @@
-"""What this replica is and how busy, in Prometheus' terms."""
+"""Metrics of this replica: leadership, unfinished bindings, watches, extenders, certificate."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
@@ -12,18 +12,19 @@ from stowage.operator.leader_election import LeaderElector
 from stowage.operator.metrics import definitions
 from stowage.operator.metrics.families import family_of
 from stowage.operator.serving.serving_certificate import ServingCertificate
+from stowage.operator.watch.pending_pods import PendingPods
 from stowage.operator.watch.reflector import Reflector
 
 PENDING_PODS_PATH = "/api/v1/pods (pending)"
-"""Their watch has no reflector, and the path of another one."""
+"""Kopf watches the pending pods; their path is the one of the reflector of assigned pods."""
 
 
 class ReplicaMetrics(Collector):
-    """Reads the state when somebody scrapes.
+    """Reads leadership and unfinished bindings at each scrape.
 
     Args:
-        elector: None without leader election.
-        num_unfinished_bindings: Pods on their way from decided to bound.
+        elector: The leader elector; None without leader election.
+        num_unfinished_bindings: Returns the number of pods that are scheduled and not bound.
     """
 
     def __init__(
@@ -33,7 +34,7 @@ class ReplicaMetrics(Collector):
         self._num_unfinished_bindings = num_unfinished_bindings
 
     def collect(self) -> Iterator[Metric]:
-        """Make the families; called by the registry."""
+        """Make the metric families; the registry calls it."""
         if self._elector is not None:
             is_leader = float(self._elector.may_write())
             yield family_of(
@@ -43,29 +44,20 @@ class ReplicaMetrics(Collector):
         yield family_of(definitions.UNFINISHED_BINDINGS, [((), self._num_unfinished_bindings())])
 
 
-class Watched(Protocol):
-    """Something that hears of the API server; a `Reflector` or `PendingPods`."""
-
-    @property
-    def silence_s(self) -> float:
-        """How long ago it heard anything."""
-        ...
-
-
 class ReflectorMetrics(Collector):
-    """How well the watches hold; reads the reflectors when somebody scrapes.
+    """Reads the state of the watches at each scrape.
 
     Args:
-        reflectors: Of all kinds but pending pods.
-        pending_pods: Watched by Kopf.
+        reflectors: The reflectors of all kinds except pending pods.
+        pending_pods: The pending pods, which Kopf watches.
     """
 
-    def __init__(self, reflectors: Sequence[Reflector[Any]], pending_pods: Watched) -> None:
+    def __init__(self, reflectors: Sequence[Reflector[Any]], pending_pods: PendingPods) -> None:
         self._reflectors = reflectors
         self._pending_pods = pending_pods
 
     def collect(self) -> Iterator[Metric]:
-        """Make the families; called by the registry."""
+        """Make the metric families; the registry calls it."""
         paths = [(each.path,) for each in self._reflectors]
         for definition, counts in (
             (definitions.REFLECTOR_LISTS, [each.num_lists for each in self._reflectors]),
@@ -80,23 +72,23 @@ class ReflectorMetrics(Collector):
 
 
 class ExtenderMetrics(Collector):
-    """How often extenders fail; reads the counts when somebody scrapes."""
+    """Reads the failures of extenders at each scrape."""
 
     def __init__(self, failure_counts: Callable[[], Mapping[str, int]]) -> None:
         self._failure_counts = failure_counts
 
     def collect(self) -> Iterator[Metric]:
-        """Make the family; called by the registry."""
+        """Make the metric family; the registry calls it."""
         counts = (((url,), count) for url, count in self._failure_counts().items())
         yield family_of(definitions.EXTENDER_FAILURES, counts)
 
 
 class CertificateMetrics(Collector):
-    """Until when clients can trust the endpoints; reads the certificate when somebody scrapes."""
+    """Reads the expiry time of the serving certificate at each scrape."""
 
     def __init__(self, certificate: ServingCertificate) -> None:
         self._certificate = certificate
 
     def collect(self) -> Iterator[Metric]:
-        """Make the family; called by the registry."""
+        """Make the metric family; the registry calls it."""
         yield family_of(definitions.CERTIFICATE_EXPIRY, [((), self._certificate.expires_at)])

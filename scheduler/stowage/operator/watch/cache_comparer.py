@@ -1,4 +1,4 @@
-"""SIGUSR2: the state goes to the log, and is compared with what the API server has.
+"""Logs the engine's state on SIGUSR2 and compares it with the API server's objects.
 
 upstream: ``pkg/scheduler/backend/cache/debugger``.
 """
@@ -6,15 +6,14 @@ upstream: ``pkg/scheduler/backend/cache/debugger``.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
-from typing import Any, Protocol
+from collections.abc import AsyncIterator
 
 import msgspec
 import structlog
 
+from stowage.engine import Engine
 from stowage.operator.client.api_client import LIST_TIMEOUT, LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
-from stowage.state.pods.pod_info import PodInfo
 
 NODES = "/api/v1/nodes"
 PODS = "/api/v1/pods"
@@ -46,42 +45,26 @@ class _Page(msgspec.Struct, frozen=True):
 _PAGE_DECODER = msgspec.json.Decoder(_Page)
 
 
-class Inspectable(Protocol):
-    """The part of the engine that is looked at."""
-
-    def dump(self) -> Mapping[str, Any]:
-        """Everything it knows, as plain data."""
-        ...
-
-    def node_names(self) -> list[str]:
-        """Of the nodes that exist."""
-        ...
-
-    def pods(self) -> Iterator[PodInfo]:
-        """Every pod, placed, assumed or waiting."""
-        ...
-
-
 class CacheComparer:
-    """Writes the state to the log and says where it differs from the API server's.
+    """Logs the engine's state and its differences from the API server's objects.
 
     Args:
         client: Of the API server; nodes and assigned pods are listed.
-        engine: Whose state it is.
+        engine: The engine whose state is compared.
     """
 
-    def __init__(self, client: ApiClient, engine: Inspectable) -> None:
+    def __init__(self, client: ApiClient, engine: Engine) -> None:
         self._client = client
         self._engine = engine
         self._running: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Dump and compare in the background, unless that is already under way."""
+        """Dump and compare in the background, unless a comparison is already running."""
         if self._running is None or self._running.done():
             self._running = asyncio.create_task(self.run(), name="cache comparer")
 
     async def run(self) -> None:
-        """Dump and compare once; a server that does not answer is logged."""
+        """Dump and compare once; log it if the API server does not answer."""
         self.log_state()
         try:
             await self.compare()
@@ -89,7 +72,7 @@ class CacheComparer:
             log.warning("cache not compared", error=repr(error))
 
     def log_state(self) -> None:
-        """A line for each node and for each waiting pod."""
+        """Log a line for each node and one for the scheduling queue."""
         state = self._engine.dump()
         nodes = state.get("nodes", {})
         for name, node in nodes.items():
@@ -98,13 +81,13 @@ class CacheComparer:
         log.info("Dump of scheduling queue", nodes=len(nodes), **rest)
 
     async def compare(self) -> None:
-        """List nodes and assigned pods, and log what is missing here and what is too much.
+        """List nodes and assigned pods, and log which the engine lacks or has too many of.
 
-        What changes while the lists are on their way is not reported: redundant is only what was
-        known before and still is afterwards, and pods being bound are left out.
+        Objects that change during the lists are not reported: an object is redundant only if the
+        engine has it before and after the lists. Pods that are being bound are left out.
 
         Raises:
-            ApiError: the server refuses to list.
+            ApiError: the API server refuses the list.
         """
         nodes_before, pods_before = set(self._engine.node_names()), self._placed()
         nodes = {item.metadata.name async for item in self._list(NODES, "")}
@@ -124,7 +107,7 @@ class CacheComparer:
         log.info("cache compared", nodes=len(nodes), pods=len(pods))
 
     def _placed(self) -> dict[str, str]:
-        """UID -> namespace/name of the pods on nodes."""
+        """UID -> namespace/name of the pods that have a node."""
         return {pod.uid: pod.key for pod in self._engine.pods() if pod.node_name}
 
     async def _list(self, path: str, field_selector: str) -> AsyncIterator[_Item]:

@@ -1,4 +1,4 @@
-"""Whether what the engine knows is complete and recent enough to schedule from."""
+"""Cache sync: whether the engine's state is complete and recent enough to schedule."""
 
 from __future__ import annotations
 
@@ -13,16 +13,14 @@ from stowage.operator.watch.reflector import Reflector
 log = structlog.get_logger("stowage.operator.watch.cache_sync")
 
 
-class View:
-    """What the engine knows of the cluster.
-
-    What is in the inbox is not known yet: the loop hands it over a thousand events at a time.
+class CacheSync:
+    """Tells whether the engine has handled all lists.
 
     Args:
-        inbox: What the engine has still to handle.
+        inbox: Holds the events that the engine has not handled yet.
         has_synced: Whether all first lists are in the inbox.
-        to_refresh: Who has to list once more before anything is scheduled; nobody if there is no
-            leader election.
+        to_refresh: The reflectors that list again when this replica becomes the leader; empty
+            without leader election.
     """
 
     def __init__(
@@ -35,7 +33,7 @@ class View:
         self._is_current = False
 
     def is_complete(self) -> bool:
-        """Whether the engine has handled everything listed at the start."""
+        """Whether the engine has handled all first lists."""
         if not self._is_complete:
             self._is_complete = self._has_synced() and not len(self._inbox)
         return self._is_complete
@@ -48,12 +46,12 @@ class View:
         return self._is_current
 
     def refresh(self, at_least: int) -> None:
-        """List once more: a watch may have been silent while the former leader bound pods.
+        """List again: a watch may have missed pods that the previous leader bound.
 
         Args:
-            at_least: The resource version from which on the former leader binds none.
+            at_least: Resource version after which the previous leader binds no pod.
         """
-        log.info("lists anew before scheduling", kinds=[it.kind for it in self._to_refresh])
+        log.info("listing again before scheduling", kinds=[it.kind for it in self._to_refresh])
         self._is_current = False
         for reflector in self._to_refresh:
             reflector.refresh(at_least)

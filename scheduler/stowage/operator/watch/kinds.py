@@ -1,4 +1,4 @@
-"""What is reflected: which objects, how they are decoded, which events they become."""
+"""The reflected kinds: their paths, the structs they are decoded into, and their events."""
 
 from __future__ import annotations
 
@@ -56,23 +56,23 @@ S = TypeVar("S", bound=StorageObject)
 
 
 class Identity(NamedTuple):
-    """Which object is meant."""
+    """Identity of an object."""
 
     namespace: str
     name: str
     uid: str
 
 
-class Reflected(msgspec.Struct, Generic[T], frozen=True):
-    """One kind to reflect.
+class ReflectedKind(msgspec.Struct, Generic[T], frozen=True):
+    """One kind that a reflector follows.
 
     Attributes:
-        kind: As in the objects, for messages.
-        path: Of the list, cluster-wide.
-        type: The struct to decode into.
-        seen: Makes the event for an object that is there.
-        gone: Makes the event for one that is not any more.
-        field_selector: Limits what the server sends.
+        kind: Name of the kind.
+        path: Path of the cluster-wide list.
+        type: Struct to decode the objects into.
+        seen: Makes the event for an object that exists.
+        gone: Makes the event for an object that no longer exists.
+        field_selector: Field selector of lists and watches.
     """
 
     kind: str
@@ -83,7 +83,7 @@ class Reflected(msgspec.Struct, Generic[T], frozen=True):
     field_selector: str = ""
 
 
-def _workload(kind: str) -> Callable[[Identity], Event]:
+def _workload_gone(kind: str) -> Callable[[Identity], Event]:
     return lambda identity: WorkloadGone(kind, identity.namespace, identity.name)
 
 
@@ -105,9 +105,9 @@ def _label_selector_seen(kind: str) -> Callable[[ReplicaSet | StatefulSet], Even
     return seen
 
 
-def _storage(kind: type[S], path: str) -> Reflected[S]:
+def _storage_kind(kind: type[S], path: str) -> ReflectedKind[S]:
     name = kind.__name__
-    return Reflected(
+    return ReflectedKind(
         kind=name,
         path=path,
         type=kind,
@@ -116,7 +116,7 @@ def _storage(kind: type[S], path: str) -> Reflected[S]:
     )
 
 
-ASSIGNED_PODS = Reflected(
+ASSIGNED_PODS = ReflectedKind(
     kind="Pod",
     path="/api/v1/pods",
     type=Pod,
@@ -124,49 +124,49 @@ ASSIGNED_PODS = Reflected(
     gone=lambda identity: AssignedPodGone(*identity),
     field_selector="spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed",
 )
-NODES = Reflected(
+NODES = ReflectedKind(
     kind="Node",
     path="/api/v1/nodes",
     type=Node,
     seen=NodeSeen,
     gone=lambda identity: NodeGone(identity.name),
 )
-NAMESPACES = Reflected(
+NAMESPACES = ReflectedKind(
     kind="Namespace",
     path="/api/v1/namespaces",
     type=Namespace,
     seen=NamespaceSeen,
     gone=lambda identity: NamespaceGone(identity.name),
 )
-SERVICES = Reflected(
+SERVICES = ReflectedKind(
     kind="Service",
     path="/api/v1/services",
     type=Service,
     seen=_plain_selector_seen("Service"),
-    gone=_workload("Service"),
+    gone=_workload_gone("Service"),
 )
-REPLICATION_CONTROLLERS = Reflected(
+REPLICATION_CONTROLLERS = ReflectedKind(
     kind="ReplicationController",
     path="/api/v1/replicationcontrollers",
     type=ReplicationController,
     seen=_plain_selector_seen("ReplicationController"),
-    gone=_workload("ReplicationController"),
+    gone=_workload_gone("ReplicationController"),
 )
-REPLICA_SETS = Reflected(
+REPLICA_SETS = ReflectedKind(
     kind="ReplicaSet",
     path="/apis/apps/v1/replicasets",
     type=ReplicaSet,
     seen=_label_selector_seen("ReplicaSet"),
-    gone=_workload("ReplicaSet"),
+    gone=_workload_gone("ReplicaSet"),
 )
-STATEFUL_SETS = Reflected(
+STATEFUL_SETS = ReflectedKind(
     kind="StatefulSet",
     path="/apis/apps/v1/statefulsets",
     type=StatefulSet,
     seen=_label_selector_seen("StatefulSet"),
-    gone=_workload("StatefulSet"),
+    gone=_workload_gone("StatefulSet"),
 )
-DISRUPTION_BUDGETS = Reflected(
+DISRUPTION_BUDGETS = ReflectedKind(
     kind="PodDisruptionBudget",
     path="/apis/policy/v1/poddisruptionbudgets",
     type=PodDisruptionBudget,
@@ -175,16 +175,16 @@ DISRUPTION_BUDGETS = Reflected(
 )
 
 STORAGE = (
-    _storage(PersistentVolumeClaim, "/api/v1/persistentvolumeclaims"),
-    _storage(PersistentVolume, "/api/v1/persistentvolumes"),
-    _storage(StorageClass, "/apis/storage.k8s.io/v1/storageclasses"),
-    _storage(CSINode, "/apis/storage.k8s.io/v1/csinodes"),
-    _storage(CSIDriver, "/apis/storage.k8s.io/v1/csidrivers"),
-    _storage(CSIStorageCapacity, "/apis/storage.k8s.io/v1/csistoragecapacities"),
-    _storage(VolumeAttachment, "/apis/storage.k8s.io/v1/volumeattachments"),
+    _storage_kind(PersistentVolumeClaim, "/api/v1/persistentvolumeclaims"),
+    _storage_kind(PersistentVolume, "/api/v1/persistentvolumes"),
+    _storage_kind(StorageClass, "/apis/storage.k8s.io/v1/storageclasses"),
+    _storage_kind(CSINode, "/apis/storage.k8s.io/v1/csinodes"),
+    _storage_kind(CSIDriver, "/apis/storage.k8s.io/v1/csidrivers"),
+    _storage_kind(CSIStorageCapacity, "/apis/storage.k8s.io/v1/csistoragecapacities"),
+    _storage_kind(VolumeAttachment, "/apis/storage.k8s.io/v1/volumeattachments"),
 )
 
-ALL_REFLECTED = (
+REFLECTED_KINDS = (
     NODES,
     ASSIGNED_PODS,
     NAMESPACES,

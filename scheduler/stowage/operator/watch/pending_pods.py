@@ -1,10 +1,9 @@
-"""What is known of our pending pods: lists and raw watch events in, engine events out.
+"""Pending pods: lists and raw watch events in, events for the engine out.
 
-Lists are taken whole: what we know and a fresh list does not name vanished while nobody watched.
-An event Kopf still had in a queue when a list or a departure overtook it is told from a new one:
-by its resource version against the list's, by its UID against those of the pods that left. A pod
-that left never comes back: nodeName is never unset, a terminal phase never left, a UID never used
-twice.
+A known pod that a new list does not contain is gone. Kopf may deliver an event from its queue after
+a list or a removal has overtaken it. Such an event is recognised by its resource version, compared
+with the list's, and by its UID, compared with those of the removed pods. A removed pod never comes
+back: nodeName is never unset, a terminal phase never left, a UID never used twice.
 """
 
 from __future__ import annotations
@@ -27,12 +26,13 @@ from stowage.api.events import PendingPodGone, PendingPodSeen
 from stowage.api.objects.meta import ListMeta
 from stowage.api.objects.pod import Pod
 from stowage.operator import clock
+from stowage.operator.client.resource_version import parse_resource_version
 from stowage.operator.inbox import Inbox
-from stowage.operator.watch.reflector import as_number, object_invalid
+from stowage.operator.watch.invalid_objects import invalid_object_event
 
 DEFAULT_SCHEDULER = "default-scheduler"
-MAX_REMEMBERED_DEPARTURES = 20_000
-"""More than Kopf's queues hold: an event it has still to deliver is never older than these."""
+MAX_REMEMBERED_REMOVALS = 20_000
+"""More than Kopf's queues hold, so every event it has still to deliver can be recognised."""
 
 
 class _Metadata(msgspec.Struct, frozen=True):
@@ -48,8 +48,8 @@ class _Pod(msgspec.Struct, frozen=True):
     spec: _Spec = _Spec()
 
 
-class _Known(NamedTuple):
-    """What a pod's departure, or older news of it, are judged by."""
+class _KnownPod(NamedTuple):
+    """A pod that the engine knows, with the latest version seen."""
 
     namespace: str
     name: str
@@ -58,7 +58,7 @@ class _Known(NamedTuple):
 
 
 class _SchedulerNames(msgspec.Struct, frozen=True):
-    """A list of pods as far as it says whose they are."""
+    """A list of pods, reduced to UIDs and scheduler names."""
 
     items: tuple[_Pod, ...] = ()
 
@@ -66,7 +66,7 @@ class _SchedulerNames(msgspec.Struct, frozen=True):
 def pending_pods_selector(scheduler_names: Collection[str]) -> str:
     """The narrowest field selector that includes all pending pods of these profiles.
 
-    A selector cannot say OR, so with several profiles the handler sorts out the rest.
+    Field selectors have no OR: with several profiles, `PendingPods` filters the rest.
     """
     terms = ["spec.nodeName=", "status.phase!=Succeeded", "status.phase!=Failed"]
     if len(scheduler_names) == 1:
@@ -77,13 +77,13 @@ def pending_pods_selector(scheduler_names: Collection[str]) -> str:
 
 
 class PendingPods:
-    """What is known of our pending pods; turns lists and Kopf's raw events into ours.
+    """Tracks the pending pods of our profiles and puts events about them into the inbox.
 
     Args:
-        inbox: Where events go.
-        scheduler_names: Of all profiles.
-        raw: Where pods are kept as they came, by UID; None keeps none.
-        monotonic: The process's clock, seconds.
+        inbox: Receives the events.
+        scheduler_names: Scheduler names of all profiles.
+        raw: Receives the raw pods by UID, for extenders; None if no extender is configured.
+        monotonic: Returns monotonic seconds.
 
     Attributes:
         has_synced: Whether the first list is in the inbox.
@@ -98,35 +98,35 @@ class PendingPods:
     ) -> None:
         self.has_synced = False
         self._monotonic = monotonic
-        self._heard_at = monotonic()
+        self._last_activity_at = monotonic()
         self._inbox = inbox
         self._scheduler_names = frozenset(scheduler_names)
         self._raw = raw
         # By UID.
-        self._known: dict[str, _Known] = {}
-        self._departed: LRUCache[str, None] = LRUCache(MAX_REMEMBERED_DEPARTURES)
+        self._known: dict[str, _KnownPod] = {}
+        self._removed: LRUCache[str, None] = LRUCache(MAX_REMEMBERED_REMOVALS)
         self._listing: set[str] = set()
         self._listed_version = 0
 
     @property
-    def heard_at(self) -> float:
-        """When the server last said anything, a bookmark at least."""
-        return self._heard_at
+    def last_activity_at(self) -> float:
+        """When the API server last sent data; bookmarks count."""
+        return self._last_activity_at
 
     @property
     def silence_s(self) -> float:
-        """How long ago the server said anything, a bookmark at least."""
-        return self._monotonic() - self._heard_at
+        """Seconds since the API server last sent data; bookmarks count."""
+        return self._monotonic() - self._last_activity_at
 
-    def hear(self) -> None:
-        """Note that the server has just said something."""
-        self._heard_at = self._monotonic()
+    def note_activity(self) -> None:
+        """Note that the API server has just sent data."""
+        self._last_activity_at = self._monotonic()
 
     def select(self, scheduler_names: Collection[str]) -> None:
-        """Take the pods of these profiles from now on, and forget those of others.
+        """Follow the pods of these profiles from now on, and forget those of others.
 
-        The engine is not told that they are gone, for they are not: one that is being bound
-        still is.
+        The engine gets no event for the forgotten pods: they still exist, and the engine may be
+        binding one.
         """
         self._scheduler_names = frozenset(scheduler_names)
         others = [
@@ -137,31 +137,31 @@ class PendingPods:
             if self._raw is not None:
                 self._raw.pop(uid, None)
 
-    def take_event(self, event_type: str | None, raw: dict[str, Any]) -> None:
-        """Take one watch event; of nothing older than the last list."""
+    def handle_event(self, event_type: str | None, raw: dict[str, Any]) -> None:
+        """Handle a watch event, or (type None) an object of a list; ignore it if it is stale."""
         metadata = raw["metadata"]
         uid: str = metadata["uid"]
         if event_type == "DELETED":
-            self.take_departure(uid)
+            self.handle_removal(uid)
         elif raw["spec"].get("schedulerName") in self._scheduler_names and not self._is_stale(
             uid, metadata
         ):
-            self._take_raw(uid, metadata, raw)
+            self._update(uid, metadata, raw)
 
-    def take_departure(self, uid: str) -> None:
-        """Take the news that a pod left the selection, for ever."""
-        self._departed[uid] = None
+    def handle_removal(self, uid: str) -> None:
+        """Handle the event that a pod left the field selector: it is bound, finished or deleted."""
+        self._removed[uid] = None
         self._remove(uid)
 
-    def take_page(self, body: bytes, *, is_first: bool) -> ListMeta:
-        """Take one page of a list; returns its metadata.
+    def handle_page(self, body: bytes, *, is_first: bool) -> ListMeta:
+        """Handle one page of a list; returns its metadata.
 
         Raises:
-            InvalidObject: this is no list of pods.
+            InvalidObject: the body is not a list of pods.
         """
         page = decode_list(Pod, body)
         check_is_versioned(page)
-        self.hear()
+        self.note_activity()
         if is_first:
             self._listing = set()
         for pod in page.items:
@@ -169,15 +169,15 @@ class PendingPods:
                 self._listing.add(pod.metadata.uid)
                 self._add(pod)
         if page.invalid:
-            self._take_invalid(page.invalid, body)
+            self._report_invalid(page.invalid, body)
         if self._raw is not None:
             self._keep_raw(self._raw, body)
         if not page.metadata.continue_:
             self._end_list(page.metadata.resource_version)
         return page.metadata
 
-    def _take_invalid(self, found: Collection[InvalidObject], body: bytes) -> None:
-        """Pass on what cannot be read of our pods; others' pods are none of our business."""
+    def _report_invalid(self, found: Collection[InvalidObject], body: bytes) -> None:
+        """Report the invalid pods of our profiles, and those without a scheduler name."""
         try:
             pods = msgspec.json.decode(body, type=_SchedulerNames).items
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -187,64 +187,64 @@ class PendingPods:
             self._listing.add(invalid.uid)
             name = names.get(invalid.uid, "")
             if not name or name in self._scheduler_names:
-                self._inbox.put(object_invalid(invalid, name))
+                self._inbox.put(invalid_object_event(invalid, name))
 
     def _keep_raw(self, kept: dict[str, dict[str, Any]], body: bytes) -> None:
         try:
             pods = msgspec.json.decode(body)["items"]
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-            return  # extenders are sent pods as they came, and these did not come as such
+            return  # extenders need valid pods
         kept.update((pod["metadata"]["uid"], pod) for pod in pods if pod)
 
-    def take_unreadable(self, line: bytes) -> str:
-        """Take a line of the watch that is no event of a pod; the version it tells, if any."""
+    def handle_invalid_line(self, line: bytes) -> str:
+        """Report a watch line that is not a pod event; returns its resource version, if any."""
         try:
             decode_watch_event(Pod, line)
             invalid = InvalidObject("Pod", "", "metadata", "", "an object with uid and spec")
         except InvalidObject as found:
             invalid = found
-        self._inbox.put(object_invalid(invalid))
+        self._inbox.put(invalid_object_event(invalid))
         return decode_event_metadata(line)[1].get("resourceVersion", "")
 
     def _end_list(self, resource_version: str) -> None:
-        self._listed_version = as_number(resource_version)
+        self._listed_version = parse_resource_version(resource_version)
         for uid in [uid for uid in self._known if uid not in self._listing]:
             self._remove(uid)
         self._listing = set()
         self.has_synced = True
-        # The loop may wait for nothing but this.
+        # The loop may be waiting for the first list only.
         self._inbox.wake()
 
     def _is_stale(self, uid: str, metadata: dict[str, Any]) -> bool:
-        """Whether the event is older than its pod's departure, the last list or other news."""
-        if uid in self._departed:
+        """Whether the event is older than the pod's removal, its latest event or the last list."""
+        if uid in self._removed:
             return True
         known = self._known.get(uid)
         newest = self._listed_version if known is None else max(self._listed_version, known.version)
-        return as_number(metadata.get("resourceVersion", "")) <= newest
+        return parse_resource_version(metadata.get("resourceVersion", "")) <= newest
 
-    def _take_raw(self, uid: str, metadata: dict[str, Any], raw: dict[str, Any]) -> None:
+    def _update(self, uid: str, metadata: dict[str, Any], raw: dict[str, Any]) -> None:
         if self._raw is not None:
             self._raw[uid] = raw
         try:
             self._add(convert_object(Pod, raw))
         except InvalidObject as invalid:
             scheduler_name = raw["spec"]["schedulerName"]
-            self._known[uid] = _Known(
+            self._known[uid] = _KnownPod(
                 metadata.get("namespace", ""),
                 metadata["name"],
                 scheduler_name,
-                as_number(metadata.get("resourceVersion", "")),
+                parse_resource_version(metadata.get("resourceVersion", "")),
             )
-            self._inbox.put(object_invalid(invalid, scheduler_name))
+            self._inbox.put(invalid_object_event(invalid, scheduler_name))
 
     def _add(self, pod: Pod) -> None:
         metadata = pod.metadata
-        self._known[metadata.uid] = _Known(
+        self._known[metadata.uid] = _KnownPod(
             metadata.namespace,
             metadata.name,
             pod.spec.scheduler_name,
-            as_number(metadata.resource_version),
+            parse_resource_version(metadata.resource_version),
         )
         self._inbox.put(PendingPodSeen(pod))
 

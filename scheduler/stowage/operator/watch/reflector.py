@@ -1,16 +1,15 @@
-"""Keeps the engine told about all objects of one kind: list, watch, and list again when needed.
+"""Keeps the engine informed about all objects of one kind: list, watch, and relist when needed.
 
 list (pages of 500) --> events, resourceVersion
 ^    |
 |    v
 |   watch from there -- ends or breaks --> watch again from the last resourceVersion
 |    |
-+----+  410 Gone, as a status or as an ERROR event: relist, and tell what vanished meanwhile
++----+  410 Gone, as a status or as an ERROR event: relist, and report objects that are gone
 
-`Reflector.refresh` starts over from the list, whatever is under way; `Reflector.reconnect` goes on
-from the last resourceVersion, over a connection that is known to be good. A list that is older than
-what was seen before is not believed: by it, pods bound meanwhile would be gone, and their room
-free.
+`Reflector.refresh` relists at once. `Reflector.reconnect` resumes from the last resourceVersion
+over a new connection. A list that is older than what was seen before is not used: pods that were
+bound in the meantime are missing in it, so their room would look free.
 """
 
 from __future__ import annotations
@@ -18,12 +17,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 import structlog
 
 from stowage.api.decoding.decode import (
+    ObjectList,
     WatchError,
     check_is_versioned,
     decode_event_metadata,
@@ -31,33 +31,37 @@ from stowage.api.decoding.decode import (
     decode_watch_event,
 )
 from stowage.api.decoding.errors import InvalidObject
-from stowage.api.events import Event, ObjectInvalid
+from stowage.api.events import Event
 from stowage.api.objects.meta import ObjectMeta
 from stowage.operator import clock
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.backoff import Backoff, Jitter, Sleep
+from stowage.operator.client.resource_version import parse_resource_version
+from stowage.operator.client.watch_lines import complete_lines
+from stowage.operator.extenders.objects import RawObjects
 from stowage.operator.inbox import Inbox
-from stowage.operator.watch.event_order import EventOrder
-from stowage.operator.watch.kinds import Identity, Reflected, ReflectedObject
+from stowage.operator.watch.invalid_objects import invalid_object_event
+from stowage.operator.watch.kinds import Identity, ReflectedKind, ReflectedObject
+from stowage.operator.watch.stale_events import StaleEventFilter
 
 T = TypeVar("T", bound=ReflectedObject)
 
 PAGE_SIZE = 500
 MIN_WATCH_S = 300
-"""A watch is asked to last between this and twice this, as client-go does."""
+"""The timeout of a watch lies between this and twice this, as in client-go."""
 
 GONE = 410
 
 MAX_STALE_LISTS = 10
-"""So many lists in a row that are too old are not believed; the next one is, for a server restored
-from a backup stays behind for good."""
+"""Stale lists in a row that are ignored; the next one is used, because the resource versions of an
+API server restored from a backup stay behind."""
 
 log = structlog.get_logger("stowage.operator.watch.reflector")
 
 
 class _Metadata(msgspec.Struct, frozen=True):
-    """What a watch event says even if the rest of its object cannot be understood."""
+    """Metadata of an object that cannot be decoded."""
 
     namespace: str = ""
     name: str = ""
@@ -66,119 +70,107 @@ class _Metadata(msgspec.Struct, frozen=True):
 
 
 class BrokenWatchError(Exception):
-    """A line of a watch is no JSON: what it was to say is lost, unless it is watched for again."""
+    """A line of a watch is not JSON; its event is lost unless the watch starts again before it."""
 
 
 class StaleListError(Exception):
-    """A list shows the cluster as it was before something that has been seen already."""
-
-
-class RawReader(Protocol):
-    """Somebody who reads along what a reflector reads, before it is decoded."""
-
-    def take_page(self, body: bytes, *, is_first: bool) -> None:
-        """Take one page of a list."""
-        ...
-
-    def take_line(self, line: bytes) -> None:
-        """Take one line of a watch."""
-        ...
+    """A list is older than an event or list that was seen before."""
 
 
 class Reflector(Generic[T]):
-    """Reflects one kind into the inbox, through outages, gaps and bad objects.
+    """Follows one kind and puts events into the inbox, through outages, gaps and invalid objects.
 
     Args:
-        reflected: What to reflect.
-        client: Of the API server.
-        inbox: Where events go.
-        jitter: Random numbers in 0..1.
-        sleep: Waits that many seconds.
-        raw_reader: Reads along; None if nobody does.
-        monotonic: The process's clock, seconds.
+        kind: The kind to follow.
+        client: Client of the API server.
+        inbox: Receives the events.
+        jitter: Returns random numbers in 0..1.
+        sleep: Sleeps for a number of seconds.
+        raw_objects: Receives the raw objects for extenders; None if no extender needs them.
+        monotonic: Returns monotonic seconds.
 
     Attributes:
         has_synced: Whether the first list is in the inbox.
-        num_lists: Lists that were read to the end; more than the first mean a gap in the watch.
-        num_failures: Lists and watches that failed, or that the server ended without a word.
+        num_lists: Number of complete lists; each after the first closes a gap in the watch.
+        num_failures: Number of lists and watches that failed, and of watches without any event.
     """
 
     def __init__(
         self,
-        reflected: Reflected[T],
+        kind: ReflectedKind[T],
         client: ApiClient,
         inbox: Inbox,
         jitter: Jitter,
         sleep: Sleep,
-        raw_reader: RawReader | None = None,
+        raw_objects: RawObjects | None = None,
         monotonic: Callable[[], float] = clock.monotonic,
     ) -> None:
         self.has_synced = False
         self.num_lists = 0
         self.num_failures = 0
-        self._reflected = reflected
+        self._kind = kind
         self._client = client
         self._inbox = inbox
         self._jitter = jitter
         self._sleep = sleep
-        self._raw_reader = raw_reader
+        self._raw_objects = raw_objects
         self._monotonic = monotonic
-        self._heard_at = monotonic()
-        self._backoff = Backoff(jitter, initial_s=0.2, max_s=client.patience.pause_s)
+        self._last_activity_at = monotonic()
+        self._backoff = Backoff(jitter, initial_s=0.2, max_s=client.timeouts.max_backoff_s)
         self._resource_version = ""
         self._known: dict[tuple[str, str], str] = {}
-        self._order = EventOrder()
+        self._stale_events = StaleEventFilter()
         self._round: asyncio.Timeout | None = None
         self._num_refreshes = 0
         self._num_refreshes_listed = 0
-        self._oldest_believed = 0
+        self._required_version = 0
         self._num_stale_lists = 0
-        self._was_lost = False
-        self._is_pausing = False
+        self._was_unanswered = False
+        self._is_backing_off = False
 
     @property
     def kind(self) -> str:
-        """What is reflected."""
-        return self._reflected.kind
+        """Name of the kind."""
+        return self._kind.kind
 
     @property
     def path(self) -> str:
-        """Where it is listed."""
-        return self._reflected.path
+        """Path of the list."""
+        return self._kind.path
 
     @property
     def is_fresh(self) -> bool:
-        """Whether a list begun after the last `refresh` is in the inbox."""
+        """Whether a list that began after the last `refresh` is in the inbox."""
         return 0 < self._num_refreshes == self._num_refreshes_listed
 
     @property
     def silence_s(self) -> float:
-        """How long ago the server said anything, a bookmark at least."""
-        return self._monotonic() - self._heard_at
+        """Seconds since the API server last sent data; bookmarks count."""
+        return self._monotonic() - self._last_activity_at
 
-    def hear(self) -> None:
-        """Note that the server has just said something."""
-        self._heard_at = self._monotonic()
+    def note_activity(self) -> None:
+        """Note that the API server has just sent data."""
+        self._last_activity_at = self._monotonic()
 
     def refresh(self, at_least: int = 0) -> None:
-        """End a watch, a pause or an older list at once, and list anew; `is_fresh` tells when.
+        """End the current watch, backoff or list and list again; sets `is_fresh` when done.
 
         Args:
-            at_least: The resource version of something that the list must not be older than.
+            at_least: Oldest resource version that the list may have.
         """
         self._num_refreshes += 1
-        self._oldest_believed = max(self._oldest_believed, at_least)
+        self._required_version = max(self._required_version, at_least)
         self._start_over()
 
-    def reconnect(self, silent_since: float | None) -> None:
-        """The server is back: end a pause at once, and what was under way in vain.
+    def reconnect(self, unresponsive_since: float | None) -> None:
+        """End a backoff, or a request over a dead connection, because the API server is back.
 
         Args:
-            silent_since: What has brought nothing since then goes over a connection that is perhaps
-                dead on one side; None ends nothing but a pause.
+            unresponsive_since: When the server stopped answering; a connection without data since
+                then may be dead. None ends a backoff only.
         """
-        was_deaf = silent_since is not None and self._heard_at < silent_since
-        if self._is_pausing or was_deaf:
+        is_idle = unresponsive_since is not None and self._last_activity_at < unresponsive_since
+        if self._is_backing_off or is_idle:
             self._start_over()
 
     def _start_over(self) -> None:
@@ -189,7 +181,7 @@ class Reflector(Generic[T]):
     async def run(self) -> None:
         """List and watch until cancelled."""
         while True:
-            # Without a limit of its own: only `refresh` lets it expire.
+            # The timeout expires only through `_start_over`.
             with suppress(TimeoutError):
                 async with asyncio.timeout(None) as self._round:
                     await self._list_and_watch()
@@ -202,103 +194,116 @@ class Reflector(Generic[T]):
                 await self._watch()
             except ApiError as error:
                 if error.status == GONE:
-                    self._oldest_believed = self._seen_version()
+                    self._required_version = self._newest_seen_version()
                     self._resource_version = ""
                 elif _is_from_the_future(error):
-                    self._oldest_believed = 0
+                    self._required_version = 0
                     self._resource_version = ""
-                if self._was_lost:
-                    # The server is back: how long it was away says nothing of this error.
+                if self._was_unanswered:
+                    # The server answers again: the length of the outage does not matter any more.
                     self._backoff.reset()
-                self._was_lost = False
-                await self._wait(error)
+                self._was_unanswered = False
+                await self._back_off(error)
             except (
                 *LOST_ANSWER_ERRORS,
                 InvalidObject,
                 StaleListError,
                 BrokenWatchError,
             ) as error:
-                # InvalidObject escapes only when the answer as a whole is no list.
-                self._was_lost = isinstance(error, LOST_ANSWER_ERRORS)
-                await self._wait(error)
+                # InvalidObject is raised only if the answer as a whole is not a list.
+                self._was_unanswered = isinstance(error, LOST_ANSWER_ERRORS)
+                await self._back_off(error)
 
-    async def _wait(self, error: Exception | None) -> None:
+    async def _back_off(self, error: Exception | None) -> None:
         self.num_failures += 1
         delay = self._backoff.next_delay(error)
         log.info("reflector waits", kind=self.kind, seconds=round(delay, 3), error=repr(error))
-        self._is_pausing = True
+        self._is_backing_off = True
         try:
             await self._sleep(delay)
         finally:
-            self._is_pausing = False
+            self._is_backing_off = False
 
     async def _list(self) -> None:
-        """Read everything there is, page by page, and tell what is no longer there."""
-        # A refresh asked for from here on is not answered by what the server says now.
+        """Read the whole list, and report the objects that are gone since the last list."""
+        # A refresh requested from here on needs another list.
         num_refreshes = self._num_refreshes
         listed: set[tuple[str, str]] = set()
-        # What does not say who it is may be anybody: then nobody is known to have vanished.
-        is_complete = True
-        params = {"limit": str(PAGE_SIZE), **self._selection()}
-        while True:
-            body = await self._client.get(
-                self._reflected.path, params, self._client.patience.list_timeout
-            )
-            page = decode_list(self._reflected.type, body)
-            check_is_versioned(page)
-            self.hear()
-            if "continue" not in params:
-                self._check_age(page.metadata.resource_version)
-            if self._raw_reader is not None:
-                self._raw_reader.take_page(body, is_first="continue" not in params)
-            events: list[Event] = []
-            for found in page.items:
-                listed.add((found.metadata.namespace, found.metadata.name))
-                self._add_seen(found, events)
-            for invalid in page.invalid:
-                problem = object_invalid(invalid)
-                listed.add((problem.namespace, problem.name))
-                is_complete = is_complete and bool(problem.name)
-                events.append(problem)
-            self._inbox.put_all(events)
-            if not page.metadata.continue_:
-                break
-            params["continue"] = page.metadata.continue_
-        if is_complete:
+        async for page in self._pages():
+            self._inbox.put_all(self._events_of_page(page, listed))
+        # An invalid object without a name may be any object, so none counts as gone.
+        if all(name for _, name in listed):
             self._inbox.put_all(self._events_of_vanished(listed))
         self._resource_version = page.metadata.resource_version
-        self._order.listed(as_number(self._resource_version))
+        self._stale_events.listed(parse_resource_version(self._resource_version))
         self._num_refreshes_listed = num_refreshes
         self.num_lists += 1
         self.has_synced = True
-        # The loop may wait for nothing but this, and an empty list brings no event.
+        # The loop may be waiting for this list only, and an empty list brings no event.
         self._inbox.wake()
 
-    def _check_age(self, resource_version: str) -> None:
-        """Believe a list unless it is too old.
+    async def _pages(self) -> AsyncIterator[ObjectList[T]]:
+        """The pages of the list.
 
         Raises:
-            StaleListError: it is.
+            StaleListError: the list is too old.
         """
-        oldest = self._seen_version()
-        if as_number(resource_version) < oldest and self._num_stale_lists < MAX_STALE_LISTS:
+        params = {"limit": str(PAGE_SIZE), **self._selection()}
+        timeout = self._client.timeouts.list_timeout
+        is_first, token = True, ""
+        while is_first or token:
+            body = await self._client.get(self._kind.path, params, timeout)
+            page = decode_list(self._kind.type, body)
+            check_is_versioned(page)
+            self.note_activity()
+            if is_first:
+                self._check_age(page.metadata.resource_version)
+            if self._raw_objects is not None:
+                self._raw_objects.handle_page(body, is_first=is_first)
+            yield page
+            is_first, token = False, page.metadata.continue_
+            params["continue"] = token
+
+    def _events_of_page(self, page: ObjectList[T], listed: set[tuple[str, str]]) -> list[Event]:
+        """The events of one page; adds its objects' namespaces and names to `listed`."""
+        events: list[Event] = []
+        for found in page.items:
+            listed.add((found.metadata.namespace, found.metadata.name))
+            self._add_seen(found, events)
+        for invalid in page.invalid:
+            event = invalid_object_event(invalid)
+            listed.add((event.namespace, event.name))
+            events.append(event)
+        return events
+
+    def _check_age(self, resource_version: str) -> None:
+        """Check that a list is not older than what was seen before.
+
+        Raises:
+            StaleListError: the list is too old.
+        """
+        newest = self._newest_seen_version()
+        if (
+            parse_resource_version(resource_version) < newest
+            and self._num_stale_lists < MAX_STALE_LISTS
+        ):
             self._num_stale_lists += 1
-            raise StaleListError(f"resource version {resource_version} after {oldest}")
-        if as_number(resource_version) < oldest:
+            raise StaleListError(f"resource version {resource_version} after {newest}")
+        if parse_resource_version(resource_version) < newest:
             log.warning("believes an old list", kind=self.kind, resource_version=resource_version)
         self._num_stale_lists = 0
-        self._oldest_believed = 0
+        self._required_version = 0
 
-    def _seen_version(self) -> int:
-        """The newest resource version that is known to have been reached."""
-        return max(self._oldest_believed, as_number(self._resource_version))
+    def _newest_seen_version(self) -> int:
+        """The newest resource version that the API server has certainly reached."""
+        return max(self._required_version, parse_resource_version(self._resource_version))
 
     def _events_of_vanished(self, listed: set[tuple[str, str]]) -> list[Event]:
         vanished = [key for key in self._known if key not in listed]
-        return [self._reflected.gone(Identity(*key, self._known.pop(key))) for key in vanished]
+        return [self._kind.gone(Identity(*key, self._known.pop(key))) for key in vanished]
 
     async def _watch(self) -> None:
-        """Follow the changes until the server ends the watch."""
+        """Handle the events of a watch until the server ends it."""
         params = {
             "watch": "true",
             "allowWatchBookmarks": "true",
@@ -306,80 +311,85 @@ class Reflector(Generic[T]):
             "timeoutSeconds": str(int(MIN_WATCH_S * (1.0 + self._jitter()))),
             **self._selection(),
         }
-        chunks = self._client.stream(self._reflected.path, params, self._client.patience.silence_s)
-        was_silent = True
+        chunks = self._client.stream(self._kind.path, params, self._client.timeouts.watch_idle_s)
+        is_empty = True
         async for lines in complete_lines(chunks):
-            self.hear()
+            self.note_activity()
             events: list[Event] = []
             try:
                 for line in lines:
-                    self._take(line, events)
+                    self._handle_line(line, events)
             finally:
-                # What came before an ERROR event counts: the resource version is past it.
+                # The resource version is past the events before an ERROR event: keep them.
                 self._inbox.put_all(events)
-            was_silent = False
+            is_empty = False
             self._backoff.reset()
-        if was_silent:
-            # A server that ends every watch at once must not be asked in a tight loop.
-            await self._wait(None)
+        if is_empty:
+            # Do not retry in a tight loop if the server ends every watch at once.
+            await self._back_off(None)
 
-    def _take(self, line: bytes, events: list[Event]) -> None:
-        """Decode one line of a watch.
+    def _handle_line(self, line: bytes, events: list[Event]) -> None:
+        """Decode one line of a watch and append its events.
 
         Raises:
-            ApiError: an ERROR event.
+            ApiError: the line is an ERROR event.
+            BrokenWatchError: the line is not JSON.
         """
         try:
-            event = decode_watch_event(self._reflected.type, line)
+            event = decode_watch_event(self._kind.type, line)
         except InvalidObject as invalid:
-            self._take_invalid(line, invalid, events)
+            self._handle_invalid(line, invalid, events)
             return
         if isinstance(event, WatchError):
             raise ApiError(event.code, event.reason, event.message)
         metadata = event.object.metadata
         self._advance(metadata.resource_version)
-        if event.type == "BOOKMARK" or not self._is_news(metadata):
+        if event.type == "BOOKMARK" or not self._is_new(metadata):
             return
-        if self._raw_reader is not None:
-            self._raw_reader.take_line(line)
+        if self._raw_objects is not None:
+            self._raw_objects.handle_line(line)
         if event.type == "DELETED":
             self._add_gone(Identity(metadata.namespace, metadata.name, metadata.uid), events)
         else:
             self._add_seen(event.object, events)
 
-    def _take_invalid(self, line: bytes, invalid: InvalidObject, events: list[Event]) -> None:
-        change, said = decode_event_metadata(line)
+    def _handle_invalid(self, line: bytes, invalid: InvalidObject, events: list[Event]) -> None:
+        change, fields = decode_event_metadata(line)
         metadata = _Metadata(
-            said.get("namespace", ""),
-            said.get("name", ""),
-            said.get("uid", ""),
-            said.get("resourceVersion", ""),
+            fields.get("namespace", ""),
+            fields.get("name", ""),
+            fields.get("uid", ""),
+            fields.get("resourceVersion", ""),
         )
         if invalid.field == "$" and not metadata.resource_version:
             raise BrokenWatchError(str(invalid))
         self._advance(metadata.resource_version)
-        if not self._is_news(metadata):
+        if not self._is_new(metadata):
             return
         if change == "DELETED" and metadata.name:
             self._add_gone(Identity(metadata.namespace, metadata.name, metadata.uid), events)
         else:
-            events.append(object_invalid(invalid))
+            events.append(invalid_object_event(invalid))
 
     def _advance(self, resource_version: str) -> None:
-        """Watch from there next time, unless the watch was further already."""
-        if not 0 < as_number(resource_version) <= as_number(self._resource_version):
+        """Start the next watch from this version, unless an event with a later one has arrived."""
+        if (
+            not 0
+            < parse_resource_version(resource_version)
+            <= parse_resource_version(self._resource_version)
+        ):
             self._resource_version = resource_version or self._resource_version
 
-    def _is_news(self, metadata: ObjectMeta | _Metadata) -> bool:
+    def _is_new(self, metadata: ObjectMeta | _Metadata) -> bool:
         key = (metadata.namespace, metadata.name)
-        return self._order.is_news(key, as_number(metadata.resource_version))
+        return self._stale_events.is_new(key, parse_resource_version(metadata.resource_version))
 
     def _add_gone(self, identity: Identity, events: list[Event]) -> None:
         known_uid = self._known.pop((identity.namespace, identity.name), identity.uid)
         if known_uid != identity.uid:
-            # Its successor could not be read, so nobody has told yet that this one went.
-            events.append(self._reflected.gone(identity._replace(uid=known_uid)))
-        events.append(self._reflected.gone(identity))
+            # The object was recreated and its successor is invalid: report the old one as gone.
+            events.append(self._kind.gone(identity._replace(uid=known_uid)))
+        events.append(self._kind.gone(identity))
 
     def _add_seen(self, found: T, events: list[Event]) -> None:
         metadata = found.metadata
@@ -387,49 +397,16 @@ class Reflector(Generic[T]):
         known_uid = self._known.get(key)
         if known_uid != metadata.uid:
             if known_uid is not None:
-                # Deleted and created again behind our back: two objects, not one that changed.
-                events.append(self._reflected.gone(Identity(*key, known_uid)))
+                # Deleted and recreated while no watch was open: two objects, not a change of one.
+                events.append(self._kind.gone(Identity(*key, known_uid)))
             self._known[key] = metadata.uid
-        events.append(self._reflected.seen(found))
+        events.append(self._kind.seen(found))
 
     def _selection(self) -> dict[str, str]:
-        selector = self._reflected.field_selector
+        selector = self._kind.field_selector
         return {"fieldSelector": selector} if selector else {}
 
 
-async def complete_lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
-    """Regroup chunks into whole lines; a line cut off by the end of the stream is dropped."""
-    parts: list[bytes] = []
-    async for chunk in chunks:
-        *lines, rest = chunk.split(b"\n")
-        if lines:
-            lines[0] = b"".join((*parts, lines[0]))
-            parts.clear()
-            yield [line for line in lines if line]
-        if rest:
-            parts.append(rest)
-
-
-def object_invalid(invalid: InvalidObject, scheduler_name: str = "") -> ObjectInvalid:
-    """The finding as an event for the engine; `scheduler_name` is of a pod without a node."""
-    namespace, _, name = invalid.name.rpartition("/")
-    return ObjectInvalid(
-        kind=invalid.kind,
-        namespace=namespace,
-        name=name,
-        uid=invalid.uid,
-        field=invalid.field,
-        value=invalid.value,
-        expectation=invalid.expectation,
-        scheduler_name=scheduler_name,
-    )
-
-
 def _is_from_the_future(error: ApiError) -> bool:
-    """Whether the last resource version has been undone: etcd was restored from a backup."""
+    """Whether the server does not know the resource version: etcd was restored from a backup."""
     return "Too large resource version" in error.message
-
-
-def as_number(resource_version: str) -> int:
-    """A resource version, to be compared with others of the server; 0 if it is no number."""
-    return int(resource_version) if resource_version.isdecimal() else 0

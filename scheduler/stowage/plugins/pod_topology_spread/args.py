@@ -9,7 +9,7 @@ import msgspec
 from stowage.api.config.errors import ConfigError
 from stowage.api.objects.meta import LabelSelector
 from stowage.api.objects.pod import TopologySpreadConstraint
-from stowage.api.values.selectors import key_problem
+from stowage.api.values.selectors import key_error
 
 SYSTEM = "System"
 LIST = "List"
@@ -95,7 +95,7 @@ def _constraint_errors(constraint: DefaultConstraint) -> Iterator[ConfigError]:
     if constraint.max_skew <= 0:
         yield ConfigError("maxSkew", constraint.max_skew, "a whole number greater than 0")
     key = constraint.topology_key
-    if problem := key_problem(key):
+    if problem := key_error(key):
         yield ConfigError("topologyKey", key, f"a label key; {problem}")
     action = constraint.when_unsatisfiable
     if action not in (DO_NOT_SCHEDULE, SCHEDULE_ANYWAY):

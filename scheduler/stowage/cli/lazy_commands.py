@@ -1,0 +1,75 @@
+"""Commands that are imported when they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, ClassVar, NamedTuple
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
+
+from stowage.cli.imports import garbage_collection_paused
+
+
+class CommandSource(NamedTuple):
+    """The source of a command.
+
+    Attributes:
+        module: Full name of the module; its ``app`` is the command or the group of commands.
+        panel: Panel of the help that lists the command.
+    """
+
+    module: str
+    panel: str
+
+
+ENTRY_POINT_GROUP = "stowage.commands"
+"""Entry points of installed distributions: command name -> ``module:app``."""
+
+
+def installed_commands(panel: str) -> dict[str, CommandSource]:
+    """The commands of other installed distributions, by name; reads their metadata only."""
+    points = entry_points(group=ENTRY_POINT_GROUP)
+    return {point.name: CommandSource(point.module, panel) for point in points}
+
+
+class LazyGroup(TyperGroup):
+    """A group that imports the module of a command when the command is first used.
+
+    Attributes:
+        sources: Name -> source, in the order of the help.
+    """
+
+    sources: ClassVar[Mapping[str, CommandSource]] = {}
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        # Typer uses only the names, to list commands and to suggest a command after a typo.
+        self.commands: Any = dict.fromkeys(self.sources)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - Typer's signature
+        """The command of that name, or None."""
+        if cmd_name in self.sources and self.commands[cmd_name] is None:
+            self.commands[cmd_name] = _loaded(cmd_name, self.sources[cmd_name])
+        return self.commands.get(cmd_name)
+
+
+def single_command_app(
+    function: Callable[..., None], cls: type[TyperCommand] = TyperCommand
+) -> typer.Typer:
+    """The ``app`` of a module with one command."""
+    app = typer.Typer(add_completion=False, rich_markup_mode="rich")
+    app.command(cls=cls)(function)
+    return app
+
+
+def _loaded(name: str, source: CommandSource) -> Any:
+    with garbage_collection_paused():
+        app = import_module(source.module).app
+    command: Any = get_command(app)
+    command.name = name
+    command.rich_help_panel = source.panel
+    return command

@@ -1,0 +1,32 @@
+"""The client of the API server, where nothing is sent."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from stowage.operator.client.api_client import ApiClient
+from stowage.operator.client.connection import Connection
+from stowage.operator.client.timeouts import Timeouts
+
+
+class _NeverOpens:
+    """A request whose answer does not begin."""
+
+    async def __aenter__(self) -> Any:
+        await asyncio.Event().wait()
+
+    async def __aexit__(self, *_error: object) -> None:
+        raise AssertionError("it was never open")
+
+
+async def test_a_watch_whose_answer_does_not_begin_is_lost_as_soon_as_any_other() -> None:
+    session = SimpleNamespace(get=lambda *_arguments, **_options: _NeverOpens())
+    timeouts = Timeouts(request_s=0.0, watch_idle_s=3600.0)
+    connection = SimpleNamespace(session=session, timeouts=timeouts, server="http://model")
+    client = ApiClient(cast("Connection", connection))
+    with pytest.raises(TimeoutError):
+        async for _ in client.stream("/api/v1/nodes", {}, timeouts.watch_idle_s):
+            pass

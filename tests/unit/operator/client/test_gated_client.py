@@ -1,0 +1,98 @@
+"""No write leaves without the lease, however long it was on its way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from stowage.operator.client.api_client import ApiClient
+from stowage.operator.client.gated_client import GatedClient, LeaseNotHeldError
+from stowage.operator.client.rate_limit import TokenBucket
+from stowage.operator.client.timeouts import Timeouts
+
+from tests.support.fake_api import FakeTime
+
+
+class _Connection:
+    """To nowhere unless told: most tests record what is sent before it gets here."""
+
+    generation = 0
+    timeouts = Timeouts()
+
+    def __init__(
+        self, server: str = "http://example", session: aiohttp.ClientSession | None = None
+    ) -> None:
+        self.server = server
+        self.session = session
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    methods: list[str] = []
+
+    async def send(_self: ApiClient, method: str, *_rest: Any) -> bytes:
+        methods.append(method)
+        return b"{}"
+
+    monkeypatch.setattr(ApiClient, "_request_once", send)
+    return methods
+
+
+def _client(may_write: bool, bucket: TokenBucket | None = None) -> GatedClient:
+    return GatedClient(_Connection(), lambda: may_write, bucket)  # type: ignore[arg-type]
+
+
+async def test_with_the_lease_everything_is_sent(sent: list[str]) -> None:
+    client = _client(may_write=True)
+    await client.get("/x")
+    await client.post("/x", b"")
+    assert sent == ["GET", "POST"]
+
+
+async def test_without_the_lease_only_reads_are(sent: list[str]) -> None:
+    client = _client(may_write=False)
+    await client.get("/x")
+    for write in (client.post, client.put, client.patch):
+        with pytest.raises(LeaseNotHeldError, match="does not hold the lease"):
+            await write("/x", b"")
+    assert sent == ["GET"]
+
+
+async def test_a_lease_lost_while_waiting_for_the_turn_stops_the_write(sent: list[str]) -> None:
+    time = FakeTime()
+    client = GatedClient(
+        _Connection(),  # type: ignore[arg-type]
+        lambda: time.now < 1000.1,
+        TokenBucket(1, 1, time.monotonic, time.sleep),
+    )
+    await client.post("/x", b"")
+    with pytest.raises(LeaseNotHeldError):
+        await client.post("/x", b"")
+    assert sent == ["POST"]
+
+
+async def test_a_lost_lease_is_not_worth_a_retry() -> None:
+    assert not LeaseNotHeldError().is_transient
+
+
+async def test_a_lease_lost_while_connecting_keeps_even_the_headers_back() -> None:
+    arrived: list[str] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        arrived.append(await request.text())
+        return web.json_response({})
+
+    app = web.Application()
+    app.router.add_post("/x", answer)
+    # The first question is asked early, the second when the bytes are about to go out.
+    answers = iter([True, True, True, False])
+    async with TestServer(app) as server, aiohttp.ClientSession() as session:
+        connection = _Connection(str(server.make_url("")).rstrip("/"), session)
+        client = GatedClient(connection, lambda: next(answers))  # type: ignore[arg-type]
+        await client.post("/x", b"first")
+        with pytest.raises(aiohttp.ClientConnectionError, match="LeaseNotHeld"):
+            await client.post("/x", b"second")
+    assert arrived == ["first"]

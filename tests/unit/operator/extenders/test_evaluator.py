@@ -1,0 +1,158 @@
+"""Asking several extenders about one pod, and making one answer of what they say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from stowage.api.config.loading import Extender
+from stowage.api.events import ExtendersAnswered
+from stowage.api.instructions import ConsultExtenders, PodReference
+from stowage.operator.extenders.client import ExtenderError
+from stowage.operator.extenders.evaluator import ExtenderEvaluator
+
+from tests.support.fake_extender import FakeExtender, FakeObjects
+
+POD = PodReference("default", "p", "u1")
+
+
+def _extender(name: str = "x", *, weight: int = 1, ignorable: bool = False) -> Extender:
+    return Extender(
+        url_prefix=f"http://{name}",
+        filter_verb="filter",
+        prioritize_verb="rate",
+        weight=weight,
+        node_cache_capable=True,
+        ignorable=ignorable,
+    )
+
+
+def _filter(name: str = "x", *, ignorable: bool = False) -> Extender:
+    return Extender(
+        url_prefix=f"http://{name}",
+        filter_verb="filter",
+        node_cache_capable=True,
+        ignorable=ignorable,
+    )
+
+
+async def _consult(
+    *extenders: FakeExtender, nodes: str = "l m n", gone: tuple[str, ...] = ()
+) -> ExtendersAnswered:
+    question = ConsultExtenders(POD, 7, tuple(nodes.split()), tuple(range(len(extenders))))
+    return await ExtenderEvaluator(extenders, FakeObjects(*gone)).evaluate(question)
+
+
+def _passing(*names: str, **failed: str) -> dict[str, Any]:
+    return {"NodeNames": list(names), "FailedNodes": failed}
+
+
+async def test_each_extender_sees_what_the_former_left() -> None:
+    first = FakeExtender(_filter("a"), filter=_passing("m", "n", l="no"))
+    second = FakeExtender(_filter("b"), filter=_passing("n", m="not here"))
+    answer = await _consult(first, second)
+    assert first.asked("filter")[0]["NodeNames"] == ["l", "m", "n"]
+    assert second.asked("filter")[0]["NodeNames"] == ["m", "n"]
+    assert answer == ExtendersAnswered("u1", 7, ("n",), {"l": "no", "m": "not here"})
+
+
+async def test_nobody_is_asked_about_no_nodes() -> None:
+    first = FakeExtender(_filter("a"), filter=_passing())
+    second = FakeExtender(_filter("b"))
+    assert (await _consult(first, second)).passed == ()
+    assert second.questions == []
+
+
+async def test_ratings_of_the_survivors_are_added_up() -> None:
+    rating = [{"Host": "m", "Score": 1}, {"Host": "n", "Score": 2}]
+    first = FakeExtender(_extender("a"), filter=_passing("m", "n"), rate=rating)
+    second = FakeExtender(_extender("b", weight=3), filter=_passing("n", "m"), rate=rating)
+    answer = await _consult(first, second)
+    # 1 * 1 * 10 + 1 * 3 * 10 and 2 * 1 * 10 + 2 * 3 * 10.
+    assert answer.scores == {"m": 40, "n": 80}
+    assert first.asked("rate")[0]["NodeNames"] == ["n", "m"]
+
+
+async def test_a_single_survivor_is_not_rated() -> None:
+    extender = FakeExtender(_extender(), filter=_passing("n"))
+    assert (await _consult(extender)).scores == {}
+    assert extender.asked("rate") == []
+
+
+@pytest.mark.parametrize("failure", [ExtenderError("gone"), b"<html>", {"not": "a list"}])
+async def test_an_extender_that_cannot_rate_is_left_out(failure: Any) -> None:
+    rating = [{"Host": "m", "Score": 1}]
+    first = FakeExtender(_extender("a"), filter=_passing("m", "n"), rate=failure)
+    second = FakeExtender(_extender("b"), filter=_passing("m", "n"), rate=rating)
+    answer = await _consult(first, second)
+    assert (answer.error, answer.scores) == ("", {"m": 10})
+
+
+async def test_an_extender_that_fails_to_filter_ends_the_consultation() -> None:
+    first = FakeExtender(_filter("a"), filter=ExtenderError('extender "http://a": no answer'))
+    second = FakeExtender(_filter("b"))
+    answer = await _consult(first, second)
+    assert answer == ExtendersAnswered("u1", 7, error='extender "http://a": no answer')
+    assert second.questions == []
+
+
+async def test_one_that_may_be_ignored_is_passed_over() -> None:
+    first = FakeExtender(_filter("a", ignorable=True), filter=ExtenderError("no answer"))
+    second = FakeExtender(_filter("b"), filter=_passing("m"))
+    answer = await _consult(first, second)
+    assert second.asked("filter")[0]["NodeNames"] == ["l", "m", "n"]
+    assert (answer.error, answer.passed) == ("", ("m",))
+
+
+async def test_an_answer_that_makes_no_sense_names_extender_field_and_value() -> None:
+    answer = await _consult(FakeExtender(_filter(), filter={"NodeNames": "all"}))
+    assert answer.error == (
+        'extender "http://x" answered filter with NodeNames: "all" (expected a list of node names)'
+    )
+
+
+async def test_an_error_in_the_answer_is_passed_on_as_it_is() -> None:
+    answer = await _consult(FakeExtender(_filter(), filter={"Error": "license expired"}))
+    assert answer.error == "license expired"
+
+
+async def test_a_node_that_was_not_asked_about_cannot_pass() -> None:
+    answer = await _consult(FakeExtender(_filter(), filter=_passing("m", "elsewhere")))
+    assert answer.error == (
+        'extender "http://x" claims a filtered node "elsewhere" '
+        "which is not found in the input node list"
+    )
+
+
+async def test_reasons_and_scores_of_other_nodes_are_ignored() -> None:
+    rating = [{"Host": "elsewhere", "Score": 9}, {"Host": "m", "Score": 1}]
+    extender = FakeExtender(
+        _extender(), filter=_passing("m", "n", l="no", elsewhere="no"), rate=rating
+    )
+    answer = await _consult(extender)
+    assert (answer.failed, answer.scores) == ({"l": "no"}, {"m": 10})
+
+
+async def test_unresolvable_goes_before_failed_in_one_answer() -> None:
+    said = {**_passing(l="no", m="no"), "FailedAndUnresolvableNodes": {"m": "never"}}
+    answer = await _consult(FakeExtender(_filter(), filter=said))
+    assert (answer.failed["l"], answer.failed_and_unresolvable) == ("no", {"m": "never"})
+
+
+async def test_an_answer_without_a_list_lets_nothing_pass() -> None:
+    assert (await _consult(FakeExtender(_filter(), filter={}))).passed == ()
+
+
+async def test_an_extender_that_is_sent_nodes_has_to_answer_with_nodes() -> None:
+    config = Extender(url_prefix="http://x", filter_verb="filter")
+    nodes = {"items": [{"metadata": {"name": "m"}}]}
+    extender = FakeExtender(config, filter={"Nodes": nodes, "NodeNames": ["n"]})
+    answer = await _consult(extender, gone=("l",))
+    sent = [node["metadata"]["name"] for node in extender.asked("filter")[0]["Nodes"]["items"]]
+    assert (sent, answer.passed) == (["m", "n"], ("m",))
+
+
+async def test_a_pod_that_is_gone_is_not_asked_about() -> None:
+    extender = FakeExtender(_filter())
+    answer = await _consult(extender, gone=("p",))
+    assert (answer.error, extender.questions) == ("pod default/p is gone", [])

@@ -1,0 +1,135 @@
+"""The extenders' JSON: what is sent, what is understood, what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from stowage.api.instructions import PodReference
+from stowage.operator.extenders.protocol import (
+    FilterAnswer,
+    InvalidAnswer,
+    binding_request,
+    decode_binding_error,
+    decode_filter_answer,
+    decode_scores,
+    node_names_request,
+    nodes_request,
+)
+
+POD = b'{"metadata":{"name":"p"},"spec":{"anything":[1,2]}}'
+
+
+def _sent(question: bytes) -> Any:
+    return msgspec.json.decode(question)
+
+
+def test_an_extender_that_knows_the_nodes_is_sent_their_names() -> None:
+    pod = {"metadata": {"name": "p"}, "spec": {"anything": [1, 2]}}
+    assert _sent(node_names_request(POD, ["m", "n"])) == {
+        "Pod": pod,
+        "Nodes": None,
+        "NodeNames": ["m", "n"],
+    }
+
+
+def test_an_extender_that_does_not_is_sent_the_nodes_as_they_are() -> None:
+    question = _sent(nodes_request(POD, [b'{"metadata":{"name":"m"},"new":true}']))
+    assert question["Nodes"]["items"] == [{"metadata": {"name": "m"}, "new": True}]
+    assert question["NodeNames"] is None
+
+
+def test_a_binding_names_pod_and_node() -> None:
+    assert _sent(binding_request(PodReference("ns", "p", "u1"), "n")) == {
+        "PodName": "p",
+        "PodNamespace": "ns",
+        "PodUID": "u1",
+        "Node": "n",
+    }
+
+
+@pytest.mark.parametrize(
+    ("body", "want"),
+    [
+        (b"{}", FilterAnswer()),
+        (b"null", FilterAnswer()),
+        (b'{"NodeNames":["m"]}', FilterAnswer(node_names=["m"])),
+        (b'{"nodenames":["m"]}', FilterAnswer(node_names=["m"])),
+        (b'{"NodeNames":null,"nodes":{"items":[]}}', FilterAnswer(nodes=[])),
+        (b'{"Nodes":{"items":null}}', FilterAnswer(nodes=[])),
+        (
+            b'{"Nodes":{"items":[{"metadata":{"name":"m","labels":{}},"status":{}}]}}',
+            FilterAnswer(nodes=["m"]),
+        ),
+        (b'{"failedNodes":{"m":"no","n":null}}', FilterAnswer(failed={"m": "no", "n": ""})),
+        (
+            b'{"FailedAndUnresolvableNodes":{"m":"never"}}',
+            FilterAnswer(failed_and_unresolvable={"m": "never"}),
+        ),
+        (b'{"Error":"out of order"}', FilterAnswer(error="out of order")),
+        (b'{"somethingNew":{"x":1}}', FilterAnswer()),
+    ],
+)
+def test_a_filter_answer_is_read_as_go_reads_it(body: bytes, want: FilterAnswer) -> None:
+    assert decode_filter_answer(body) == want
+
+
+@pytest.mark.parametrize(
+    ("body", "complaint"),
+    [
+        (b"", "$:  (expected an ExtenderFilterResult; "),
+        (b"<html>", "$: <html> (expected an ExtenderFilterResult; "),
+        (b'{"NodeNames":"m"}', 'NodeNames: "m" (expected a list of node names)'),
+        (b'{"nodes":{"items":[{"metadata":{}}]}}', "(expected a v1.NodeList)"),
+        (b'{"FailedNodes":["m"]}', 'FailedNodes: ["m"] (expected a reason by node name)'),
+        (b'{"Error":{"code":1}}', 'Error: {"code":1} (expected a text)'),
+    ],
+)
+def test_a_filter_answer_that_makes_no_sense_is_refused_by_field(
+    body: bytes, complaint: str
+) -> None:
+    with pytest.raises(InvalidAnswer) as refusal:
+        decode_filter_answer(body)
+    assert complaint in str(refusal.value)
+
+
+def test_a_long_answer_is_quoted_in_part() -> None:
+    with pytest.raises(InvalidAnswer) as refusal:
+        decode_filter_answer(b"x" * 10_000)
+    assert len(str(refusal.value)) < 300
+
+
+def test_scores_are_weighted_and_brought_to_the_scale_of_the_plugins() -> None:
+    # 7 of 10 at weight 3: 7 * 3 * (100 / 10).
+    assert decode_scores(b'[{"Host":"m","Score":7},{"host":"n","score":0}]', 3) == [
+        ("m", 210),
+        ("n", 0),
+    ]
+
+
+def test_absent_hosts_and_scores_count_as_empty() -> None:
+    assert decode_scores(b'[{"Host":"m"},null]', 1) == [("m", 0), ("", 0)]
+    assert decode_scores(b"null", 1) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "complaint"),
+    [
+        (b'{"Host":"m"}', "(expected a HostPriorityList; "),
+        (b'[{"Host":1}]', "Host: 1 (expected a node name)"),
+        (b'[{"Host":"m","Score":1.5}]', "Score: 1.5 (expected a whole number)"),
+        (b'[{"Host":"m","Score":9007199254740993}]', "Score of m: 9007199254740993 (expected 0 to"),
+    ],
+)
+def test_scores_that_make_no_sense_are_refused(body: bytes, complaint: str) -> None:
+    with pytest.raises(InvalidAnswer) as refusal:
+        decode_scores(body, 1)
+    assert complaint in str(refusal.value)
+
+
+def test_a_binding_answer_holds_an_error_or_nothing() -> None:
+    assert decode_binding_error(b"{}") == ""
+    assert decode_binding_error(b'{"error":"no quota"}') == "no quota"
+    with pytest.raises(InvalidAnswer, match="an ExtenderBindingResult"):
+        decode_binding_error(b"ok")

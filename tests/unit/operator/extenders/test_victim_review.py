@@ -1,0 +1,94 @@
+"""Extenders are asked about victims one after the other, in their own protocol."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from stowage.api.config.loading import Extender
+from stowage.api.instructions import ConsultOnVictims, PodReference, VictimsOnNode
+from stowage.operator.extenders.client import ExtenderError
+from stowage.operator.extenders.victim_review import VictimReviewer
+
+from tests.support.fake_extender import FakeExtender, FakeObjects
+
+PREEMPTOR = PodReference("default", "p", "u-p")
+A, B, C = (PodReference("default", name, f"u-{name}") for name in "abc")
+CANDIDATES = {"n1": VictimsOnNode((A, B), 1), "n2": VictimsOnNode((C,))}
+
+
+def _extender(answer: object, **config: Any) -> FakeExtender:
+    settings = Extender(url_prefix="http://x", preempt_verb="preempt", **config)
+    return FakeExtender(settings, preempt=answer)
+
+
+class Pods(FakeObjects):
+    """Every pod there is, with its UID."""
+
+    async def pod(self, reference: PodReference) -> bytes:
+        return json.dumps({"metadata": {"name": reference.name, "uid": reference.uid}}).encode()
+
+
+def _left(**nodes: list[str]) -> dict[str, Any]:
+    return {
+        "NodeNameToMetaVictims": {
+            name: {"Pods": [{"UID": uid} for uid in uids], "NumPDBViolations": len(uids) - 1}
+            for name, uids in nodes.items()
+        }
+    }
+
+
+async def _review(*extenders: FakeExtender) -> Any:
+    question = ConsultOnVictims(PREEMPTOR, 7, CANDIDATES, tuple(range(len(extenders))))
+    answer = await VictimReviewer(extenders, Pods()).review(question)
+    assert (answer.uid, answer.number) == ("u-p", 7)
+    return answer
+
+
+async def test_an_extender_that_knows_the_pods_is_told_uids() -> None:
+    extender = _extender(_left(n1=["u-b"]), node_cache_capable=True)
+    answer = await _review(extender)
+    assert answer.candidates == {"n1": VictimsOnNode((B,), 0)}
+    (asked,) = extender.asked("preempt")
+    assert asked["Pod"]["metadata"]["uid"] == "u-p"
+    assert asked["NodeNameToVictims"] is None
+    assert asked["NodeNameToMetaVictims"]["n1"] == {
+        "Pods": [{"UID": "u-a"}, {"UID": "u-b"}],
+        "NumPDBViolations": 1,
+    }
+
+
+async def test_one_that_does_not_is_shown_them_whole_and_the_next_sees_what_it_left() -> None:
+    first = _extender(_left(n2=["u-c"]))
+    second = _extender({"nodenametometavictims": {}}, node_cache_capable=True)
+    answer = await _review(first, second)
+    assert (answer.candidates, answer.error) == ({}, "")
+    pods = first.asked("preempt")[0]["NodeNameToVictims"]["n1"]["Pods"]
+    assert [pod["metadata"]["name"] for pod in pods] == ["a", "b"]
+    assert list(second.asked("preempt")[0]["NodeNameToMetaVictims"]) == ["n2"]
+
+
+async def test_when_nothing_is_left_nobody_else_is_asked() -> None:
+    last = _extender(_left(n1=["u-a"]))
+    await _review(_extender({}, node_cache_capable=True), last)
+    assert last.questions == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (ExtenderError("no answer"), "no answer"),
+        ([1], "$"),
+        (_left(n1=[]), 'expected at least one victim pod on node "n1"'),
+    ],
+)
+async def test_a_failure_ends_the_review_unless_it_may_be_ignored(
+    answer: object, error: str
+) -> None:
+    strict = await _review(_extender(answer, node_cache_capable=True))
+    assert error in strict.error
+    lenient = await _review(_extender(answer, node_cache_capable=True, ignorable=True))
+    assert lenient.error == ""
+    is_dropped = not isinstance(answer, Exception | list)
+    assert lenient.candidates == ({} if is_dropped else CANDIDATES)

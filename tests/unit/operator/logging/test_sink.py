@@ -1,0 +1,96 @@
+"""A log that cannot be written holds nothing up."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from stowage.operator.logging.sink import LogSink
+
+LINE = "x" * 99 + "\n"
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, int]]:
+    ends = os.pipe()
+    yield ends
+    for end in ends:
+        if _is_open(end):
+            os.close(end)
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
+
+
+def _read_all(descriptor: int, num_bytes: int) -> bytes:
+    read = b""
+    while len(read) < num_bytes:
+        read += os.read(descriptor, 2**16)
+    return read
+
+
+def test_a_line_is_there_at_once(pipe: tuple[int, int]) -> None:
+    reader, writer = pipe
+    LogSink(writer).write("scheduled ü\n")
+    assert os.read(reader, 100).decode() == "scheduled ü\n"
+
+
+def test_lines_that_nobody_reads_yet_arrive_in_their_order(pipe: tuple[int, int]) -> None:
+    reader, writer = pipe
+    sink = LogSink(writer)
+    lines = [f"{number:099d}\n" for number in range(3000)]
+    for line in lines:
+        sink.write(line)
+    assert _read_all(reader, 300_000).decode() == "".join(lines)
+    sink.drain(10.0)
+    sink.write("and on\n")
+    assert os.read(reader, 100) == b"and on\n"
+
+
+def test_a_line_longer_than_a_pipe_holds_arrives_whole(pipe: tuple[int, int]) -> None:
+    reader, writer = pipe
+    sink = LogSink(writer)
+    sink.write("y" * 200_000 + "\n")
+    sink.write("next\n")
+    assert _read_all(reader, 200_006).decode() == "y" * 200_000 + "\nnext\n"
+
+
+def test_what_nobody_ever_reads_is_dropped_beyond_a_limit_and_counted(
+    pipe: tuple[int, int],
+) -> None:
+    reader, writer = pipe
+    sink = LogSink(writer, max_waiting_bytes=10_000)
+    for _ in range(2000):
+        sink.write(LINE)
+    num_written = 2000 - sink.num_dropped
+    assert 10_000 <= 100 * num_written < 200_000
+    _read_all(reader, 100 * num_written)
+    sink.drain(10.0)
+    dropped = sink.num_dropped
+    sink.write("well again\n")
+    note, line = os.read(reader, 1000).decode().splitlines()
+    assert (json.loads(note)["num"], line) == (dropped, "well again")
+
+
+def test_a_reader_that_is_gone_is_no_error(pipe: tuple[int, int]) -> None:
+    reader, writer = pipe
+    os.close(reader)
+    sink = LogSink(writer)
+    sink.write(LINE)
+    assert sink.num_dropped == 1
+
+
+def test_a_full_disk_is_no_error() -> None:
+    with Path("/dev/full").open("wb", buffering=0) as full:
+        sink = LogSink(full.fileno())
+        sink.write(LINE)
+        sink.write(LINE)
+        assert sink.num_dropped == 2

@@ -1,0 +1,177 @@
+"""Kopf's events and lists become ours, and nobody is forgotten in a gap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from stowage.api.events import Event, ObjectInvalid, PendingPodGone, PendingPodSeen
+from stowage.operator.inbox import Inbox
+from stowage.operator.watch.pending_pods import PendingPods, pending_pods_selector
+
+
+class _Watch:
+    """Pending pods of two profiles and what became of them."""
+
+    def __init__(self) -> None:
+        self.inbox = Inbox()
+        self.pods = PendingPods(self.inbox, ("stowage", "batch"))
+
+    def listed(self, *uids: str, version: int = 10) -> None:
+        self.page(list(uids), version=version)
+
+    def page(self, uids: list[str], *, version: int, first: bool = True, more: str = "") -> None:
+        items = [_pod(uid, version, schedulerName="stowage") for uid in uids]
+        page = {"metadata": {"resourceVersion": str(version), "continue": more}, "items": items}
+        self.pods.handle_page(msgspec.json.encode(page), is_first=first)
+
+    def event(self, kind: str, uid: str, version: int, **spec: Any) -> None:
+        self.pods.handle_event(kind, _pod(uid, version, **{"schedulerName": "stowage", **spec}))
+
+    def arrived(self) -> list[str]:
+        return [_brief(event) for event in self.inbox.drain(limit=100)]
+
+
+def _pod(uid: str, version: int, **spec: Any) -> dict[str, Any]:
+    names = {"namespace": "default", "name": uid, "uid": uid}
+    return {"metadata": names | {"resourceVersion": str(version)}, "spec": spec}
+
+
+def _brief(event: Event) -> str:
+    match event:
+        case PendingPodSeen():
+            return f"+{event.pod.metadata.name}"
+        case PendingPodGone():
+            return f"-{event.name}"
+        case ObjectInvalid():
+            return f"!{event.name} {event.field}"
+        case _:
+            return repr(event)
+
+
+@pytest.fixture
+def watch() -> _Watch:
+    return _Watch()
+
+
+def test_pods_are_seen_and_gone(watch: _Watch) -> None:
+    watch.listed()
+    watch.event("ADDED", "a", 11)
+    watch.event("MODIFIED", "a", 12)
+    watch.event("DELETED", "a", 13)
+    assert watch.arrived() == ["+a", "+a", "-a"]
+
+
+def test_pods_of_other_schedulers_are_none_of_our_business(watch: _Watch) -> None:
+    watch.listed()
+    watch.event("ADDED", "a", 11, schedulerName="default-scheduler")
+    watch.event("ADDED", "b", 12, schedulerName="batch")
+    watch.event("DELETED", "a", 13, schedulerName="default-scheduler")
+    assert watch.arrived() == ["+b"]
+
+
+def test_a_list_is_taken_without_waiting_for_kopf(watch: _Watch) -> None:
+    watch.listed("a", "b")
+    assert watch.arrived() == ["+a", "+b"]
+    assert watch.pods.has_synced
+
+
+def test_pods_that_vanished_in_a_gap_are_gone_after_the_next_list(watch: _Watch) -> None:
+    watch.listed("a", "b")
+    watch.listed("b", version=20)
+    assert watch.arrived() == ["+a", "+b", "+b", "-a"]
+
+
+def test_a_list_of_several_pages_is_compared_as_a_whole(watch: _Watch) -> None:
+    watch.listed("a", "b")
+    watch.page(["a"], version=20, more="token")
+    assert watch.arrived() == ["+a", "+b", "+a"]
+    watch.page(["b"], version=20, first=False)
+    assert watch.arrived() == ["+b"]
+
+
+def test_a_list_begun_anew_counts_from_its_start(watch: _Watch) -> None:
+    watch.page(["a"], version=20, more="token")
+    watch.listed("b", version=30)
+    assert watch.arrived() == ["+a", "+b", "-a"]
+
+
+def test_an_event_from_before_a_list_is_stale(watch: _Watch) -> None:
+    watch.listed("b", version=20)
+    watch.event("MODIFIED", "a", 15)
+    watch.event("MODIFIED", "b", 15)
+    watch.event("ADDED", "c", 21)
+    assert watch.arrived() == ["+b", "+c"]
+
+
+def test_news_that_come_again_change_nothing(watch: _Watch) -> None:
+    watch.listed()
+    watch.event("ADDED", "a", 11)
+    watch.event("MODIFIED", "a", 12)
+    watch.event("ADDED", "a", 11)
+    watch.event("MODIFIED", "a", 12)
+    assert watch.arrived() == ["+a", "+a"]
+
+
+def test_a_pod_that_cannot_be_understood_is_reported_and_still_known(watch: _Watch) -> None:
+    watch.listed()
+    watch.event("ADDED", "a", 11, priority="high")
+    watch.event("DELETED", "a", 12)
+    assert watch.arrived() == ["!a spec.priority", "-a"]
+
+
+def test_nothing_is_synced_before_the_last_page(watch: _Watch) -> None:
+    watch.page(["a"], version=20, more="token")
+    assert not watch.pods.has_synced
+    watch.page([], version=20, first=False)
+    assert watch.pods.has_synced
+
+
+PHASES = "spec.nodeName=,status.phase!=Succeeded,status.phase!=Failed"
+
+
+@pytest.mark.parametrize(
+    ("names", "want"),
+    [
+        (("stowage",), f"spec.schedulerName=stowage,{PHASES}"),
+        (("default-scheduler",), f"spec.schedulerName=default-scheduler,{PHASES}"),
+        (("stowage", "batch"), f"spec.schedulerName!=default-scheduler,{PHASES}"),
+        (("stowage", "default-scheduler"), PHASES),
+    ],
+)
+def test_the_selector_is_as_narrow_as_it_can_be(names: tuple[str, ...], want: str) -> None:
+    assert pending_pods_selector(names) == want
+
+
+def test_an_event_that_a_departure_overtook_is_stale(watch: _Watch) -> None:
+    watch.listed()
+    watch.event("ADDED", "a", 11)
+    watch.pods.handle_removal("a")
+    watch.event("MODIFIED", "a", 12)
+    assert watch.arrived() == ["+a", "-a"]
+
+
+def test_a_pod_whose_departure_comes_first_is_never_seen(watch: _Watch) -> None:
+    watch.listed()
+    watch.pods.handle_removal("a")
+    watch.event("ADDED", "a", 11)
+    assert watch.arrived() == []
+
+
+def test_a_pod_that_cannot_be_understood_is_reported_to_the_profile_it_is_for() -> None:
+    inbox = Inbox()
+    pods = PendingPods(inbox, ("stowage", "batch"))
+    bad = {"schedulerName": "batch", "priority": "high"}
+    foreign = {"schedulerName": "somebody-else", "priority": "high"}
+    items = [
+        {"metadata": {"name": name, "uid": name, "namespace": "d"}, "spec": spec}
+        for name, spec in (("a", bad), ("b", foreign))
+    ]
+    body = msgspec.json.encode({"metadata": {"resourceVersion": "9"}, "items": items})
+    pods.handle_page(body, is_first=True)
+    pods.handle_event(
+        "MODIFIED", items[0] | {"metadata": items[0]["metadata"] | {"resourceVersion": "10"}}
+    )
+    found = [event for event in inbox.drain(9) if isinstance(event, ObjectInvalid)]
+    assert [(event.uid, event.scheduler_name) for event in found] == [("a", "batch")] * 2

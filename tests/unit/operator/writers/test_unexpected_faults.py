@@ -1,0 +1,88 @@
+"""A writer that fails unforeseen still gives an answer: else its pod would wait for ever."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from stowage.api.config.extenders import Extenders
+from stowage.api.config.types import Extender
+from stowage.api.events import BindFailed, BindSucceeded, EvictionFinished, VolumesWritten
+from stowage.api.instructions import (
+    BindByExtender,
+    BindPod,
+    BindVolumes,
+    EvictPod,
+    GiveVolume,
+    Instruction,
+    PodReference,
+)
+from stowage.api.objects.meta import ObjectReference
+from stowage.operator.extenders.client import ExtenderClient
+from stowage.operator.extenders.dispatcher import ExtenderDispatcher
+from stowage.operator.extenders.objects import ExtenderObjects
+from stowage.operator.inbox import Inbox
+from stowage.operator.writers.binder import Binder
+
+from tests.support.engines import default_engine
+from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
+from tests.support.shell_parts import make_dispatcher
+
+POD = PodReference("default", "p", "uid-p")
+OTHER = PodReference("default", "q", "uid-q")
+FAULT = RuntimeError("unforeseen")
+NOT_BOUND = BindFailed("uid-p", "n", "binding: RuntimeError('unforeseen')")
+BOUND = BindSucceeded("uid-p", "n")
+
+
+def _pod_on(node_name: str) -> dict[str, Any]:
+    return {
+        "metadata": {"namespace": "default", "name": "p", "uid": "uid-p"},
+        "spec": {"nodeName": node_name},
+    }
+
+
+async def _outcome(instruction: Instruction, client: FakeApiClient) -> object:
+    inbox = Inbox()
+    make_dispatcher(default_engine(), inbox, client, FakeTime()).dispatch([instruction])
+    await inbox.wait(5.0)
+    (outcome,) = inbox.drain(10)
+    return outcome
+
+
+@pytest.mark.parametrize(("node_name", "answer"), [("", NOT_BOUND), ("n", BOUND)])
+async def test_a_binding_is_looked_after(node_name: str, answer: object) -> None:
+    client = FakeApiClient(post=[FAULT], get=[_pod_on(node_name)])
+    assert await _outcome(BindPod(POD, "n"), client) == answer
+
+
+async def test_an_eviction_has_failed() -> None:
+    outcome = await _outcome(EvictPod(OTHER, POD, "s", 1), FakeApiClient(patch=[FAULT]))
+    assert outcome == EvictionFinished("uid-p", OTHER, error="RuntimeError('unforeseen')")
+
+
+async def test_volumes_are_not_written() -> None:
+    claim = ObjectReference("PersistentVolumeClaim", "default", "c", "uid-c")
+    give = GiveVolume("disk", "uid-disk", "4", claim, is_marked=True)
+    client = FakeApiClient(get=[FAULT], put=[FAULT], patch=[FAULT])
+    outcome = await _outcome(BindVolumes(POD, "n", (give,)), client)
+    assert isinstance(outcome, VolumesWritten)
+    assert (outcome.uid, "unforeseen" in outcome.error) == ("uid-p", True)
+
+
+class _FailingClient(ExtenderClient):
+    async def send(self, *_given: Any) -> bytes:
+        raise FAULT
+
+
+@pytest.mark.parametrize(("node_name", "answer"), [("", NOT_BOUND), ("n", BOUND)])
+async def test_an_extender_s_binding_is_looked_after(node_name: str, answer: object) -> None:
+    inbox, client, time = Inbox(), FakeApiClient(get=[_pod_on(node_name)]), FakeTime()
+    extenders = Extenders((Extender(url_prefix="http://binder", bind_verb="bind"),))
+    binder = Binder(client, lambda: True, no_jitter, time.sleep)
+    objects = ExtenderObjects(client, no_jitter, time.sleep, extenders)
+    desk = ExtenderDispatcher(extenders, inbox, objects, binder, lambda: True, _FailingClient)
+    desk.bind(BindByExtender(POD, "n", 0))
+    await inbox.wait(5.0)
+    assert list(inbox.drain(10)) == [answer]
+    await desk.close(0)
