@@ -24,7 +24,7 @@ from stowage.framework.failure import PluginFailed, failed
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
 
-#: A Permit plugin cannot make a pod wait longer.
+#: The longest time a Permit plugin can make a pod wait.
 MAX_PERMIT_WAIT_S = 15 * 60.0
 
 
@@ -36,7 +36,7 @@ class ReserveOutcome(msgspec.Struct, frozen=True):
 
 
 class PermitOutcome(msgspec.Struct, frozen=True):
-    """The outcome of all Permit plugins: a status, and the time limit in seconds per plugin."""
+    """The result of all Permit plugins: a status, and the timeouts in seconds."""
 
     status: Status = SUCCESS
     timeouts: Mapping[str, float] = msgspec.field(default_factory=dict)
@@ -76,10 +76,10 @@ def reserve_failed(plugin: str, problem: Exception | Status) -> PluginFailed:
 def run_unreserve_plugins(
     plugins: Sequence[ReservePlugin], state: CycleState, pod: PodInfo, node_name: str
 ) -> None:
-    """Run Unreserve of all plugins in reverse order, including those whose Reserve did not run.
+    """Run Unreserve of all plugins in reverse order, also of those whose Reserve did not run.
 
     Raises:
-        PluginFailed: A plugin raised; the others have run all the same.
+        PluginFailed: A plugin raised; the others have run.
     """
     failure: PluginFailed | None = None
     for plugin in reversed(plugins):
@@ -94,7 +94,7 @@ def run_unreserve_plugins(
 def run_permit_plugins(
     plugins: Sequence[PermitPlugin], state: CycleState, pod: PodInfo, node_name: str
 ) -> PermitOutcome:
-    """Run all Permit plugins; a rejection ends the run, Wait does not."""
+    """Run Permit of all plugins up to the first that rejects the pod or fails."""
     timeouts: dict[str, float] = {}
     for plugin in plugins:
         doing = f'running Permit plugin "{plugin.name}"'
@@ -120,7 +120,7 @@ def plan_pre_bind(
     pod: PodInfo,
     node_name: str,
 ) -> PreBindPlan:
-    """Run PreBindPreFlight of all PreBind plugins."""
+    """Run PreBindPreFlight: ask all PreBind plugins whether they have work to do."""
     working = []
     for plugin in plugins:
         doing = f'running PreBindPreFlight "{plugin.name}"'
@@ -144,7 +144,7 @@ def plan_pre_bind(
 async def run_pre_bind_plugins(
     plugins: Sequence[PreBindPlugin], state: CycleState, pod: PodInfo, node_name: str
 ) -> Status:
-    """Run PreBind plugins in sequence until one does not succeed."""
+    """Run PreBind of the plugins one after the other until one does not succeed."""
     for plugin in plugins:
         doing = f'running PreBind plugin "{plugin.name}"'
         try:
@@ -159,7 +159,7 @@ async def run_pre_bind_plugins(
 
 
 class StagedPreBind:
-    """The staged PreBind of one plugin for one pod.
+    """The PreBind of one plugin for one pod as writes and a wait for their effect.
 
     Args:
         plugin: The plugin.
@@ -179,7 +179,7 @@ class StagedPreBind:
         self._doing = f'running PreBind plugin "{plugin.name}"'
 
     def writes(self) -> BindVolumes:
-        """The writes to make first.
+        """The instruction with the writes.
 
         Raises:
             PluginFailed: The plugin raised.
@@ -190,7 +190,7 @@ class StagedPreBind:
             raise failed(self._doing, self._plugin.name, problem) from problem
 
     def written(self, outcome: VolumesWritten) -> None:
-        """Pass the outcome of the writes to the plugin.
+        """The shell has made the writes, or some of them before one failed.
 
         Raises:
             PluginFailed: A write failed, or the plugin raised.
@@ -203,7 +203,7 @@ class StagedPreBind:
             raise failed(self._doing, self._plugin.name, error(outcome.error))
 
     def progress(self, snapshot: Snapshot) -> PreBindProgress:
-        """The progress; a failure names the plugin."""
+        """Whether the writes have taken effect; a failure names the plugin."""
         ask = self._plugin.pre_bind_progress
         try:
             progress = ask(self._state, self._pod, self._node_name, snapshot)
@@ -217,7 +217,7 @@ class StagedPreBind:
         return PreBindProgress(failed(self._doing, self._plugin.name, status).status)
 
     def timed_out(self) -> Status:
-        """The error after the time limit, in kube-scheduler's words."""
+        """The error after the timeout, in kube-scheduler's words."""
         late = error("binding volumes: context deadline exceeded")
         return failed(self._doing, self._plugin.name, late).status
 
@@ -225,10 +225,10 @@ class StagedPreBind:
 def run_bind_plugins(
     plugins: Sequence[BindPlugin], state: CycleState, pod: PodInfo, node_name: str
 ) -> tuple[str, BindPod]:
-    """Name and instruction of the first Bind plugin that binds the pod.
+    """The name and the instruction of the first Bind plugin that does not skip the pod.
 
     Raises:
-        PluginFailed: A plugin raised, or none binds the pod.
+        PluginFailed: A plugin raised, or all plugins skip the pod.
     """
     for plugin in plugins:
         try:
@@ -243,7 +243,7 @@ def run_bind_plugins(
 def run_post_bind_plugins(
     plugins: Sequence[PostBindPlugin], state: CycleState, pod: PodInfo, node_name: str
 ) -> None:
-    """Run all PostBind plugins.
+    """Run PostBind of all plugins.
 
     Raises:
         PluginFailed: A plugin raised; the others have run.

@@ -1,4 +1,4 @@
-"""Plugin VolumeBinding: matches claims with volumes, or provisions volumes on the chosen node."""
+"""VolumeBinding: a pod goes to a node that can reach its volumes or get new ones."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class VolumeBindingArgs(ConfigStruct, frozen=True):
     """Arguments of VolumeBinding.
 
     Attributes:
-        bind_timeout_seconds: Time limit for binding a pod's claims after their volumes are chosen.
-        shape: Scoring of storage capacity. As in kube-scheduler, it is rejected while the feature
+        bind_timeout_seconds: How long a pod waits for its claims to be bound.
+        shape: How storage capacity is scored; refused like in kube-scheduler, because the feature
             gate StorageCapacityScoring is off.
     """
 
@@ -62,7 +62,7 @@ class VolumeBindingArgs(ConfigStruct, frozen=True):
     shape: tuple[UtilizationShapePoint, ...] | None = None
 
     def validate(self) -> Iterator[ConfigError]:
-        """Yield the errors of ``ValidateVolumeBindingArgs``, with StorageCapacityScoring off."""
+        """``ValidateVolumeBindingArgs`` with the gate StorageCapacityScoring off."""
         if self.bind_timeout_seconds < 0:
             yield ConfigError("bindTimeoutSeconds", self.bind_timeout_seconds, "0 or more")
         if self.shape is not None:
@@ -101,7 +101,7 @@ class VolumeBinding:
         self._topology = VolumeTopology()
 
     def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
-        """Skip without claims; unresolvable if a claim is missing or unbound without delay."""
+        """Skip a pod without claims; reject one whose claim is missing or has to be bound first."""
         used = claims_of(pod)
         if not used:
             return _SKIPPED
@@ -126,7 +126,7 @@ class VolumeBinding:
         return PreFilterResult()
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
-        """Unresolvable where a claim cannot be satisfied; see `Found`."""
+        """Reject nodes that cannot reach a volume, or on which a claim gets no volume."""
         del pod
         claims = state.read(_PodClaims)
         found = find_volumes(claims.bound, claims.delayed, nodes, self._topology)
@@ -145,7 +145,7 @@ class VolumeBinding:
         return FilterVerdict(rejections) if rejections else ACCEPT_ALL
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
-        """Skip: the feature gate for scoring capacity is off."""
+        """Skip: the feature gate StorageCapacityScoring is off."""
         del state, pod, nodes
         return SKIP
 
@@ -179,26 +179,26 @@ class VolumeBinding:
         return SKIP if claims is None or claims.plan is None else SUCCESS
 
     def pre_bind_writes(self, state: CycleState, pod: PodInfo, node_name: str) -> BindVolumes:
-        """Bind volumes to claims, and select the node for claims to provision."""
+        """The writes: volumes get their claims, claims get the node for its provisioner."""
         return _plan(state).writes(pod, node_name)
 
     def pre_bind_written(self, state: CycleState, outcome: VolumesWritten) -> None:
-        """Note the written resource versions."""
+        """Note the resource versions that the shell has written."""
         _plan(state).note(outcome)
 
     def pre_bind_progress(
         self, state: CycleState, pod: PodInfo, node_name: str, snapshot: Snapshot
     ) -> PreBindProgress:
-        """Success once the claims are bound, else Wait, or an error if they cannot be bound."""
+        """Whether the claims are bound, still to be bound, or cannot be bound on this node."""
         del pod
         return check_plan(_plan(state), node_name, snapshot, self._topology)
 
     def events_to_register(self) -> Sequence[EventRegistration]:
-        """Events that may make a pod's claims satisfiable."""
+        """Events of storage objects and nodes that may make a volume reachable or free."""
         both = ActionType.ADD | ActionType.UPDATE
         no_more = ActionType.UPDATE | ActionType.DELETE
         node_action = ActionType.ADD | ActionType.UPDATE_NODE_LABEL
-        # The other hints read the pod's volumes, which are not part of its class.
+        # The other hints look at the pod's volumes, which are not part of its equivalence class.
         per_class = (
             hints.after_class_changed,
             hints.after_csi_node_changed,
@@ -221,7 +221,7 @@ class VolumeBinding:
 
 
 def _problem(used: UsedClaim, pod: PodInfo, snapshot: Snapshot) -> str:
-    """The reason why a claim cannot be used; empty if it can be used (``podHasPVCs``)."""
+    """The reason why a claim cannot be used; empty if it can (``podHasPVCs``)."""
     claim = snapshot.storage.claims.get_api_object(f"{pod.namespace}/{used.name}")
     if claim is None and used.is_ephemeral:
         waiting = "waiting for ephemeral volume controller to create the persistentvolumeclaim"
@@ -239,10 +239,10 @@ def _problem(used: UsedClaim, pod: PodInfo, snapshot: Snapshot) -> str:
 
 
 def _is_delayed(claim: PersistentVolumeClaim, storage: Storage) -> bool:
-    """Whether a claim is bound when its pod has a node (``IsDelayBindingMode``).
+    """Whether a claim gets its volume when its pod gets a node (``IsDelayBindingMode``).
 
     Raises:
-        ValueError: The claim's class has no binding mode.
+        ValueError: Its class does not say.
     """
     class_name = claim_class(claim)
     storage_class = storage.classes.get(class_name) if class_name else None

@@ -1,7 +1,7 @@
 """The plan that binds a pod's claims, its writes, and the check whether they have taken effect.
 
-``bindAPIUpdate`` and ``checkBindings`` of v1.36, without I/O: the operator makes the writes, and
-the watches show their effect.
+``bindAPIUpdate`` and ``checkBindings`` of v1.36, without I/O: the shell writes, the watches show
+the outcome.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class VolumePlan(msgspec.Struct):
     """The writes that have to take effect before the pod is bound.
 
     Attributes:
-        given: Volumes to bind to claims.
-        provisioned: Claims to provision on the node.
-        written: Resource versions of the objects that the operator has written, by name or
+        given: Volumes for claims.
+        provisioned: Claims for the node's provisioner.
+        written: Resource versions of the objects that the shell has written, by name or
             ``namespace/name``. Older versions that the watches show are out of date.
     """
 
@@ -68,7 +68,7 @@ class VolumePlan(msgspec.Struct):
         return ReservePlan(volumes, claims)
 
     def writes(self, pod: PodInfo, node_name: str) -> BindVolumes:
-        """The instruction to the operator; objects that are up to date are not written."""
+        """The instruction to the shell; objects that are up to date are not written."""
         volumes = tuple(_give(each) for each in self.given if each.after is not each.before)
         claims = tuple(
             _select(each.after) for each in self.provisioned if each.after is not each.before
@@ -76,7 +76,7 @@ class VolumePlan(msgspec.Struct):
         return BindVolumes(pod.reference, node_name, volumes, claims)
 
     def note(self, outcome: VolumesWritten) -> None:
-        """Note the resource versions that the operator has written."""
+        """Note the resource versions that the shell has written."""
         self.written = {**outcome.volumes, **outcome.claims}
 
     def is_shown(self, key: str, version: str) -> bool:
@@ -89,7 +89,7 @@ def make_plan(
     provisioned: Sequence[PersistentVolumeClaim],
     node_name: str,
 ) -> VolumePlan:
-    """The plan that binds a pod's claims to these volumes, or provisions new ones on the node."""
+    """The plan that gives a pod's claims these volumes, or new ones on the node."""
     return VolumePlan(
         [Given(volume, bound_to(volume, claim), claim) for volume, claim in given],
         [Provisioned(claim, provisioned_on(claim, node_name)) for claim in provisioned],
@@ -153,16 +153,16 @@ def _check_provisioned(
     if not meta.annotations:
         return _failed(f'selectedNode annotation reset for PVC "{meta.name}"')
     if meta.annotations.get(SELECTED_NODE, "") != node.names[0]:
-        # A provisioner that fails removes the annotation, so that another node is tried.
+        # A provisioner that fails removes the annotation, so that the pod tries another node.
         return _failed(f'provisioning failed for PVC "{meta.name}"')
     return _check_bound(claim, node, topology)
 
 
 def _check_bound(claim: PersistentVolumeClaim, node: NodeView, topology: VolumeTopology) -> Status:
-    """Whether a claim is bound to a volume that can be used on the node.
+    """Whether a claim is bound, and to a volume that the node can reach.
 
-    kube-scheduler checks the node affinity of provisioned volumes only, although the claim of an
-    available volume may have been bound to another volume too.
+    kube-scheduler checks the node of provisioned claims only. A claim that was to get a free volume
+    may also be bound to another volume.
     """
     if not claim.spec.volume_name:
         return WAIT
@@ -205,7 +205,7 @@ def _failed(text: str) -> Status:
 def _give(given: Given) -> GiveVolume:
     meta, reference = given.after.metadata, given.after.spec.claim_ref
     if reference is None:
-        raise AssertionError(f"volume {meta.name} has no claim reference")
+        raise AssertionError(f"volume {meta.name} is given to nobody")
     is_marked = BOUND_BY_CONTROLLER not in given.before.metadata.annotations
     is_marked &= BOUND_BY_CONTROLLER in meta.annotations
     return GiveVolume(meta.name, meta.uid, meta.resource_version, reference, is_marked)
