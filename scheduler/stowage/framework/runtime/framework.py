@@ -87,7 +87,7 @@ class Framework:
         points = profile.plugins
         queue_sort = cast("QueueSortPlugin", points[ExtensionPoint.QUEUE_SORT][0])
         self.sort_key = queue_sort.sort_key
-        # A plugin of one's own may have no place for a pod, which then is last and ends here.
+        # If the sort key of an out-of-tree plugin is invalid, PreFilter fails with its error.
         self._unsortable = getattr(queue_sort, "unsortable", None)
         self._queue_sort_name = queue_sort.name
         self._pre_enqueue = cast("tuple[PreEnqueuePlugin, ...]", points[ExtensionPoint.PRE_ENQUEUE])
