@@ -1,4 +1,4 @@
-"""A plugin around binding: lets pods wait for each other, and does I/O before they are bound."""
+"""A Permit and PreBind plugin: pods wait for each other, and I/O precedes their binding."""
 
 import asyncio
 from collections.abc import Iterator
@@ -18,12 +18,12 @@ from stowage.framework.authoring import (
 
 
 class Gang:
-    """Binds no pod of a gang before `size` of them have a node; writes them into a ledger."""
+    """Binds no pod of a gang until `size` pods of it have a node; records them in a ledger."""
 
     name = "Gang"
 
     class Args(PluginArgs):
-        """Whose pods, how many and for how long; `ledger` is a file, or empty for none."""
+        """The gang label, the size, the time limit, and the ledger file (empty for none)."""
 
         label: str = "example.com/gang"
         size: int = 2
@@ -31,7 +31,7 @@ class Gang:
         ledger: str = ""
 
         def validate(self) -> Iterator[ConfigError]:
-            """Yield what is wrong with the values."""
+            """Yield an error for each invalid value."""
             if self.size < 1:
                 yield ConfigError("size", self.size, "at least 1")
             if self.timeout_seconds <= 0:
@@ -42,7 +42,7 @@ class Gang:
         self.handle = handle
 
     def permit(self, state: CycleState, pod: PodInfo, node_name: str) -> tuple[Status, float]:
-        """Wait for the others; the last one to come releases them."""
+        """Wait for the other pods of the gang; the last pod allows them."""
         gang = self._gang_of(pod)
         if gang is None:
             return SUCCESS, 0.0
@@ -58,11 +58,11 @@ class Gang:
         return SUCCESS, 0.0
 
     def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
-        """There is work only for pods of gangs, and only with a ledger."""
+        """Skip unless the pod belongs to a gang and there is a ledger."""
         return SUCCESS if self.args.ledger and self._gang_of(pod) is not None else SKIP
 
     async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
-        """Write the pod down; the disk must not hold up the event loop."""
+        """Record the pod; a thread writes the file, so that the event loop is not blocked."""
         await asyncio.to_thread(self._write, f"{pod.key} on {node_name}\n")
         return SUCCESS
 

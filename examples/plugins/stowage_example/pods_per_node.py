@@ -1,4 +1,4 @@
-"""The fast kind of plugin: one numpy expression for all nodes."""
+"""A vectorised filter: one numpy expression for all nodes."""
 
 from collections.abc import Iterator, Sequence
 
@@ -21,18 +21,18 @@ from stowage.framework.authoring import (
 
 
 class PodsPerNode:
-    """Refuses nodes that have a number of pods."""
+    """Rejects nodes that have a maximum number of pods."""
 
     name = "PodsPerNode"
     traits = PluginTraits(filter_reads=Reads.USAGE)
 
     class Args(PluginArgs):
-        """The limit; the file says ``maxPods``."""
+        """The maximum; in the configuration ``maxPods``."""
 
         max_pods: int = 50
 
         def validate(self) -> Iterator[ConfigError]:
-            """Yield what is wrong with the values."""
+            """Yield an error for each invalid value."""
             if self.max_pods < 1:
                 yield ConfigError("maxPods", self.max_pods, "at least 1")
 
@@ -40,14 +40,14 @@ class PodsPerNode:
         self.max_pods = args.max_pods
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
-        """Refuse full nodes."""
+        """Reject nodes with the maximum number of pods."""
         full = nodes.num_pods >= self.max_pods
         if not full.any():
             return ACCEPT_ALL
         return FilterVerdict((Rejection("node(s) had enough pods", full),))
 
     def events_to_register(self) -> Sequence[EventRegistration]:
-        """A pod refused by this plugin may fit once a pod is gone or a node has come."""
+        """A pod that this plugin rejected may fit after a pod is deleted or a node is added."""
         return (
             EventRegistration(ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE)),
             EventRegistration(ClusterEvent(EventResource.NODE, ActionType.ADD)),

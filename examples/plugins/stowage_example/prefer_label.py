@@ -1,4 +1,4 @@
-"""The smallest kind of plugin: rates one node at a time."""
+"""The smallest kind of plugin: a score of one node at a time."""
 
 from collections.abc import Iterator
 
@@ -16,17 +16,17 @@ class PreferLabel:
     """Prefers nodes with a label."""
 
     name = "PreferLabel"
-    # The answer depends on the node object alone, so it is kept until the node changes.
+    # The score depends on the node object only, so the framework keeps it until the node changes.
     traits = PluginTraits(score_reads=Reads.NODE)
 
     class Args(PluginArgs):
-        """Which label and which value; the file says ``key`` and ``value``."""
+        """The label to prefer; in the configuration ``key`` and ``value``."""
 
         key: str = "disk"
         value: str = "ssd"
 
         def validate(self) -> Iterator[ConfigError]:
-            """Yield what is wrong with the values."""
+            """Yield an error for each invalid value."""
             if not self.key:
                 yield ConfigError("key", self.key, "the key of a label")
 

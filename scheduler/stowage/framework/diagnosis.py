@@ -1,4 +1,4 @@
-"""Why no node was feasible: the source of the fit error and of the candidates of preemption."""
+"""The diagnosis of a pod without a feasible node; the fit error and preemption are based on it."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class PreFilterResult(msgspec.Struct, frozen=True):
 
 
 class PreBindProgress(msgspec.Struct, frozen=True):
-    """How far a PreBind in stages has come.
+    """The progress of a staged PreBind.
 
     Attributes:
         status: Success ends PreBind, Wait continues it; with any other status the pod is requeued.
@@ -64,7 +64,7 @@ class EventRegistration(msgspec.Struct, frozen=True):
 
 
 class Plugin(Protocol):
-    """What all plugins have."""
+    """The members that all plugins have."""
 
     @property
     def name(self) -> str:
@@ -73,7 +73,7 @@ class Plugin(Protocol):
 
     @property
     def traits(self) -> PluginTraits:
-        """What the plugin promises about its answers."""
+        """The plugin's promises about its answers."""
         ...
 
 
@@ -240,14 +240,14 @@ class PreBindPlugin(Plugin, Protocol):
 
 @runtime_checkable
 class StagedPreBindPlugin(Plugin, Protocol):
-    """A PreBind without I/O: writes that the shell makes, then waiting for what they bring about.
+    """A PreBind without I/O: the operator makes the writes, and the plugin waits for their effect.
 
-    Everything it learns comes by events, so a journal replays it; no task waits meanwhile.
+    The plugin learns of the effect from events, so no task waits and a recording can be replayed.
     """
 
     @property
     def pre_bind_timeout_s(self) -> float:
-        """How long it may take after the writes, in seconds."""
+        """Time limit after the writes, in seconds."""
         ...
 
     def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
@@ -255,17 +255,17 @@ class StagedPreBindPlugin(Plugin, Protocol):
         ...
 
     def pre_bind_writes(self, state: CycleState, pod: PodInfo, node_name: str) -> BindVolumes:
-        """What is to be written first."""
+        """The writes to make first."""
         ...
 
     def pre_bind_written(self, state: CycleState, outcome: VolumesWritten) -> None:
-        """It has been written, or a part of it before the error that `outcome` tells."""
+        """Note the outcome of the writes; on an error a part of them may have been made."""
         ...
 
     def pre_bind_progress(
         self, state: CycleState, pod: PodInfo, node_name: str, snapshot: Snapshot
     ) -> PreBindProgress:
-        """Asked after the writes and whenever an awaited object changes."""
+        """The progress; called after the writes and whenever an awaited object changes."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""What a plugin promises about its answers, so that the framework may keep and share them.
+"""Traits: promises of a plugin about its answers, by which the framework keeps and shares them.
 
 Every promise is optional. A promise that is not made costs time; one that is made and not kept
 gives wrong decisions.
@@ -11,7 +11,7 @@ from enum import Enum
 
 
 class Reads(Enum):
-    """What a Filter or Score answer about one node depends on, besides the pod.
+    """The objects that a Filter or Score answer about one node depends on, besides the pod.
 
     The framework keeps answers per equivalence class of pods and asks again only about nodes for
     which this changed. With any value but `CLUSTER` the plugin also promises:
@@ -49,10 +49,10 @@ class PluginTraits:
     """
 
     filter_reads: Reads = Reads.CLUSTER
-    """What the plugin's Filter depends on. Saves asking again about nodes that did not change."""
+    """The objects that Filter reads. Saves asking the plugin again about unchanged nodes."""
 
     score_reads: Reads = Reads.CLUSTER
-    """What the plugin's raw Score depends on. Saves the same for scores."""
+    """The objects that the raw Score reads. Saves scoring unchanged nodes again."""
 
     reads_only_node_demand: bool = False
     """Of the pod, the plugin reads only what it requires of a single node: not its namespace,

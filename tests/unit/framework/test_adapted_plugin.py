@@ -237,7 +237,7 @@ def test_a_plugin_takes_part_in_what_it_has_methods_for_only() -> None:
     assert not isinstance(plugin, ScorePlugin | PermitPlugin | PreBindPlugin | ReservePlugin)
 
 
-def test_what_protocols_want_besides_is_filled_in() -> None:
+def test_members_that_protocols_require_are_added() -> None:
     class Books:
         name = "Books"
 
@@ -272,7 +272,7 @@ def test_args_and_handle_reach_a_constructor_that_names_them() -> None:
     assert plugin.authored.args == Bounded.Args(max_pods=1)
 
 
-def test_a_function_may_make_the_plugin() -> None:
+def test_a_function_may_construct_the_plugin() -> None:
     def make() -> Says:
         return Says("no")
 
@@ -499,7 +499,7 @@ def test_an_argument_may_be_named_kind_although_a_type_may_be_given() -> None:
         _build(plugin_factory(Kinds), PreferSsd={"kind": "tape", "apiVersion": "example.com/v1"})
 
 
-def test_a_plugin_that_cannot_be_made_is_a_mistake_of_the_profile_that_enables_it() -> None:
+def test_a_plugin_that_cannot_be_constructed_is_an_error_of_the_profile_that_enables_it() -> None:
     with pytest.raises(InvalidConfiguration) as raised:
         _build(plugin_factory(PreferSsd), plugin_factory(_Blocking))
     (mistake,) = raised.value.errors
@@ -508,7 +508,7 @@ def test_a_plugin_that_cannot_be_made_is_a_mistake_of_the_profile_that_enables_i
     assert mistake.expectation.startswith("a plugin that works, but its pre_bind")
 
 
-def test_a_plugin_known_to_be_at_fault_is_refused_with_its_fault() -> None:
+def test_a_plugin_that_was_not_loaded_is_refused_with_its_error() -> None:
     with pytest.raises(InvalidConfiguration) as raised:
         _build(faults={"Gone": "its package is broken"}, Gone={"any": "args"})
     (mistake,) = raised.value.errors
@@ -516,7 +516,7 @@ def test_a_plugin_known_to_be_at_fault_is_refused_with_its_fault() -> None:
     assert mistake.expectation == "a plugin that works, but its package is broken"
 
 
-def test_a_fault_harms_no_profile_that_does_not_enable_the_plugin() -> None:
+def test_a_plugin_that_was_not_loaded_harms_no_profile_without_it() -> None:
     registry = in_tree_registry().merged_with(faults={"Gone": "its package is broken"})
     config = KubeSchedulerProfile(plugin_config=(PluginConfig("Gone", {"any": "args"}),))
     assert "Gone" not in build_profile(config, registry).instances

@@ -65,7 +65,7 @@ def _ask(framework: Framework, cluster: MirroredCluster) -> tuple[list[int], lis
     return rows.tolist(), framework.run_score(state, pod, snapshot, rows).total.tolist()
 
 
-def test_amounts_seen_before_are_not_asked_about_again(cluster: MirroredCluster) -> None:
+def test_a_plugin_is_not_asked_again_about_known_amounts(cluster: MirroredCluster) -> None:
     plugin = ByPods(BY_AMOUNTS)
     framework = framework_of(plugin)
     _ask(framework, cluster)
@@ -86,7 +86,7 @@ def test_amounts_seen_before_are_not_asked_about_again(cluster: MirroredCluster)
     assert "n1" not in found
 
 
-def test_what_is_looked_up_is_what_would_be_answered(cluster: MirroredCluster) -> None:
+def test_looked_up_answers_equal_computed_ones(cluster: MirroredCluster) -> None:
     by_amounts, asked = (framework_of(ByPods(each)) for each in (BY_AMOUNTS, USAGE))
     for index in range(120):
         where = index * 7 % 23 if index % 3 else index * 5 % NUM_NODES
@@ -95,7 +95,7 @@ def test_what_is_looked_up_is_what_would_be_answered(cluster: MirroredCluster) -
             assert _ask(by_amounts, cluster) == _ask(asked, cluster)
 
 
-def test_many_changed_nodes_are_asked_about_at_once(cluster: MirroredCluster) -> None:
+def test_many_changed_nodes_are_asked_about_in_one_call(cluster: MirroredCluster) -> None:
     plugin = ByPods(BY_AMOUNTS)
     framework = framework_of(plugin)
     for count in (0, 16, 17, 33):
@@ -106,7 +106,7 @@ def test_many_changed_nodes_are_asked_about_at_once(cluster: MirroredCluster) ->
     assert plugin.asked == [every_row, 16, 17, every_row]
 
 
-def test_a_score_out_of_bounds_is_found_as_often_as_it_comes(cluster: MirroredCluster) -> None:
+def test_a_score_out_of_range_is_an_error_each_time(cluster: MirroredCluster) -> None:
     framework = framework_of(ByPods(BY_AMOUNTS, wild=1))
     _ask(framework, cluster)
     for index in range(3):

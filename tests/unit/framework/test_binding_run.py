@@ -81,7 +81,7 @@ def test_a_plugin_that_raises_in_unreserve_does_not_stop_the_others(pod: PodInfo
     assert log == ["unreserve B", "unreserve A"]
 
 
-def test_permit_waits_for_all_that_ask_for_it_but_not_for_ever(pod: PodInfo) -> None:
+def test_permit_waits_for_every_plugin_within_the_maximum(pod: PodInfo) -> None:
     framework = framework_of(
         Book("A", status=WAIT, timeout_s=3), Book("B"), Book("C", status=WAIT, timeout_s=10**6)
     )
@@ -140,7 +140,7 @@ def test_a_pod_that_no_plugin_binds_is_an_error(pod: PodInfo) -> None:
         framework.run_bind(STATE, pod, "n0")
 
 
-def test_everybody_is_told_of_the_binding_even_if_somebody_raises(pod: PodInfo) -> None:
+def test_every_post_bind_plugin_runs_even_if_one_raises(pod: PodInfo) -> None:
     log: list[str] = []
     framework = framework_of(Book("A", log, breaks=True), Book("B", log))
     with pytest.raises(PluginFailed, match='running PostBind plugin "A": out of ink'):

@@ -41,14 +41,14 @@ def pod() -> PodInfo:
     return make_pod_info(make_pod("p", priority=7), ClusterCache().classes)
 
 
-def test_the_first_gate_that_is_shut_is_named(pod: PodInfo) -> None:
+def test_the_first_pre_enqueue_rejection_is_named(pod: PodInfo) -> None:
     framework = framework_of(Gate("A"), Gate("B", unresolvable("shut")), Gate("C"))
     status = framework.run_pre_enqueue(pod)
     assert (status.plugin, status.message) == ("B", "shut")
     assert framework_of(Gate("A")).run_pre_enqueue(pod).is_success
 
 
-def test_a_gate_that_raises_keeps_the_pod_out_with_its_words(pod: PodInfo) -> None:
+def test_a_pre_enqueue_plugin_that_raises_gates_the_pod(pod: PodInfo) -> None:
     status = framework_of(Gate("A", Status(Code.WAIT))).run_pre_enqueue(pod)
     assert (status.code, status.message) == (Code.ERROR, 'running PreEnqueue plugin "A": stuck')
 
@@ -56,7 +56,7 @@ def test_a_gate_that_raises_keeps_the_pod_out_with_its_words(pod: PodInfo) -> No
 PER_CLASS = PluginTraits(pre_enqueue_per_class=True)
 
 
-def test_a_gate_that_judges_by_class_is_not_asked_again_for_pods_alike(pod: PodInfo) -> None:
+def test_a_pre_enqueue_plugin_per_class_is_asked_once_per_class(pod: PodInfo) -> None:
     by_class = framework_of(Gate("A", unresolvable("shut"), traits=PER_CLASS))
     assert not by_class.gates_per_pod
     assert by_class.run_pre_enqueue_again(pod).is_success
@@ -67,11 +67,11 @@ def test_a_gate_that_judges_by_class_is_not_asked_again_for_pods_alike(pod: PodI
     assert mixed.run_pre_enqueue_again(pod).plugin == "B"
 
 
-def test_the_order_of_the_queue_is_the_queue_sort_plugins(pod: PodInfo) -> None:
+def test_the_sort_key_is_the_queue_sort_plugins(pod: PodInfo) -> None:
     assert framework_of().sort_key(pod, 3.5) == (-7, 3.5)
 
 
-def test_a_plugin_that_registers_nothing_hears_of_everything_if_it_can_reject() -> None:
+def test_a_rejecting_plugin_without_registrations_gets_every_event() -> None:
     framework = framework_of(Refuses("Filter", ()), Rates("Score", {}))
     (registration,) = framework.events_by_plugin["Filter"]
     assert registration.event.matches(NODE_LABEL)
@@ -85,12 +85,12 @@ def test_a_plugin_that_registers_added_nodes_is_registered_for_taints_without_a_
     assert framework.events_by_plugin["A"] == (added, EventRegistration(NODE_TAINT))
 
 
-def test_who_waits_for_taints_anyway_is_asked_about_them() -> None:
+def test_a_plugin_that_registers_taints_keeps_its_hint() -> None:
     both = (EventRegistration(NODE_ADD, _skips), EventRegistration(NODE_TAINT, _skips))
     assert framework_of(Gate("A", registrations=both)).events_by_plugin["A"] == both
 
 
-def test_a_plugin_that_says_it_waits_for_nothing_hears_of_nothing() -> None:
+def test_a_plugin_with_empty_registrations_gets_no_event() -> None:
     assert framework_of(Gate("A", registrations=())).events_by_plugin["A"] == ()
 
 

@@ -6,20 +6,18 @@ from stowage.api.config.loading import KubeSchedulerProfile
 from stowage.api.status import Code
 from stowage.framework import (
     CycleState,
-    FilterVerdict,
     Framework,
     PluginFailed,
     PluginTraits,
     PreFilterOutcome,
     Reads,
-    Rejection,
     build_profile,
     diagnose_filter,
 )
 from stowage.framework.verdict import Int64Array
 from stowage.plugins import in_tree_registry
 from stowage.queue.nominator import Nominator
-from stowage.state import NodeView, PodInfo
+from stowage.state import PodInfo
 from stowage.state.what_if.snapshot import WhatIfSnapshot
 
 from tests.support.builders import make_node, make_pod
@@ -135,9 +133,7 @@ def test_a_what_if_snapshot_neither_uses_nor_feeds_the_cache(
     assert plugin.asked == [what_if.num_rows] * 2
 
 
-def test_another_cluster_does_not_get_this_ones_answers(
-    cluster: MirroredCluster, pod: PodInfo
-) -> None:
+def test_answers_are_not_kept_across_clusters(cluster: MirroredCluster, pod: PodInfo) -> None:
     framework = framework_of(Refuses("A", {"n1"}, traits=PluginTraits(filter_reads=Reads.NODE)))
     framework.run_filter(CycleState(), pod, cluster.snapshot())
     other = MirroredCluster([make_node("n1")])
@@ -165,20 +161,6 @@ def test_a_plugin_that_raises_is_named_with_its_words(
     assert status.message == 'running "Raises" filter plugin: the disk is on fire'
 
 
-def test_masks_of_a_wrong_length_are_the_plugins_fault(
-    cluster: MirroredCluster, pod: PodInfo
-) -> None:
-    class TooShort:
-        name = "TooShort"
-        traits = PluginTraits()
-
-        def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
-            return FilterVerdict((Rejection("why", np.ones(1, dtype=np.bool_)),))
-
-    with pytest.raises(PluginFailed, match=r"mask of 'why' is bool\(1,\), expected bool\(64,\)"):
-        framework_of(TooShort()).run_filter(CycleState(), pod, cluster.snapshot())
-
-
 def test_a_node_must_fit_with_and_without_the_pods_nominated_to_it() -> None:
     cluster = MirroredCluster([make_node("n0", cpu="2"), make_node("n1", cpu="2")])
     framework = _default_framework()
@@ -194,7 +176,7 @@ def test_a_node_must_fit_with_and_without_the_pods_nominated_to_it() -> None:
     assert (status.plugin, status.reasons) == ("NodeResourcesFit", ("Insufficient cpu",))
 
 
-def test_a_pods_own_nomination_does_not_stand_in_its_way() -> None:
+def test_a_pods_own_nomination_is_not_counted() -> None:
     cluster = MirroredCluster([make_node("n0", cpu="2")])
     framework = _default_framework()
     pod = cluster.info(make_pod("p", cpu="1500m"))

@@ -20,7 +20,7 @@ def test_allowing_and_rejecting_become_events_for_the_engine() -> None:
     ]
 
 
-def test_the_pods_that_wait_are_those_the_engine_knows() -> None:
+def test_waiting_pods_are_those_of_the_engine() -> None:
     pod = MirroredCluster([make_node("n")]).info(make_pod("p"))
     waiting = [WaitingPod(pod, "n", frozenset({"Gang"}))]
     handle = Handle()
@@ -29,6 +29,6 @@ def test_the_pods_that_wait_are_those_the_engine_knows() -> None:
     assert handle.waiting_pods() == waiting
 
 
-def test_without_a_scheduler_nothing_is_taken() -> None:
-    with pytest.raises(RuntimeError, match=r"does not run yet.*uid-p"):
+def test_a_handle_that_is_not_connected_raises() -> None:
+    with pytest.raises(RuntimeError, match=r"is not running yet.*uid-p"):
         Handle().allow("uid-p", "Gang")

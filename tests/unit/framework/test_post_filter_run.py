@@ -32,7 +32,7 @@ def test_the_first_success_ends_the_run() -> None:
     assert (outcome.status.is_success, outcome.nominated_node_name) == (True, "n0")
 
 
-def test_a_pod_beyond_help_ends_the_run() -> None:
+def test_an_unresolvable_post_filter_rejection_ends_the_run() -> None:
     outcome = _run(MakesRoom("A", unresolvable("never")), MakesRoom("B", SUCCESS, "n0"))
     assert (outcome.status.plugin, outcome.status.message) == ("A", "never")
 
@@ -43,5 +43,5 @@ def test_an_error_ends_the_run_and_leaves_the_nomination_alone() -> None:
     assert outcome.nominated_node_name is None
 
 
-def test_without_plugins_nothing_is_achieved() -> None:
+def test_without_plugins_the_nomination_is_cleared() -> None:
     assert _run().status.code is Code.UNSCHEDULABLE

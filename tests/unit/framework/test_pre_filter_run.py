@@ -22,7 +22,7 @@ def _only(*names: str) -> PreFilterResult:
     return PreFilterResult(SUCCESS, frozenset(names))
 
 
-def test_plugins_that_say_skip_are_noted() -> None:
+def test_plugins_that_return_skip_are_recorded() -> None:
     outcome, state = _run(Narrows("A", PreFilterResult(SKIP)), Narrows("B"))
     assert outcome.status.is_success
     assert state.skip_filter == {"A"}
@@ -61,7 +61,7 @@ def test_an_unresolvable_rejection_ends_the_run() -> None:
     assert last.asked == 0
 
 
-def test_after_a_plain_rejection_the_others_still_run() -> None:
+def test_after_unschedulable_the_other_plugins_still_run() -> None:
     last = Narrows("B")
     outcome, _ = _run(Narrows("A", PreFilterResult(unschedulable("no"))), last)
     assert (outcome.status.plugin, outcome.status.code) == ("A", Code.UNSCHEDULABLE)

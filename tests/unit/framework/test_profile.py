@@ -59,7 +59,7 @@ def test_default_weights_are_those_of_kube_scheduler() -> None:
     assert len(weights) >= 6
 
 
-def test_a_plugin_disabled_at_all_points_is_not_even_made() -> None:
+def test_a_plugin_disabled_at_all_points_is_not_constructed() -> None:
     profile = _profile(plugins={"multiPoint": {"disabled": [{"name": "TaintToleration"}]}})
     assert "TaintToleration" not in profile.instances
     assert "TaintToleration" not in _names(profile, ExtensionPoint.FILTER)

@@ -1,12 +1,17 @@
-"""Durations of sampled cycles: what is told, and that nothing else changes."""
+"""Durations of extension points and plugins in sampled cycles."""
 
 from __future__ import annotations
 
+import asyncio
 from itertools import count
 
 import pytest
-from stowage.api.status import SKIP, Status, unschedulable
-from stowage.framework import Timings
+from stowage.api.status import SKIP, SUCCESS, Status, unschedulable
+from stowage.framework import CycleState, PluginTraits, Timings
+from stowage.state import ClusterCache, PodInfo, make_pod_info
+
+from tests.support.builders import make_pod
+from tests.support.small_plugins import framework_of
 
 
 class _Observed:
@@ -24,10 +29,10 @@ class _Observed:
         self.plugins.append((plugin, point, status, duration_s))
 
     def observe_event(self, event: str, duration_s: float) -> None:
-        raise AssertionError("the engine tells of events")
+        raise AssertionError("the engine observes events")
 
     def observe_hint(self, plugin: str, event: str, hint: str, duration_s: float) -> None:
-        raise AssertionError("the queue tells of hints")
+        raise AssertionError("the queue observes hints")
 
     def observe_permit_wait(self, result: str, duration_s: float) -> None:
         self.waits.append((result, duration_s))
@@ -68,3 +73,26 @@ def test_a_plugin_that_raises_counts_as_an_error() -> None:
     with pytest.raises(RuntimeError, match="oops"):
         _timings(observed).of_plugin("P", "Filter", fail)()
     assert observed.plugins == [("P", "Filter", "Error", 1.0)]
+
+
+class _Notary:
+    name = "Notary"
+    traits = PluginTraits()
+
+    def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+        return SUCCESS
+
+    async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+        return unschedulable("no seal")
+
+
+def test_pre_bind_is_timed_with_its_status_although_it_is_a_coroutine() -> None:
+    observed = _Observed()
+    framework, state = framework_of(_Notary()), CycleState(_timings(observed))
+    pod = make_pod_info(make_pod("p"), ClusterCache().classes)
+    plan = framework.plan_pre_bind(state, pod, "n0")
+    assert asyncio.run(framework.run_pre_bind(state, pod, "n0", plan.plugins)).is_rejected
+    assert observed.points == [
+        ("PreBindPreFlight", "Success", "test", 1.0),
+        ("PreBind", "Unschedulable", "test", 1.0),
+    ]

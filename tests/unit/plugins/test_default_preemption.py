@@ -40,7 +40,7 @@ from tests.support.mirrored_cluster import MirroredCluster
     ("percentage", "absolute", "nodes", "wanted"),
     [(10, 100, 5000, 500), (10, 100, 500, 100), (10, 100, 50, 50), (100, 0, 7, 7), (0, 3, 7, 3)],
 )
-def test_a_share_of_the_nodes_is_enough_but_at_least_so_many(
+def test_the_number_of_candidates_is_a_share_with_a_minimum(
     percentage: int, absolute: int, nodes: int, wanted: int
 ) -> None:
     assert DefaultPreemptionArgs(percentage, absolute).num_candidates(nodes) == wanted
@@ -80,7 +80,7 @@ def _candidates(result: Unschedulable) -> set[str]:
     return set(result.preemption.find_candidates())
 
 
-def test_the_search_ends_with_enough_candidates_and_begins_where_chance_says() -> None:
+def test_the_search_starts_at_a_random_offset_and_ends_with_enough_candidates() -> None:
     framework = _framework(minCandidateNodesPercentage=0, minCandidateNodesAbsolute=70)
     cluster = _full_cluster(200)
     first = {f"n{index}" for index in range(70)}
@@ -92,13 +92,13 @@ def test_the_search_ends_with_enough_candidates_and_begins_where_chance_says() -
     assert found == {f"n{(150 + index) % 200}" for index in range(70)}
 
 
-def test_the_search_goes_on_past_nodes_that_are_no_use() -> None:
+def test_the_search_continues_past_nodes_that_do_not_fit() -> None:
     framework = _framework(minCandidateNodesPercentage=0, minCandidateNodesAbsolute=3)
     cluster = _full_cluster(300, lambda index: 0 if index in (70, 200, 299) else 1000)
     assert _candidates(_preempt(framework, cluster)) == {"n70", "n200", "n299"}
 
 
-def test_a_preemptor_is_gated_as_long_as_the_engine_says() -> None:
+def test_a_preemptor_is_gated_while_evictions_are_under_way() -> None:
     plugin, preempting = DefaultPreemption(DefaultPreemptionArgs()), {"uid-p"}
     cluster = MirroredCluster()
     pod = cluster.info(make_pod("p"))
@@ -133,7 +133,7 @@ class Counted:
         self.pods = pods
 
 
-def test_a_plugin_that_knows_nothing_of_what_ifs_is_asked_about_one_node_at_a_time() -> None:
+def test_a_plugin_without_the_what_if_trait_is_asked_about_one_node_at_a_time() -> None:
     cluster = MirroredCluster([make_node(name, cpu="4") for name in ("n0", "n1", "n2")])
     for name, node in (("a", "n0"), ("b", "n0"), ("c", "n1")):
         cluster.update_pod(make_pod(name, cpu="1", node=node, priority=1))

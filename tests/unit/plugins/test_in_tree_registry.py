@@ -50,7 +50,7 @@ def test_every_plugin_is_made_under_its_own_name() -> None:
         ("VolumeZone", {"NODE_ADD", "NODE_TAINT", "NODE_LABEL"}),
     ],
 )
-def test_a_plugin_hears_of_the_events_that_may_help_its_pods(plugin: str, want: set[str]) -> None:
+def test_each_in_tree_plugin_registers_its_events(plugin: str, want: set[str]) -> None:
     framework = Framework(build_profile(KubeSchedulerProfile(), in_tree_registry()))
     registered = framework.events_by_plugin[plugin]
     heard = {

@@ -231,7 +231,7 @@ def test_a_what_if_snapshot_is_judged_by_what_it_holds() -> None:
     assert verdicts_by_node(plugin.filter(state, info, freed), freed) == {}
 
 
-def test_pods_on_a_node_that_is_gone_count_for_nobody() -> None:
+def test_pods_on_a_removed_node_do_not_count() -> None:
     cluster = MirroredCluster(zones(), [web("a1")])
     cluster.remove_node("a1")
     assert refused(cluster, make_pod("p", affinity=far(NEAR_WEB))) == {}

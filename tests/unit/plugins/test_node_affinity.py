@@ -68,12 +68,12 @@ def _scores(plugin: NodeAffinity, cluster: MirroredCluster, pod: Pod) -> list[in
     return scores
 
 
-def test_a_pod_without_rules_is_none_of_its_business(cluster: MirroredCluster) -> None:
+def test_a_pod_without_node_affinity_is_skipped(cluster: MirroredCluster) -> None:
     assert pre_filter(_plugin(), cluster, make_pod("p")).status.is_skip
     assert _scores(_plugin(), cluster, make_pod("p")) is None
 
 
-def test_rules_that_ask_nothing_are_rules_all_the_same(cluster: MirroredCluster) -> None:
+def test_empty_node_affinity_is_not_skipped(cluster: MirroredCluster) -> None:
     """PreFilter and PreScore of v1.36 skip for nil only, not for what is there but empty."""
     assert pre_filter(_plugin(), cluster, make_pod("p", node_selector={})).status.is_success
     nothing = Rules(preferred_during_scheduling_ignored_during_execution=())

@@ -66,7 +66,7 @@ def test_a_node_must_have_declared_what_the_pod_needs(
     assert found["n0"].reasons == ("node(s) didn't match Pod's required features",)
 
 
-def test_only_a_node_that_declares_something_else_is_worth_a_try(cluster: MirroredCluster) -> None:
+def test_only_a_node_with_other_declared_features_queues(cluster: MirroredCluster) -> None:
     pod = cluster.info(make_pod("p"))
     bare, featured = make_node("n0"), make_node("n0", declared_features=[RESTART])
     assert after_node_change(pod, bare, bare) is QueueingHint.SKIP

@@ -17,7 +17,7 @@ def _port(number: int, protocol: str = "TCP", ip: str = "") -> ContainerPort:
     return ContainerPort(host_port=number, protocol=protocol, host_ip=ip)
 
 
-def test_a_pod_without_host_ports_is_none_of_its_business() -> None:
+def test_a_pod_without_host_ports_is_skipped() -> None:
     cluster = MirroredCluster([make_node("n0")])
     assert pre_filter(PLUGIN, cluster, make_pod("p")).status.is_skip
 

@@ -136,7 +136,7 @@ def test_hint(sentence: str) -> None:
     assert hint(pod, old, new) is want
 
 
-def test_any_placed_pod_of_the_namespace_matters_to_a_pod_with_hard_defaults() -> None:
+def test_any_placed_pod_of_the_namespace_queues_a_pod_with_hard_defaults() -> None:
     args = PodTopologySpreadArgs((DefaultConstraint(1, ZONE, "DoNotSchedule"),), "List")
     assert hint(web("p"), None, OTHER, args) is QueueingHint.QUEUE
     assert hint(web("p"), None, ELSEWHERE, args) is QueueingHint.SKIP

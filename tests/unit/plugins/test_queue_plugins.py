@@ -11,7 +11,7 @@ from stowage.state import ClusterCache, make_pod_info
 from tests.support.builders import make_pod
 
 
-def test_higher_priority_goes_first_then_who_came_first() -> None:
+def test_higher_priority_goes_first_then_the_earlier_pod() -> None:
     classes = ClusterCache().classes
     sort = PrioritySort(NoArgs())
     keys = {

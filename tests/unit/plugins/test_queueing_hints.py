@@ -414,7 +414,7 @@ def test_a_node_that_comes_helps_if_the_pod_fits_it_while_empty(
 @pytest.mark.parametrize(
     "args", [{"ignored_resources": (GPU,)}, {"ignored_resource_groups": (GROUP,)}]
 )
-def test_a_node_need_not_have_what_others_look_after(args: dict[str, Any]) -> None:
+def test_ignored_resources_do_not_count_in_hints(args: dict[str, Any]) -> None:
     fit = NodeResourcesFit(NodeResourcesFitArgs(**args))
     pod = info("p", cpu="4", requests={GPU: "1"})
     small, large = make_node("n", cpu="2"), make_node("n", cpu="4")
@@ -455,7 +455,7 @@ def test_a_node_that_changes_helps_if_it_has_more_for_the_pod(
     assert said is QueueingHint.when(helps)
 
 
-def test_each_change_of_a_node_is_read_anew() -> None:
+def test_each_node_update_is_parsed_again() -> None:
     sizes = [make_node(cpu=str(cpu)) for cpu in (1, 2, 4, 2, 4, 8)]
     hint = FIT.events_to_register()[1].hint
     assert hint is not None

@@ -197,7 +197,7 @@ def test_zones(nodes: list[Node], placed: list[Pod], want: list[tuple[int, int]]
     assert scored(nodes, placed, [SERVICE]) == dict(zip(names, want, strict=True))
 
 
-def test_only_nodes_that_are_left_have_a_say() -> None:
+def test_only_feasible_nodes_set_the_highest_count() -> None:
     cluster = MirroredCluster(bare("a", "b", "c"), pods(a=4, b=2, c=1))
     cluster.update_workload("Service", "default", "web", SERVICE[1])
     plugin, state, info = SelectorSpread(NoArgs()), CycleState(), cluster.info(web(""))
@@ -208,7 +208,7 @@ def test_only_nodes_that_are_left_have_a_say() -> None:
     assert plugin.normalize_score(state, info, without_a, raw).tolist() == [0, 50]
 
 
-def test_what_changes_meanwhile_is_seen() -> None:
+def test_changed_workloads_change_the_selectors() -> None:
     cluster = MirroredCluster([in_zone("a", zone="x"), in_zone("b", zone="x")], pods(a=1))
     plugin, pod = SelectorSpread(NoArgs()), web("")
     held = cluster.info(pod)  # or its class would vanish in between

@@ -199,7 +199,7 @@ def test_volumes_that_may_have_to_be_attached_are_counted(volume: Volume, says: 
     assert _say(LIMITS, volume) == says
 
 
-def test_a_missing_claim_is_refused_on_every_node_where_nobody_did_so_before() -> None:
+def test_a_missing_claim_is_rejected_on_every_node_unless_an_earlier_plugin_rejected_it() -> None:
     cluster = MirroredCluster([make_node("n0")])
     status = refused(LIMITS, cluster, make_pod("p", volumes=(ephemeral_volume("tmp"),)))["n0"]
     assert status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
@@ -382,7 +382,7 @@ def _claim(name: str, namespace: str = "default") -> PersistentVolumeClaim:
 
 
 @pytest.mark.parametrize("claim", [_claim("other"), _claim("data", "elsewhere")])
-def test_claims_of_others_help_nobody(claim: PersistentVolumeClaim) -> None:
+def test_claims_of_other_pods_do_not_queue_a_pod(claim: PersistentVolumeClaim) -> None:
     for hint in (
         restrictions.after_claim_added,
         limits.after_claim_added,
@@ -393,7 +393,7 @@ def test_claims_of_others_help_nobody(claim: PersistentVolumeClaim) -> None:
         assert _hint(hint, (DATA,), None, _claim("data")) is QUEUE
 
 
-def test_claims_of_ephemeral_volumes_help_those_who_count_and_bind_them() -> None:
+def test_claims_of_ephemeral_volumes_queue_pods_for_limits_and_binding() -> None:
     claim, volumes = _claim("p-tmp"), (ephemeral_volume("tmp"),)
     answers = {
         hint: _hint(hint, volumes, None, claim)
@@ -407,7 +407,7 @@ def test_claims_of_ephemeral_volumes_help_those_who_count_and_bind_them() -> Non
     assert list(answers.values()) == [SKIP, QUEUE, SKIP, QUEUE]
 
 
-def test_a_pod_that_goes_helps_if_it_had_the_disk_or_the_claim() -> None:
+def test_a_deleted_pod_queues_a_pod_that_wants_its_disk_or_claim() -> None:
     def disk(read_only: bool) -> Volume:
         return Volume("g", gce_persistent_disk=GCEPersistentDiskVolumeSource("x", 0, read_only))
 
@@ -431,7 +431,7 @@ def test_a_pod_that_goes_helps_if_it_had_the_disk_or_the_claim() -> None:
     assert limits.after_pod_deleted(counted, plain, None) is SKIP
 
 
-def test_more_room_for_volumes_helps_and_less_does_not() -> None:
+def test_a_raised_volume_limit_queues_and_a_lowered_one_does_not() -> None:
     low, high = make_csi_node("n0", csi_example_com=1), make_csi_node("n0", csi_example_com=2)
     assert _hint(limits.after_csi_node_updated, (DATA,), low, high) is QUEUE
     assert _hint(limits.after_csi_node_updated, (DATA,), high, low) is SKIP

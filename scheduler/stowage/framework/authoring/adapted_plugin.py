@@ -1,7 +1,7 @@
-"""Plugins of one's own: from the class its author wrote to what the runner takes.
+"""Adapts out-of-tree plugins to the protocols of `extension_points`.
 
-The author writes the methods that matter; what the protocols of `extension_points` want besides
-is filled in here; a scalar method is asked about each node.
+The author writes the methods of the policy. The adapter adds the other members that the protocols
+require, wraps scalar methods into vectorised ones, and checks answers.
 """
 
 from __future__ import annotations
@@ -55,17 +55,16 @@ class PluginArgs(msgspec.Struct, rename="camel"):
 
 
 class AdaptedPlugin:
-    """A plugin with all that the runner asks for.
+    """An out-of-tree plugin with all members that the runtime expects.
 
     Attributes:
         name: The plugin's name.
-        authored: What its author wrote.
-        traits: What its author promises.
+        authored: The author's object.
+        traits: The plugin's traits.
 
     Raises:
-        PluginUnusable: It has no name, takes part in no extension point, or has a method that is
-            a coroutine where it must not be, or none where it must; or its traits are declared in
-            the wrong way.
+        PluginUnusable: The plugin has no name, takes part in no extension point, declares its
+            traits wrongly, or mixes up coroutines and plain methods.
     """
 
     def __init__(self, authored: Any) -> None:
@@ -79,14 +78,14 @@ class AdaptedPlugin:
 def plugin_factory(
     made_by: Callable[..., Any], *, name: str | None = None, handle: Handle | None = None
 ) -> PluginFactory:
-    """A registry's entry for a plugin of one's own.
+    """The registry entry of an out-of-tree plugin.
 
     Args:
         made_by: The plugin's class. Its constructor may have a parameter ``args``, which takes a
-            value of the struct that the class names ``Args``, and a parameter ``handle``. A
-            function with these parameters and an attribute ``Args`` will do as well.
-        name: What configurations call it; None takes the class's ``name``.
-        handle: Given to a constructor that wants it.
+            value of the class's struct ``Args``, and a parameter ``handle``. A function with these
+            parameters and an attribute ``Args`` is accepted as well.
+        name: The name in configurations; None takes the class's ``name``.
+        handle: Passed to a constructor with that parameter.
 
     Raises:
         PluginUnusable: The constructor, the ``Args`` or the name are not as described.
@@ -114,7 +113,7 @@ def plugin_factory(
 
 
 def _members(authored: Any) -> dict[str, Any]:
-    """The plugin's methods by the names of the protocols, completed."""
+    """The members of the plugin by the names of the protocols, missing ones added."""
     found = {
         method: getattr(authored, method)
         for method in (*_SCALAR, *_STEPS, *_COMPANIONS)
@@ -141,7 +140,7 @@ def _traits_of(authored: Any) -> PluginTraits:
 
 
 def _guarded(members: Mapping[str, Any]) -> dict[str, Any]:
-    """The methods again, so that no answer of theirs can harm more than the pod it is about."""
+    """The methods with checked answers: a wrong one is an error of the pod it is about."""
     guarded = {name: checked(name, method) for name, method in members.items()}
     if "sort_key" in members:
         guarded["unsortable"] = partial(unsortable, members["sort_key"])
@@ -176,7 +175,7 @@ def _args_of(made_by: Any) -> type[msgspec.Struct]:
 
 
 def _parameters_of(made_by: Any) -> list[str]:
-    """Which of ``args`` and ``handle`` its constructor takes."""
+    """The parameters ``args`` and ``handle`` that the constructor has."""
     if not callable(made_by):
         raise PluginUnusable(f"it is {made_by!r}, expected a class")
     known = []
@@ -216,23 +215,23 @@ def _score(
     return score_each(score_node, pod, nodes)
 
 
-def _agree(_state: CycleState, _pod: PodInfo, _node_name: str) -> Status:
+def _succeed(_state: CycleState, _pod: PodInfo, _node_name: str) -> Status:
     return SUCCESS
 
 
-def _give_nothing_back(_state: CycleState, _pod: PodInfo, _node_name: str) -> None:
-    """There is nothing to give back."""
+def _do_nothing(_state: CycleState, _pod: PodInfo, _node_name: str) -> None:
+    """Default of ``unreserve``."""
 
 
-#: Scalar method -> the vectorised one it stands for, and how that is made of it.
+#: Scalar method -> the vectorised method it replaces, and the function that adapts it.
 _SCALAR: Mapping[str, tuple[str, Callable[..., Any]]] = {
     "filter_node": ("filter", _filter),
     "score_node": ("score", _score),
 }
 
-#: (method, what its protocol wants besides, what that is if the author does not say).
+#: (method, another member that its protocol requires, the default of that member).
 _DEFAULTS: tuple[tuple[str, str, Any], ...] = (
-    ("reserve", "unreserve", _give_nothing_back),
-    ("unreserve", "reserve", _agree),
-    ("pre_bind", "pre_bind_pre_flight", _agree),
+    ("reserve", "unreserve", _do_nothing),
+    ("unreserve", "reserve", _succeed),
+    ("pre_bind", "pre_bind_pre_flight", _succeed),
 )

@@ -1,8 +1,8 @@
-"""What a plugin of one's own answers, checked where it enters the framework.
+"""Checks the answers of out-of-tree plugins.
 
-Whatever the author's method raises or returns, the runner sees either an answer of the agreed type
-or an exception, which it turns into an Error of this pod with the plugin's name. In-tree plugins
-are not wrapped: their types are checked before they run.
+Whatever a plugin's method raises or returns, the runtime gets either an answer of the expected type
+or an exception, which it turns into an Error of one pod that names the plugin. In-tree plugins are
+not wrapped: mypy checks their types.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _Check: TypeAlias = Callable[[Any, Sequence[Any]], None]
 
 
 class InterruptionRaisedError(RuntimeError):
-    """A plugin raised what is meant to end the process; it ends the pod's attempt only."""
+    """A plugin raised `SystemExit` or the like; it ends the cycle of one pod, not the process."""
 
 
 def checked(member: str, method: Callable[..., Any]) -> Callable[..., Any]:
-    """The same method, for a name of `extension_points`, with its answers checked."""
+    """`method` with its answers checked; `member` is its name in `extension_points`."""
     if member == "pre_bind":
         return _checked_coroutine(method)
     if member == "sort_key":
@@ -65,10 +65,10 @@ def unsortable(sort_key: Callable[..., Any], *args: Any) -> Exception | None:
 
 
 def checked_registrations(method: Callable[[], Any]) -> tuple[EventRegistration, ...]:
-    """What ``events_to_register`` answers, with hints whose answers are checked.
+    """The registrations of ``events_to_register``, with hints whose answers are checked.
 
     Raises:
-        PluginUnusable: It raised, or answered something else than registrations.
+        PluginUnusable: The method raised, or returned something other than registrations.
     """
     try:
         registrations = tuple(_ask(method, ()))
@@ -114,7 +114,7 @@ def _checked_coroutine(
             answer = await method(*args)
         except GeneratorExit as closing:
             if closing.__traceback__ is None or closing.__traceback__.tb_next is None:
-                raise  # somebody closes this coroutine; the plugin has not raised it
+                raise  # the event loop closes this coroutine; the plugin has not raised it
             raise _interrupted(closing) from closing
         except (KeyboardInterrupt, SystemExit) as interruption:
             raise _interrupted(interruption) from interruption
@@ -259,7 +259,7 @@ def _bind(answer: Any, args: Sequence[Any]) -> None:
 
 
 def _nothing(answer: Any, _args: Sequence[Any]) -> None:
-    """What these methods answer is not looked at; that they answer is."""
+    """Accept any value: the runtime ignores the answers of these methods."""
 
 
 _CHECKS: Mapping[str, _Check] = {

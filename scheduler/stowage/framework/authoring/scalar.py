@@ -1,7 +1,7 @@
-"""Plugins that look at one node at a time, asked for all nodes of a view.
+"""Adapts plugins that judge one node at a time to views of many nodes.
 
-For policies where ten lines of Python per node are enough. A plugin that declares what it reads
-is asked for changed nodes only; see `Reads`.
+Such plugins suit policies of a few lines of Python. With a trait for what they read they are asked
+about changed nodes only; see `Reads`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class NodeInfo(msgspec.Struct, frozen=True):
 
     Attributes:
         node: The node object.
-        allocatable: Resource -> amount; cpu in milli, the rest in whole units.
-        requested: Resource -> what its pods request, in the same units.
-        pods: The pods on it, assumed ones included.
+        allocatable: Resource -> amount; cpu in milli, other resources in whole units.
+        requested: Resource -> sum of the requests of its pods, in the same units.
+        pods: The pods on the node, assumed pods included.
     """
 
     node: Node
@@ -47,18 +47,18 @@ class NodeInfo(msgspec.Struct, frozen=True):
         return self.node.metadata.labels
 
 
-#: Judges one node: None lets the pod in, text is the reason why not, a `Status` says either.
+#: Judges one node: None accepts, text is the reason of a rejection, a `Status` is either.
 FilterNode: TypeAlias = Callable[[PodInfo, NodeInfo], Status | str | None]
-#: Rates one node: 0..100, or anything if the plugin normalises.
+#: Scores one node: 0..100, or any number if the plugin normalises.
 ScoreNode: TypeAlias = Callable[[PodInfo, NodeInfo], int]
 
 
 def filter_each(filter_node: FilterNode, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
-    """What a filter of single nodes says of all of `nodes`.
+    """The verdict of a filter of single nodes about all `nodes`.
 
     Raises:
-        TypeError: It answered something that is no verdict.
-        ValueError: It answered an Error, or a rejection without a reason.
+        TypeError: The filter returned another type.
+        ValueError: The filter returned an Error, or a rejection without a reason.
     """
     masks: dict[tuple[str, bool], BoolArray] = {}
     for position, node in _node_infos(nodes):
@@ -81,10 +81,10 @@ def filter_each(filter_node: FilterNode, pod: PodInfo, nodes: NodeView) -> Filte
 
 
 def score_each(score_node: ScoreNode, pod: PodInfo, nodes: NodeView) -> Int64Array:
-    """What a rating of single nodes gives each of `nodes`; 0 where a row has no node.
+    """The scores of a method for single nodes, for all `nodes`; 0 where a row has no node.
 
     Raises:
-        TypeError: It answered something that is no whole number.
+        TypeError: The method returned something other than a whole number.
     """
     scores = np.zeros(len(nodes), dtype=np.int64)
     for position, node in _node_infos(nodes):
@@ -93,7 +93,7 @@ def score_each(score_node: ScoreNode, pod: PodInfo, nodes: NodeView) -> Int64Arr
 
 
 class _NamedAmounts(Mapping[str, int]):
-    """A row of amounts by resource name; looked up when asked, most plugins ask for one or none."""
+    """A row of amounts by resource name; lazy, because most plugins read one amount or none."""
 
     __slots__ = ("_amounts", "_resources", "_row")
 
@@ -129,7 +129,7 @@ def _as_status(answer: Status | str | None, node_name: str) -> Status:
 
 
 def _node_infos(nodes: NodeView) -> Iterator[tuple[int, NodeInfo]]:
-    """Position and value object of every row that has a node."""
+    """Position and `NodeInfo` of every row that has a node."""
     snapshot, changes = nodes.snapshot, nodes.changes
     resources, allocatable = snapshot.resources, snapshot.allocatable
     requested = snapshot.requested if changes is None else nodes.requested
@@ -138,15 +138,15 @@ def _node_infos(nodes: NodeView) -> Iterator[tuple[int, NodeInfo]]:
         if node is None:
             continue
         if changes is None:
-            pods, place = snapshot.pods_on(node.metadata.name), row
+            pods, index = snapshot.pods_on(node.metadata.name), row
         else:
-            pods, place = changes.pods(position), position
+            pods, index = changes.pods(position), position
         yield (
             position,
             NodeInfo(
                 node,
                 _NamedAmounts(resources, allocatable, row),
-                _NamedAmounts(resources, requested, place),
+                _NamedAmounts(resources, requested, index),
                 pods,
             ),
         )

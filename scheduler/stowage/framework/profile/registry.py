@@ -1,4 +1,4 @@
-"""Which plugins there are, and how each is made from its arguments."""
+"""The registry of plugins: how each is constructed from its arguments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stowage.framework.extension_points import Plugin
 
 
 class PluginUnusable(ValueError):  # noqa: N818 - it names the finding
-    """A plugin that cannot be made or run; the text goes on "it ..." and says what is wrong."""
+    """A plugin that cannot be constructed or run; the text continues "..., but it ..."."""
 
 
 class NoArgs(msgspec.Struct, frozen=True):
@@ -19,14 +19,14 @@ class NoArgs(msgspec.Struct, frozen=True):
 
 
 class PluginFactory(msgspec.Struct, frozen=True):
-    """A plugin in waiting.
+    """Constructs a plugin.
 
     Attributes:
         name: The plugin's name in the configuration.
-        construct: Makes the plugin from a value of type `args`.
-        args: The struct its ``pluginConfig`` entry is decoded into; all fields have defaults.
-            It may have a method ``validate()`` that yields a `ConfigError` for each value out
-            of bounds, with the path below the args.
+        construct: Returns the plugin for a value of type `args`.
+        args: The struct into which its ``pluginConfig`` entry is decoded; all fields have defaults.
+            It may have a method ``validate()`` that yields a `ConfigError` for each value out of
+            bounds, with the path below the args.
     """
 
     name: str
@@ -38,9 +38,9 @@ class Registry(Mapping[str, PluginFactory]):
     """Plugin factories by name.
 
     Args:
-        factories: The plugins there are.
-        faults: Name -> what is wrong with a plugin of that name, which therefore cannot be had. A
-            profile that names it is refused with this text; one that does not is no worse off.
+        factories: The plugins.
+        faults: Name -> error of a plugin that could not be loaded. Only a profile that names the
+            plugin is rejected, with this error.
 
     Raises:
         ValueError: Two factories have the same name.
@@ -55,7 +55,7 @@ class Registry(Mapping[str, PluginFactory]):
     def merged_with(
         self, *factories: PluginFactory, faults: Mapping[str, str] | None = None
     ) -> Registry:
-        """A registry with these plugins besides: out-of-tree ones.
+        """A registry with these out-of-tree plugins added.
 
         Raises:
             ValueError: A plugin of that name exists.

@@ -1,4 +1,4 @@
-"""Running Reserve, Permit, PreBind, Bind and PostBind plugins."""
+"""Runs Reserve, Permit, PreBind, Bind and PostBind plugins."""
 
 from __future__ import annotations
 

@@ -1,15 +1,13 @@
-"""Answers kept per equivalence class: the second pod of a class costs its changed rows only.
+"""Answers of plugins kept per equivalence class of pods.
 
-A class's answers are arrays over all rows, correct for the generations of the two change logs
-they were brought to last. Whoever asks first brings them up to date: rows in the logs since then
-are judged again, or all rows if there are too many, the arrays grew, or another set of plugins
-takes part. The answers are valid for one cluster's live snapshots; what-if snapshots and other
-clusters never meet them.
+The answers of a class are arrays over all rows, and correct for the generations of two change logs.
+The next cycle of the class updates them: it asks again about the rows in the logs since then, or
+about all rows if these are too many, the arrays grew, or another set of plugins takes part. Answers
+belong to the live snapshots of one cluster; what-if snapshots are never served from them.
 
-Two things make a changed row cheaper still. Classes that ask the same of a node (`NodeDemand`)
-share their answers, if no plugin looks further. And nodes that are alike go through the same
-amounts as pods alike come to them: what plugins that go by amounts said of some amounts is
-remembered.
+Two traits of plugins save more. With `reads_only_node_demand`, classes with equal `NodeDemand`
+share one set of answers. With `reads_only_amounts`, an answer about a row is looked up by the
+amounts of its node: nodes that are alike pass through the same amounts.
 """
 
 from __future__ import annotations
@@ -28,11 +26,11 @@ from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
 
 _NONE: Int64Array = np.empty(0, dtype=np.int64)
-#: Judging this share of the rows one by one costs as much as judging all.
+#: Updating 1/4 of the rows costs as much as computing all rows.
 _TOO_MANY = 4
-#: More rows than these are judged faster all at once than looked up one by one.
+#: More rows than these are computed faster in one call than looked up one by one.
 _FEW = 16
-#: How many amounts an answer is remembered for.
+#: Number of amounts whose answers are kept.
 _MAX_AMOUNTS = 512
 
 AnswerT = TypeVar("AnswerT", bound=int)
@@ -40,7 +38,7 @@ AnswersT = TypeVar("AnswersT")
 
 
 class Seen(msgspec.Struct):
-    """How far some answers have followed the change logs."""
+    """The positions in the change logs up to which some answers are correct."""
 
     num_rows: int
     node_generation: int
@@ -48,7 +46,7 @@ class Seen(msgspec.Struct):
 
     @classmethod
     def now(cls, snapshot: Snapshot) -> Seen:
-        """Everything up to now."""
+        """The current positions."""
         return cls(
             snapshot.num_rows,
             snapshot.node_changes.generation,
@@ -56,7 +54,7 @@ class Seen(msgspec.Struct):
         )
 
     def advance(self, snapshot: Snapshot) -> Changes | None:
-        """The rows changed since the last time, or None if all must be judged anew."""
+        """The rows changed since the last call; None if all answers must be computed anew."""
         if self.num_rows != snapshot.num_rows:
             return None
         node_log, usage_log = snapshot.node_changes, snapshot.usage_changes
@@ -86,7 +84,7 @@ class Changes(msgspec.Struct, frozen=True):
 
 
 class AnswersByAmounts(Generic[AnswerT]):
-    """What plugins said of single nodes, by the amounts they found there."""
+    """Answers about single nodes, by the amounts of the node."""
 
     __slots__ = ("_known",)
 
@@ -96,7 +94,7 @@ class AnswersByAmounts(Generic[AnswerT]):
     def recall(
         self, snapshot: Snapshot, rows: Int64Array, use: Callable[[int, AnswerT], None]
     ) -> Int64Array:
-        """Have the answers that are known used; returns the rows without one."""
+        """Call `use` for each row with a known answer; returns the rows without one."""
         if len(rows) > _FEW:
             return rows
         unknown = []
@@ -111,7 +109,7 @@ class AnswersByAmounts(Generic[AnswerT]):
         return rows if len(unknown) == len(rows) else np.array(unknown, dtype=np.int64)
 
     def learn(self, snapshot: Snapshot, rows: Int64Array, answers: Iterable[AnswerT]) -> None:
-        """Remember the answers about these rows, unless there are many."""
+        """Keep the answers about these rows, unless there are many."""
         if len(rows) > _FEW:
             return
         if len(self._known) >= _MAX_AMOUNTS:
@@ -120,15 +118,16 @@ class AnswersByAmounts(Generic[AnswerT]):
 
 
 class FilterAnswers(msgspec.Struct):
-    """Which rows the cached Filter plugins accept.
+    """Kept answers of the Filter plugins of a class.
 
     Attributes:
         active: The plugins that took part, compared by identity.
-        node_accepts: ``bool[rows]``: existing, and accepted by the plugins that read nodes.
-        usage_accepts: ``bool[rows]``: accepted by the plugins that also read usage.
+        seen: The positions in the change logs.
+        node_accepts: ``bool[rows]``: existing rows that the plugins with `Reads.NODE` accept.
+        usage_accepts: ``bool[rows]``: rows that the plugins with `Reads.USAGE` accept.
         feasible: Both.
-        by_amounts: What the latter said, if they go by amounts.
-        rows: The feasible rows, if somebody asked for them since they changed.
+        by_amounts: Answers of the plugins with `Reads.USAGE`, if all read only amounts.
+        rows: The feasible rows; None if they changed since the last use.
     """
 
     active: object
@@ -146,7 +145,7 @@ class FilterAnswers(msgspec.Struct):
         return self.rows
 
     def note_usage(self, row: int, accepts: bool) -> None:
-        """The plugins that read usage judged one row again."""
+        """Set the answer of the plugins with `Reads.USAGE` about one row."""
         self.usage_accepts[row] = accepts
         feasible = accepts and bool(self.node_accepts[row])
         if self.feasible[row] != feasible:
@@ -155,12 +154,12 @@ class FilterAnswers(msgspec.Struct):
 
 
 class RawScores(msgspec.Struct):
-    """Raw scores of one plugin that normalises.
+    """Kept raw scores of one plugin that normalises.
 
     Attributes:
         scores: ``int64[rows]``.
-        constant: The weighted, normalised score, if all existing nodes have the same raw one.
-        uniform: That raw one; None if they differ.
+        constant: The weighted, normalised score if all existing nodes have one raw score.
+        uniform: That raw score; None if the raw scores differ.
     """
 
     scores: Int64Array
@@ -168,20 +167,21 @@ class RawScores(msgspec.Struct):
     uniform: int | None = None
 
     def stays_uniform(self, changed: Int64Array) -> bool:
-        """Whether all nodes still have the same raw score now that those of some rows changed."""
+        """Whether all nodes still have one raw score after the scores of some rows changed."""
         return self.uniform is not None and bool((self.scores[changed] == self.uniform).all())
 
 
 class ScoreAnswers(msgspec.Struct):
-    """What the cached Score plugins give each row.
+    """Kept answers of the Score plugins of a class.
 
     Attributes:
         active: The plugins that took part, compared by identity.
-        fixed: ``int64[rows]``: weighted sum of the plugins that read nodes and do not normalise.
-        total: The same, with the plugins that read usage.
-        raw: Per plugin that normalises.
-        by_amounts: The weighted sum of those that read usage, if they go by amounts.
-        invalid: Per plugin the rows where it left 0..100; an error if such a row is feasible.
+        seen: The positions in the change logs.
+        fixed: ``int64[rows]``: weighted sum of the plugins that neither normalise nor read usage.
+        total: `fixed` plus the weighted sum of the plugins that read usage and do not normalise.
+        raw: Raw scores of each plugin that normalises.
+        by_amounts: Weighted sums of the plugins that read usage, if all read only amounts.
+        invalid: Per plugin, the rows with a score outside 0..100; an error if one is feasible.
     """
 
     active: object
@@ -194,36 +194,36 @@ class ScoreAnswers(msgspec.Struct):
 
     @classmethod
     def empty(cls, active: object, seen: Seen) -> ScoreAnswers:
-        """Nothing answered yet."""
+        """Answers before the first computation."""
         fixed = np.zeros(seen.num_rows, dtype=np.int64)
         return cls(active, seen, fixed, np.zeros(seen.num_rows, dtype=np.int64))
 
     def note_usage(self, row: int, weighted: int) -> None:
-        """The plugins that read usage scored one row again."""
+        """Set the weighted sum of the plugins that read usage for one row."""
         self.total[row] = self.fixed[row] + weighted
 
 
 def id_of(pod: PodInfo, *, per_demand: bool) -> int:
-    """What the answers about a pod are kept under: the id of its demand, or of its class."""
+    """The key of the answers about a pod: the id of its demand, or of its class."""
     return pod.pod_class.demand.id if per_demand else pod.pod_class.id
 
 
 class ClassCache(Generic[AnswersT]):
-    """Answers by the id of a class or demand, least recently used ones dropped first.
+    """Answers by the id of a class or demand; the least recently used are dropped first.
 
     Args:
-        size: How many classes to keep; 0 keeps none.
+        size: Number of classes to keep; 0 keeps none.
     """
 
     def __init__(self, size: int) -> None:
         self._answers: MutableMapping[int, AnswersT] = LRUCache(max(size, 1))
-        # Whoever was asked for last need not be moved to the end of the line.
+        # The last class is served without touching the LRU order.
         self._last: tuple[int, AnswersT | None] = (-1, None)
         self._enabled = size > 0
         self._log: ChangeLog | None = None
 
     def serves(self, snapshot: Snapshot) -> bool:
-        """Whether answers about `snapshot` may be kept; those of another cluster are dropped."""
+        """Whether answers about `snapshot` may be kept; drops those of another cluster."""
         if not self._enabled or snapshot.is_what_if:
             return False
         if snapshot.node_changes is not self._log:
@@ -233,7 +233,7 @@ class ClassCache(Generic[AnswersT]):
         return True
 
     def get(self, class_id: int) -> AnswersT | None:
-        """The answers of a class, not yet brought up to date."""
+        """The answers of a class, not updated yet."""
         if self._last[0] != class_id:
             self._last = (class_id, self._answers.get(class_id))
         return self._last[1]
@@ -244,7 +244,7 @@ class ClassCache(Generic[AnswersT]):
         self._last = (class_id, answers)
 
     def drop(self, class_id: int) -> None:
-        """Forget a class: an update of its answers failed half-way."""
+        """Drop a class whose update failed half-way."""
         self._answers.pop(class_id, None)
         self._last = (-1, None)
 

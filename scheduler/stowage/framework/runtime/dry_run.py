@@ -19,12 +19,14 @@ from stowage.state.what_if.row_local import RowWhatIf
 
 
 class DryRun(msgspec.Struct, frozen=True):
-    """Tries a pod on nodes from which pods are taken away; for one cycle.
+    """Tries a pod on nodes from which pods are removed; valid for one cycle.
 
     Attributes:
-        nominated: Gives the nominated pods that count beside the pod, by row.
-        choose: Gives an index below its argument.
-        answers: What has been asked of sorts of pods.
+        row_filter: The Filter plugins of the cycle.
+        pod: The pod being scheduled.
+        nominated: Returns the nominated pods that count for the pod, by row.
+        choose: Returns an index below its argument.
+        answers: Values computed per variant of pods, shared by all trials.
     """
 
     row_filter: RowFilter
@@ -34,16 +36,16 @@ class DryRun(msgspec.Struct, frozen=True):
     answers: VariantValues = msgspec.field(default_factory=VariantValues)
 
     def on(self, snapshot: Snapshot, rows: Int64Array) -> RowTrial:
-        """Begin with `rows` as they are."""
+        """A trial on `rows`, with no pods removed yet."""
         what_if = RowWhatIf(snapshot, rows, self.pod.pod_class.host_ports, self.answers)
         return RowTrial(self.row_filter, what_if, self.nominated(snapshot))
 
 
 class RowTrial:
-    """Some rows on which the pod is tried, with the pods nominated to them and without.
+    """A trial of the pod on some rows, with and without the pods nominated to them.
 
     Attributes:
-        what_if: The rows; take pods off and put them back here.
+        what_if: The rows; remove pods and put them back here.
     """
 
     def __init__(self, row_filter: RowFilter, what_if: RowWhatIf, nominated: AddedPods) -> None:
@@ -55,59 +57,60 @@ class RowTrial:
         self._has_others = self._others.present(len(what_if))
 
     def judge(self, positions: Int64Array) -> Judgement:
-        """Which of these nodes take the pod now, and why the others do not."""
+        """Filter the nodes at `positions`, with reasons."""
         verdicts = self._row_filter.judge(self.what_if, positions)
         fits = verdicts.feasible()
-        places, added = self._with_nominated(positions)
-        if not len(places):
+        indexes, added = self._with_nominated(positions)
+        if not len(indexes):
             return Judgement(fits, verdicts)
-        with_others = self._row_filter.judge(self.what_if, positions[places], added)
+        with_others = self._row_filter.judge(self.what_if, positions[indexes], added)
         refused = ~with_others.feasible()
-        fits[places] &= ~refused
-        return Judgement(fits, verdicts, with_others, places, refused)
+        fits[indexes] &= ~refused
+        return Judgement(fits, verdicts, with_others, indexes, refused)
 
     def fits(self, positions: Int64Array) -> BoolArray:
-        """``bool[positions]``: which of these nodes, all of which took the pod before, still do."""
+        """``bool[positions]``: the nodes that the pod still fits; it fitted all before."""
         fits = self._row_filter.accepts(self.what_if, positions)
-        places, added = self._with_nominated(positions)
-        if len(places):
-            fits[places] &= self._row_filter.accepts(self.what_if, positions[places], added)
+        indexes, added = self._with_nominated(positions)
+        if len(indexes):
+            fits[indexes] &= self._row_filter.accepts(self.what_if, positions[indexes], added)
         return fits
 
     def _with_nominated(self, positions: Int64Array) -> tuple[Int64Array, AddedPods]:
-        """The places in `positions` that pods are nominated to, and these."""
+        """The indexes in `positions` of nodes with nominated pods, and those pods."""
         if not len(self._others):
-            return _NO_PLACES, NO_ADDED_PODS
-        places = np.flatnonzero(self._has_others[positions])
-        if not len(places):
-            return _NO_PLACES, NO_ADDED_PODS
-        return places, self._others.at(positions[places], len(self.what_if))
+            return _NO_INDEXES, NO_ADDED_PODS
+        indexes = np.flatnonzero(self._has_others[positions])
+        if not len(indexes):
+            return _NO_INDEXES, NO_ADDED_PODS
+        return indexes, self._others.at(positions[indexes], len(self.what_if))
 
 
-_NO_PLACES: Int64Array = np.empty(0, dtype=np.int64)
+_NO_INDEXES: Int64Array = np.empty(0, dtype=np.int64)
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """Which nodes of a trial take the pod.
+    """The answers about some nodes of a trial.
 
     Attributes:
-        fits: ``bool[nodes]``.
-        verdicts: What the plugins say of the nodes without nominated pods.
-        with_others: The same of those with nominated pods, with them; None if there are none.
-        places: Where in the trial these nodes are.
-        refused: ``bool[places]``, which of them do not take the pod so.
+        fits: ``bool[nodes]``: the nodes that the pod fits.
+        verdicts: The plugins' answers without nominated pods.
+        with_others: The answers about nodes with nominated pods, these counted; None if no pods
+            are nominated.
+        indexes: The indexes of the nodes of `with_others` among all nodes.
+        refused: ``bool[indexes]``: the nodes that are rejected with nominated pods.
     """
 
     fits: BoolArray
     verdicts: NodeVerdicts
     with_others: NodeVerdicts | None = None
-    places: Int64Array = msgspec.field(default_factory=lambda: _NO_PLACES)
+    indexes: Int64Array = msgspec.field(default_factory=lambda: _NO_INDEXES)
     refused: BoolArray = msgspec.field(default_factory=lambda: np.empty(0, dtype=np.bool_))
 
     def count_reasons(self) -> tuple[Counter[str], set[str]]:
-        """Why the others do not, with the number of nodes, and the plugins that say so."""
+        """Reasons with the number of rejected nodes, and the rejecting plugins."""
         alone = ~self.fits
-        alone[self.places[self.refused]] = False
+        alone[self.indexes[self.refused]] = False
         counts, plugins = self.verdicts.count_reasons(alone)
         if self.with_others is not None:
             more_counts, more_plugins = self.with_others.count_reasons(self.refused)

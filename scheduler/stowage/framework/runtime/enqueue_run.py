@@ -1,4 +1,4 @@
-"""What a profile tells the queue: order, gates, and which events concern which plugin."""
+"""Runs PreEnqueue plugins, and collects the events that plugins register."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _REJECTING = (
 
 
 def can_reject(plugin: Plugin) -> bool:
-    """Whether the plugin takes part where pods are rejected."""
+    """Whether the plugin takes part at an extension point that rejects pods."""
     return any(takes_part(plugin, point) for point in _REJECTING)
 
 
 def registered_events(plugins: Iterable[Plugin]) -> dict[str, tuple[EventRegistration, ...]]:
-    """Per plugin that can reject the events it waits for; all events if it does not say.
+    """The registered events of each plugin that can reject pods (``buildQueueingHintMap``).
 
-    One that says it waits for none is told of none. Whoever waits for added nodes, but not for
-    changes of taints, hears of those too and without a hint: a node is often added with a taint
-    that keeps everybody away until it is ready (``buildQueueingHintMap`` of v1.36).
+    A plugin without `events_to_register` is registered for all events. A plugin that registers
+    added nodes but not changed taints is also registered for changed taints, without a hint: a node
+    is often added with a taint that is removed when the node is ready.
     """
     registered = {}
     for plugin in plugins:
@@ -51,7 +51,7 @@ def registered_events(plugins: Iterable[Plugin]) -> dict[str, tuple[EventRegistr
 
 
 def run_pre_enqueue_plugins(plugins: Sequence[PreEnqueuePlugin], pod: PodInfo) -> Status:
-    """The first status that is no success, or success."""
+    """The first status other than Success, or Success."""
     for plugin in plugins:
         try:
             status = plugin.pre_enqueue(pod)

@@ -1,4 +1,4 @@
-"""How often plugins are asked about pods and nodes."""
+"""Counts how often plugins evaluate pods and nodes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Set as AbstractSet
 
 import msgspec
 
-#: The extension points that are counted, as in ``scheduler_plugin_evaluation_total``.
+#: The counted extension points, as in ``scheduler_plugin_evaluation_total``.
 PRE_FILTER, FILTER, PRE_SCORE, SCORE = "PreFilter", "Filter", "PreScore", "Score"
 
 
 class _Tally(msgspec.Struct):
-    """How often a point was run with these plugins left out."""
+    """Number of evaluations at an extension point with one set of skipped plugins."""
 
     skipped: frozenset[str]
     stopped_at: str
@@ -21,10 +21,10 @@ class _Tally(msgspec.Struct):
 
 
 class Evaluations:
-    """Counts per extension point whom it skipped; who was asked is spelled out on demand.
+    """Counts evaluations per extension point and set of skipped plugins.
 
-    That costs a cycle four additions, however many plugins there are: pods that come one after
-    another mostly skip the same ones.
+    A cycle costs four additions, however many plugins there are, because consecutive pods mostly
+    skip the same plugins. `totals` computes the counts per plugin.
 
     Args:
         plugins: Extension point -> names of its plugins, in order.
@@ -44,9 +44,9 @@ class Evaluations:
 
         Args:
             point: The extension point.
-            skipped: Names of plugins that were not asked, or said Skip, which does not count.
-            times: How many; nodes at Filter and Score.
-            stopped_at: The plugin after which nobody was asked any more; empty if all were.
+            skipped: Names of plugins that did not run, or returned Skip, which does not count.
+            times: Number of evaluations; at Filter and Score the number of nodes.
+            stopped_at: The last plugin that ran, if it ended the run; empty if all ran.
         """
         tally = self._latest.get(point)
         if tally is None or tally.skipped != skipped or tally.stopped_at != stopped_at:
@@ -54,7 +54,7 @@ class Evaluations:
         tally.times += times
 
     def totals(self) -> Counter[tuple[str, str]]:
-        """How often each plugin was asked, by (plugin, extension point)."""
+        """Number of evaluations by (plugin, extension point)."""
         totals: Counter[tuple[str, str]] = Counter()
         for point, tallies in self._tallies.items():
             for tally in tallies.values():

@@ -1,4 +1,4 @@
-"""Running Filter plugins over all nodes at once, and only over changed rows where possible."""
+"""Runs Filter plugins over all nodes, or only over changed rows where answers are kept."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView, Snapshot
 
 _KEPT = (Reads.NODE, Reads.USAGE)
-#: A search narrowed to less than this share of the rows is not worth the cache.
+#: Filtering less than 1/4 of the rows costs less than updating the kept answers.
 _NARROW = 4
 
 
 class KeptFilters(msgspec.Struct, frozen=True, eq=False):
-    """Filter plugins whose answers are kept; for the same plugins it is the same object.
+    """The Filter plugins whose answers are kept; equal sets are the same object.
 
     Attributes:
-        node: Those that read nodes.
-        usage: Those that read usage as well.
-        per_demand: Whether classes of one demand get the same answers.
-        by_amounts: Whether the latter go by amounts only.
+        node: The plugins with `Reads.NODE`.
+        usage: The plugins with `Reads.USAGE`.
+        per_demand: Whether all of them read only the pod's node demand.
+        by_amounts: Whether all plugins of `usage` read only amounts.
     """
 
     node: tuple[FilterPlugin, ...]
@@ -40,7 +40,13 @@ class KeptFilters(msgspec.Struct, frozen=True, eq=False):
 
 
 class ActiveFilters(msgspec.Struct, frozen=True, eq=False):
-    """The Filter plugins that run for a pod, in order, and by what their answers depend on."""
+    """The Filter plugins that run for a pod.
+
+    Attributes:
+        all: All of them, in order.
+        kept: Those whose answers are kept.
+        cluster: Those that are asked in each cycle.
+    """
 
     all: tuple[FilterPlugin, ...]
     kept: KeptFilters
@@ -52,7 +58,7 @@ class FilterRun:
 
     Args:
         plugins: In order.
-        cache: Answers per class; shared with nobody.
+        cache: Answers per class; not shared.
     """
 
     def __init__(self, plugins: Sequence[FilterPlugin], cache: ClassCache[FilterAnswers]) -> None:
@@ -69,10 +75,10 @@ class FilterRun:
         snapshot: Snapshot,
         node_names: frozenset[str] | None = None,
     ) -> FilterResult:
-        """Judge all nodes, or those of `node_names` that exist, without nominated pods.
+        """Filter all nodes, or those of `node_names` that exist, without nominated pods.
 
         Raises:
-            PluginFailed: A plugin raised or answered masks of a wrong length.
+            PluginFailed: A plugin raised.
         """
         active = self.active(state)
         if node_names is not None:
@@ -142,7 +148,7 @@ class FilterRun:
     def _accepted(
         self, kept: KeptFilters, state: CycleState, pod: PodInfo, snapshot: Snapshot
     ) -> FilterAnswers:
-        """The class's answers, brought up to date; the cache's own: not to be written."""
+        """The updated answers of the pod's class; they belong to the cache and are read-only."""
         key = id_of(pod, per_demand=kept.per_demand)
         answers = self._cache.get(key)
         if answers is not None and answers.active is kept:
@@ -178,7 +184,7 @@ def _narrow(
     snapshot: Snapshot,
     feasible: BoolArray,
 ) -> BoolArray:
-    """The nodes of `feasible` that these plugins accept; `feasible` itself if that is all."""
+    """The nodes of `feasible` that these plugins accept; `feasible` itself if they accept all."""
     for plugin in plugins:
         verdict = verdict_of(plugin, state, pod, snapshot.all_nodes)
         if not verdict.accepts_all:
@@ -228,27 +234,16 @@ def verdict_of(
     """One plugin's answer about the nodes of `view`.
 
     Raises:
-        PluginFailed: It raised, or answered masks of a wrong length.
+        PluginFailed: The plugin raised.
     """
     ask, timings = plugin.filter, state.timings
     if timings is not None:
         ask = timings.of_plugin(plugin.name, "Filter", ask)
     try:
-        verdict = ask(state, pod, view)
+        return ask(state, pod, view)
     except Exception as error:
-        raise failed(_doing(plugin), plugin.name, error) from error
-    for rejection in verdict.rejections:
-        if len(rejection.mask) != len(view) or rejection.mask.dtype != np.bool_:
-            problem = ValueError(
-                f"mask of {rejection.reason!r} is {rejection.mask.dtype}{rejection.mask.shape}, "
-                f"expected bool({len(view)},)"
-            )
-            raise failed(_doing(plugin), plugin.name, problem)
-    return verdict
-
-
-def _doing(plugin: FilterPlugin) -> str:
-    return f'running "{plugin.name}" filter plugin'
+        doing = f'running "{plugin.name}" filter plugin'
+        raise failed(doing, plugin.name, error) from error
 
 
 def _mask(rows: Int64Array, num_rows: int) -> BoolArray:

@@ -1,4 +1,4 @@
-"""The framework of one profile: every extension point, ready to run."""
+"""The framework of one profile: runs its plugins at every extension point."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ class Framework:
     """Runs the plugins of a profile; ``frameworkImpl`` of v1.36.
 
     Args:
-        profile: Which plugins, in which order.
-        class_cache_size: For how many pod classes answers are kept; 0 keeps none. The answers
-            are those of one cluster: give every engine its own framework.
+        profile: The plugins and their order.
+        class_cache_size: Number of pod classes whose answers are kept; 0 keeps none. Kept answers
+            belong to one cluster: give every engine its own framework.
 
     Attributes:
-        sort_key: Where a pod stands in the active queue; that of the QueueSort plugin.
-        evaluations: How often its plugins were asked.
+        sort_key: The sort key of the QueueSort plugin.
+        evaluations: Counts of plugin evaluations.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Framework:
         points = profile.plugins
         queue_sort = cast("QueueSortPlugin", points[ExtensionPoint.QUEUE_SORT][0])
         self.sort_key = queue_sort.sort_key
-        # A plugin of one's own may have no place for a pod, which then is last and ends here.
+        # If the sort key of an out-of-tree plugin is invalid, PreFilter fails with its error.
         self._unsortable = getattr(queue_sort, "unsortable", None)
         self._queue_sort_name = queue_sort.name
         self._pre_enqueue = cast("tuple[PreEnqueuePlugin, ...]", points[ExtensionPoint.PRE_ENQUEUE])
@@ -97,7 +97,7 @@ class Framework:
         self._has_gates_per_pod = not all(
             isinstance(each, PreemptionGate) for each in self._pre_enqueue_again
         )
-        self._is_anybody_preempting: Callable[[], bool] = lambda: True
+        self._is_any_preempting: Callable[[], bool] = lambda: True
         self._pre_filter = cast("tuple[PreFilterPlugin, ...]", points[ExtensionPoint.PRE_FILTER])
         self._post_filter = cast("tuple[PostFilterPlugin, ...]", points[ExtensionPoint.POST_FILTER])
         self._pre_score = cast("tuple[PreScorePlugin, ...]", points[ExtensionPoint.PRE_SCORE])
@@ -129,31 +129,31 @@ class Framework:
 
     @property
     def scheduler_name(self) -> str:
-        """Whose pods this profile schedules."""
+        """The ``schedulerName`` of the profile's pods."""
         return self.profile.scheduler_name
 
     def run_pre_enqueue(self, pod: PodInfo) -> Status:
-        """Whether the pod may be queued; a rejection names its plugin."""
+        """Whether the pod may enter the queue; a rejection names its plugin."""
         return run_pre_enqueue_plugins(self._pre_enqueue, pod)
 
     @property
     def gates_per_pod(self) -> bool:
-        """Whether a PreEnqueue plugin may now say one thing of a pod, another of one of its class.
+        """Whether PreEnqueue may now answer differently for pods of one class.
 
-        As long as nobody preempts, the gate of preemptors is open to all.
+        While no preemption is under way, a preemption gate accepts every pod.
         """
-        if self._is_anybody_preempting():
+        if self._is_any_preempting():
             return bool(self._pre_enqueue_again)
         return self._has_gates_per_pod
 
     def run_pre_enqueue_again(self, pod: PodInfo) -> Status:
-        """`run_pre_enqueue` for a pod of whose class another one was let in just now."""
+        """`run_pre_enqueue` for a pod after another pod of its class was just accepted."""
         return run_pre_enqueue_plugins(self._pre_enqueue_again, pod)
 
     def run_pre_filter(
         self, state: CycleState, pod: PodInfo, snapshot: Snapshot
     ) -> PreFilterOutcome:
-        """Look at the pod once; a rejection or error is in the outcome's status."""
+        """Run PreFilter; a rejection or error is in the outcome's status."""
         if self._unsortable is not None and (problem := self._unsortable(pod, 0.0)) is not None:
             name = self._queue_sort_name
             failure = failed(f'running QueueSort plugin "{name}"', name, problem)
@@ -162,7 +162,7 @@ class Framework:
         outcome = run(self._pre_filter, state, pod, snapshot)
         code, stopped_at = outcome.status.code, ""
         if code is not Code.SUCCESS and code is not Code.UNSCHEDULABLE:
-            # A plain rejection lets the other plugins run, anything worse does not.
+            # After Unschedulable the other plugins still run; any other failure ends the run.
             stopped_at = outcome.status.plugin
         self.evaluations.add(PRE_FILTER, state.skip_filter, stopped_at=stopped_at)
         return outcome
@@ -175,18 +175,18 @@ class Framework:
         node_names: frozenset[str] | None = None,
         nominated: Nominations = NO_NOMINATIONS,
     ) -> FilterResult:
-        """Judge all nodes, or those of `node_names`.
+        """Filter all nodes, or those of `node_names`.
 
         Args:
-            state: After PreFilter.
+            state: The cycle's state after PreFilter.
             pod: The pod.
             snapshot: The cluster.
-            node_names: The nodes PreFilter left; None for all.
-            nominated: All nominations in the cluster; those of equal or higher priority are
-                counted in on their nodes.
+            node_names: The nodes that PreFilter left; None for all.
+            nominated: All nominations in the cluster; pods of equal or higher priority count on
+                their nominated nodes.
 
         Raises:
-            PluginFailed: A plugin raised or answered masks of a wrong length.
+            PluginFailed: A plugin raised.
         """
         run = self._timed(state, "Filter", self._filter)
         return run(state, pod, snapshot, node_names, nominated)
@@ -214,14 +214,14 @@ class Framework:
         choose: Callable[[int], int],
         review: VictimReview | None = None,
     ) -> None:
-        """Leave in `state` what a plugin needs that makes room by taking pods away.
+        """Leave in `state` the `DryRun`, and the review of extenders, for PostFilter plugins.
 
         Args:
-            state: After PreFilter.
+            state: The cycle's state after PreFilter.
             pod: The pod.
             nominated: All nominations in the cluster.
-            choose: Gives an index below its argument.
-            review: What extenders left of the candidates, if they have been asked.
+            choose: Returns an index below its argument.
+            review: The candidates that extenders left; None if they were not called.
         """
         others = partial(self._nominated.beside, pod, nominated)
         state.write(DryRun(self._row_filter(state, pod), pod, others, choose))
@@ -231,12 +231,15 @@ class Framework:
     def run_post_filter(
         self, state: CycleState, pod: PodInfo, snapshot: Snapshot, diagnosis: Diagnosis
     ) -> PostFilterOutcome:
-        """Try to make room for a pod that fits nowhere."""
+        """Run PostFilter for a pod without a feasible node."""
         run = self._timed(state, "PostFilter", run_post_filter_plugins)
         return run(self._post_filter, state, pod, snapshot, diagnosis)
 
     def refuses_like_its_class(self, pod: PodInfo) -> bool:
-        """Whether a pod that fits nowhere is told why in the same words as all of its class."""
+        """Whether the rejection of one pod of a class holds for this pod too.
+
+        All plugins must have the trait `PluginTraits.rejects_per_class`.
+        """
         return (
             self._rejects_per_class
             and not pod.volumes
@@ -246,11 +249,11 @@ class Framework:
         )
 
     def count_refusal(self, skipped: frozenset[str], num_nodes: int) -> None:
-        """Count evaluations for a pod that is refused without being judged.
+        """Count the evaluations of a pod that gets the rejection of its class.
 
         Args:
-            skipped: The plugins that skip it.
-            num_nodes: How many nodes Filter would have been asked about.
+            skipped: The plugins that skip the pod.
+            num_nodes: Number of nodes that Filter would have evaluated.
         """
         self.evaluations.add(PRE_FILTER, skipped)
         self.evaluations.add(FILTER, skipped, num_nodes)
@@ -258,29 +261,29 @@ class Framework:
     def gate_by(
         self,
         is_preempting: Callable[[str], bool],
-        is_anybody: Callable[[], bool],
+        is_any_preempting: Callable[[], bool],
         released: Callable[[], Collection[str]],
     ) -> None:
-        """Tell the plugins that gate preemptors whom evictions are under way for, if anybody.
+        """Connect the plugins that gate preemptors to the engine's evictions.
 
         Args:
-            is_preempting: Whether they are for the pod of this UID.
-            is_anybody: Whether they are for any pod.
-            released: The UIDs of gated pods for which they are no more.
+            is_preempting: Whether evictions for the pod with this UID are under way.
+            is_any_preempting: Whether evictions for any pod are under way.
+            released: Returns the UIDs of gated pods whose evictions are done.
         """
-        self._is_anybody_preempting = is_anybody
+        self._is_any_preempting = is_any_preempting
         for plugin in self.profile.instances.values():
             if isinstance(plugin, PreemptionGate):
                 plugin.gate_by(is_preempting)
                 self._releasing[plugin.name] = released
 
     def released(self, plugin: str) -> Collection[str] | None:
-        """Whom a plugin that gates preemptors would let in; None if it is no such plugin."""
+        """The gated pods that a preemption gate accepts now; None if the plugin is no such gate."""
         released = self._releasing.get(plugin)
         return None if released is None else released()
 
     def run_pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
-        """Prepare scoring of the feasible `nodes`; anything but success ends the cycle."""
+        """Run PreScore on the feasible `nodes`; any status but Success ends the cycle."""
         status = self._timed(state, "PreScore", run_pre_score_plugins)(
             self._pre_score, state, pod, nodes
         )
@@ -294,39 +297,39 @@ class Framework:
         """Score the feasible nodes in `rows` (ascending).
 
         Raises:
-            PluginFailed: A plugin raised, or left 0..100.
+            PluginFailed: A plugin raised, or a score is not in 0..100.
         """
         self.evaluations.add(SCORE, state.skip_score, len(rows))
         return self._timed(state, "Score", self._scorers.run)(state, pod, snapshot, rows)
 
     def run_reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> ReserveOutcome:
-        """Run Reserve; if it fails, all plugins have unreserved."""
+        """Run Reserve; if it fails, all plugins have been unreserved."""
         run = self._timed(state, "Reserve", binding_run.run_reserve_plugins)
         return run(self._reserve, state, pod, node_name)
 
     def run_unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
-        """Give back what was reserved.
+        """Run Unreserve.
 
         Raises:
-            PluginFailed: A plugin raised; the others have run all the same.
+            PluginFailed: A plugin raised; the others have run.
         """
         run = self._timed(state, "Unreserve", binding_run.run_unreserve_plugins)
         run(self._reserve, state, pod, node_name)
 
     def run_permit(self, state: CycleState, pod: PodInfo, node_name: str) -> PermitOutcome:
-        """The last word: go, no, or wait."""
+        """Run Permit: accept, reject or wait."""
         run = self._timed(state, "Permit", binding_run.run_permit_plugins)
         return run(self._permit, state, pod, node_name)
 
     def plan_pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> PreBindPlan:
-        """Which PreBind plugins have work to do."""
+        """Run PreBindPreFlight: the PreBind plugins that have work to do."""
         run = self._timed(state, "PreBindPreFlight", binding_run.plan_pre_bind, _code_of_plan)
         return run(self._pre_bind, state, pod, node_name)
 
     async def run_pre_bind(
         self, state: CycleState, pod: PodInfo, node_name: str, plugins: Sequence[str]
     ) -> Status:
-        """Do the work of these PreBind plugins; for the shell, outside the cycle."""
+        """Run PreBind of these plugins; the operator awaits it outside the cycle."""
         working = [
             plugin
             for plugin in self._pre_bind
@@ -340,7 +343,7 @@ class Framework:
             return status
 
     def has_staged_pre_bind(self, plugin: str) -> bool:
-        """Whether a plugin does its PreBind in stages."""
+        """Whether a plugin's PreBind runs in stages."""
         return any(
             each.name == plugin and isinstance(each, StagedPreBindPlugin) for each in self._pre_bind
         )
@@ -348,32 +351,32 @@ class Framework:
     def staged_pre_bind(
         self, state: CycleState, pod: PodInfo, node_name: str, plugin: str
     ) -> StagedPreBind | None:
-        """The PreBind of a plugin that does it in stages; None if it is a coroutine."""
+        """The staged PreBind of a plugin; None if its PreBind is a coroutine."""
         for each in self._pre_bind:
             if each.name == plugin and isinstance(each, StagedPreBindPlugin):
                 return StagedPreBind(each, state, pod, node_name)
         return None
 
     def run_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> tuple[str, BindPod]:
-        """The Bind plugin that takes the pod, and the instruction that binds it.
+        """Run Bind: the plugin that binds the pod, and its instruction.
 
         Raises:
-            PluginFailed: A plugin raised, or none takes the pod.
+            PluginFailed: A plugin raised, or none binds the pod.
         """
         return binding_run.run_bind_plugins(self._bind, state, pod, node_name)
 
     def nomination_problems(self, nominated: Nominations, snapshot: Snapshot) -> Iterator[str]:
-        """Where the columns of nominated pods differ from the nominations; for invariants."""
+        """Differences between the columns of nominated pods and the nominations; for invariants."""
         return self._nominated.problems(nominated, snapshot)
 
     def _row_filter(self, state: CycleState, pod: PodInfo) -> RowFilter:
         return RowFilter(self._filters.active(state).all, state, pod)
 
     def run_post_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
-        """Tell the plugins that the pod was bound.
+        """Run PostBind.
 
         Raises:
-            PluginFailed: A plugin raised; the others have been told all the same.
+            PluginFailed: A plugin raised; the others have run.
         """
         run = self._timed(state, "PostBind", binding_run.run_post_bind_plugins)
         run(self._post_bind, state, pod, node_name)

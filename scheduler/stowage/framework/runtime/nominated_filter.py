@@ -1,4 +1,4 @@
-"""Filtering nodes on which other pods are nominated: they must fit with and without them."""
+"""Filters nodes with nominated pods: a pod must fit with and without them."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ Answer = TypeVar("Answer")
 def overrule_nominated(
     row_filter: RowFilter, pod: PodInfo, result: FilterResult, others: AddedPods
 ) -> FilterResult:
-    """Judge the nodes with nominated pods of equal or higher priority once more, with them.
+    """Filter the nodes with nominated pods of equal or higher priority again, with those pods.
 
-    ``RunFilterPluginsWithNominatedPods``: each such node sees only the pods nominated to itself,
-    and has to pass with them and without them, for they may never arrive.
+    Each node gets only the pods nominated to it. The pod must fit with them and without them, as
+    they may never be placed (``RunFilterPluginsWithNominatedPods``).
 
     Args:
         row_filter: The Filter plugins.
         pod: The pod being scheduled.
-        result: Of filtering without nominated pods.
+        result: The result without nominated pods.
         others: The nominated pods that count, by row.
     """
     if not len(others):

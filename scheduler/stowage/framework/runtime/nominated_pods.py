@@ -1,4 +1,4 @@
-"""Nominations as columns, kept up to date change by change."""
+"""The nominated pods as columns, updated incrementally."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ _FEWEST_SLOTS = 64
 
 
 class Nominations(Protocol):
-    """Which pods count on a node although they are not placed there yet."""
+    """The pods nominated to nodes; the queue's nominator implements it."""
 
     def __len__(self) -> int: ...
 
     @property
     def generation(self) -> int:
-        """Grows with every change."""
+        """A number that grows with every change."""
         ...
 
     def changed_since(self, generation: int) -> Collection[str] | None:
-        """The UIDs of pods nominated, or not any more, after `generation`; None if it is too old.
+        """UIDs of pods whose nomination changed after `generation`; None if it is too old.
 
-        A pod may be named more than once.
+        A UID may occur more than once.
         """
         ...
 
     def uids(self) -> Collection[str]:
-        """All nominated pods."""
+        """UIDs of all nominated pods."""
         ...
 
     def node_of(self, uid: str) -> str | None:
@@ -50,7 +50,7 @@ class Nominations(Protocol):
 
 
 class NoNominations:
-    """There are none."""
+    """No nominations."""
 
     generation = 0
 
@@ -67,12 +67,12 @@ class NoNominations:
         return ()
 
     def node_of(self, uid: str) -> str | None:
-        """Nowhere."""
+        """None."""
         del uid
         return None
 
     def pod(self, uid: str) -> PodInfo | None:
-        """Nobody."""
+        """None."""
         del uid
         return None
 
@@ -81,9 +81,9 @@ NO_NOMINATIONS = NoNominations()
 
 
 class NominatedPods:
-    """The nominations as columns; what changed since the last look is brought up to date.
+    """Columns of nominated pods, which each use updates.
 
-    Nominations may be many and are looked at in every cycle, by several parts of it.
+    There may be many nominations, and several steps of every cycle read them.
     """
 
     __slots__ = ("_columns",)
@@ -94,13 +94,13 @@ class NominatedPods:
     def beside(self, pod: PodInfo, nominated: Nominations, snapshot: Snapshot) -> AddedPods:
         """The other pods of equal or higher priority, by the row they are nominated to."""
         if not len(nominated):
-            # What went with the last one is not kept.
+            # Release the columns with the last nomination.
             self._columns = None
             return NO_ADDED_PODS
         return self._up_to_date(nominated, snapshot).beside(pod)
 
     def problems(self, nominated: Nominations, snapshot: Snapshot) -> Iterator[str]:
-        """Where what is kept differs from the nominations as they are; nothing if all is well."""
+        """Differences between the columns and the nominations; none if they are consistent."""
         if len(nominated):
             kept = self._up_to_date(nominated, snapshot).content()
             anew = NominatedColumns(nominated, snapshot).content()
@@ -115,9 +115,9 @@ class NominatedPods:
 
 
 class NominatedColumns:
-    """A slot per nominated pod: the row of its node, its priority and its sort.
+    """A slot per nominated pod: the row of its node, its priority and its variant.
 
-    A change of a nomination or of a node costs the slots concerned.
+    A changed nomination or node costs time by the number of slots it affects.
     """
 
     __slots__ = (
@@ -128,12 +128,12 @@ class NominatedColumns:
         "_node_generation",
         "_node_log",
         "_nominations",
-        "_places",
         "_pods",
         "_priority",
+        "_rows",
         "_slot_of",
         "_slots_on",
-        "_sorts",
+        "_variants",
     )
 
     def __init__(self, nominated: Nominations, snapshot: Snapshot) -> None:
@@ -141,8 +141,8 @@ class NominatedColumns:
         self._generation = nominated.generation
         self._node_log: ChangeLog = snapshot.node_changes
         self._node_generation = snapshot.node_changes.generation
-        self._sorts = PodVariants(snapshot.resources)
-        self._places: Int64Array = np.full(_FEWEST_SLOTS, _NOWHERE, dtype=np.int64)
+        self._variants = PodVariants(snapshot.resources)
+        self._rows: Int64Array = np.full(_FEWEST_SLOTS, _NOWHERE, dtype=np.int64)
         self._priority: Int64Array = np.zeros(_FEWEST_SLOTS, dtype=np.int64)
         self._codes: Int64Array = np.zeros(_FEWEST_SLOTS, dtype=np.int64)
         self._pods: list[PodInfo] = []
@@ -155,15 +155,18 @@ class NominatedColumns:
 
     def beside(self, pod: PodInfo) -> AddedPods:
         """See `NominatedPods.beside`."""
-        counts = (self._places != _NOWHERE) & (self._priority >= pod.priority)
+        counts = (self._rows != _NOWHERE) & (self._priority >= pod.priority)
         own = self._slot_of.get(pod.uid)
         if own is not None:
             counts[own] = False
         slots = np.flatnonzero(counts)
-        return AddedPods(self._places[slots], self._codes[slots], self._sorts, self._pods, slots)
+        return AddedPods(self._rows[slots], self._codes[slots], self._variants, self._pods, slots)
 
     def follow(self, nominated: Nominations, snapshot: Snapshot) -> bool:
-        """Bring the slots up to date; False if these are others, or too much changed to tell."""
+        """Update the slots; False if the columns must be built anew.
+
+        That is, for other nominations or another cluster, or if the log of changes is too short.
+        """
         if self._nominations is not nominated or self._node_log is not snapshot.node_changes:
             return False
         if self._node_generation != snapshot.node_changes.generation:
@@ -178,35 +181,35 @@ class NominatedColumns:
         return True
 
     def content(self) -> dict[str, tuple[PodInfo, int, int, PodVariant | None]]:
-        """By UID the pod, its row or -1, its priority and its sort; for comparisons."""
+        """By UID: the pod, its row or -1, its priority and its variant; for comparisons."""
         return {
             uid: (
                 self._pods[slot],
-                int(self._places[slot]),
+                int(self._rows[slot]),
                 int(self._priority[slot]),
-                self._sorts.values[int(self._codes[slot])],
+                self._variants.values[int(self._codes[slot])],
             )
             for uid, slot in self._slot_of.items()
         }
 
     def _follow_nodes(self, snapshot: Snapshot) -> None:
-        """Find the rows of nominated nodes that came, went or moved."""
+        """Update the rows of nominated nodes that were added, removed or moved."""
         rows = self._node_log.since(self._node_generation)
         self._node_generation = self._node_log.generation
         names: Iterable[str]
         if rows is None:
             names = self._slots_on
         else:
-            gone = np.flatnonzero(np.isin(self._places, rows)).tolist()
+            gone = np.flatnonzero(np.isin(self._rows, rows)).tolist()
             names = {self._names[slot] for slot in gone}
             names.update(snapshot.node_names[row] for row in rows.tolist())
         for name in names:
             slots = self._slots_on.get(name)
             if slots:
-                self._places[list(slots)] = _row_of(name, snapshot)
+                self._rows[list(slots)] = _row_of(name, snapshot)
 
     def _take_in(self, uid: str, snapshot: Snapshot) -> None:
-        """Bring one pod's slot up to date."""
+        """Update the slot of one pod."""
         slot = self._slot_of.pop(uid, None)
         if slot is not None:
             self._give_back(slot)
@@ -217,24 +220,24 @@ class NominatedColumns:
         self._slot_of[uid] = slot
         self._slots_on.setdefault(name, set()).add(slot)
         self._pods[slot], self._names[slot] = pod, name
-        self._codes[slot] = self._sorts.acquire(pod)
+        self._codes[slot] = self._variants.acquire(pod)
         self._priority[slot] = pod.priority
-        self._places[slot] = _row_of(name, snapshot)
+        self._rows[slot] = _row_of(name, snapshot)
 
     def _new_slot(self, pod: PodInfo) -> int:
         slot = len(self._pods)
         self._pods.append(pod)
         self._names.append("")
-        if slot == len(self._places):
-            self._places = extended(self._places, 2 * slot, _NOWHERE)
+        if slot == len(self._rows):
+            self._rows = extended(self._rows, 2 * slot, _NOWHERE)
             self._priority = extended(self._priority, 2 * slot)
             self._codes = extended(self._codes, 2 * slot)
         return slot
 
     def _give_back(self, slot: int) -> None:
         self._free.append(slot)
-        self._sorts.release(int(self._codes[slot]))
-        self._places[slot] = _NOWHERE
+        self._variants.release(int(self._codes[slot]))
+        self._rows[slot] = _NOWHERE
         on_node = self._slots_on[self._names[slot]]
         on_node.discard(slot)
         if not on_node:

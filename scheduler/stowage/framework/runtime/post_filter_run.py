@@ -1,4 +1,4 @@
-"""Running PostFilter plugins when no node was feasible."""
+"""Runs PostFilter plugins when no node is feasible."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from stowage.state.snapshot import Snapshot
 
 
 class PostFilterOutcome(msgspec.Struct, frozen=True):
-    """What PostFilter achieved.
+    """The outcome of all PostFilter plugins.
 
     Attributes:
-        status: Success if room is being made.
-        nominated_node_name: The node nominated; empty clears the nomination, None leaves it.
+        status: Success if a plugin nominated a node.
+        nominated_node_name: The nominated node; empty clears the nomination, None keeps it.
     """
 
     status: Status
@@ -34,10 +34,10 @@ def run_post_filter_plugins(
     snapshot: Snapshot,
     diagnosis: Diagnosis,
 ) -> PostFilterOutcome:
-    """Run PostFilter plugins until one succeeds, fails or finds the pod beyond help.
+    """Run PostFilter plugins until one succeeds, fails or returns an unresolvable rejection.
 
-    ``RunPostFilterPlugins``: reasons of the rejections add up, and the first rejecting plugin
-    gives the status its name. Without plugins a nomination is cleared.
+    The status joins the reasons of all rejections and names the first rejecting plugin. Without
+    plugins a nomination is cleared. (``RunPostFilterPlugins``)
     """
     reasons: list[str] = []
     rejector = ""

@@ -1,4 +1,4 @@
-"""Running PreFilter plugins: may the pod be placed at all, and on which nodes."""
+"""Runs PreFilter plugins: whether the pod can be scheduled at all, and on which nodes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def run_pre_filter_plugins(
 ) -> PreFilterOutcome:
     """Run all PreFilter plugins; ``RunPreFilterPlugins`` of v1.36.
 
-    Unresolvable rejections and errors end the run at once; after a plain rejection the others
-    still run, for preemption may need their state. Names of plugins that said Skip are left in
+    Unresolvable rejections and errors end the run. After Unschedulable the other plugins still run,
+    because preemption may need their state. Names of plugins that return Skip are added to
     ``state.skip_filter``.
     """
     rejection = SUCCESS

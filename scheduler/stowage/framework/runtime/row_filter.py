@@ -1,4 +1,4 @@
-"""Filtering row-local what-ifs: each node as it would be with other pods on it alone."""
+"""Filters row-local what-ifs: each node with its own changed pods, all other nodes unchanged."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from stowage.state.what_if.row_local import RowWhatIf
 
 
 def judges_rows(plugin: FilterPlugin) -> bool:
-    """Whether a plugin can be asked about a row-local view; see `FilterPlugin`."""
+    """Whether a plugin can judge a row-local view; see `FilterPlugin`."""
     return plugin.traits.filters_what_ifs or not reads_pods(plugin)
 
 
 def reads_pods(plugin: FilterPlugin) -> bool:
-    """Whether a plugin's answer may change when placed pods do."""
+    """Whether a plugin's answer may change when placed pods change."""
     return plugin.traits.filter_reads is not Reads.NODE and plugin.traits.reads_placed_pods
 
 
 class RowFilter:
-    """The Filter plugins of one cycle, asked about what-ifs.
+    """Runs the Filter plugins of one cycle on what-ifs.
 
-    A plugin that cannot judge a row-local view is asked about one node at a time, each in a
-    what-if of the whole cluster, with its PreFilter run again: right, but slow.
+    A plugin that cannot judge a row-local view is asked about one node at a time, each in a what-if
+    of the whole cluster on which its PreFilter runs again: correct, but slow.
 
     Args:
-        plugins: Those that PreFilter did not skip, in order.
-        state: Of the cycle.
+        plugins: The plugins that PreFilter did not skip, in order.
+        state: The cycle's state.
         pod: The pod being scheduled.
     """
 
@@ -50,15 +50,15 @@ class RowFilter:
     def judge(
         self, what_if: RowWhatIf, positions: Int64Array, added: AddedPods = NO_ADDED_PODS
     ) -> NodeVerdicts:
-        """What rejects which of these nodes first; a later plugin may not have been asked."""
+        """Answers about these nodes; a plugin may leave out nodes that an earlier one rejected."""
         return self._judge(self._plugins, what_if, positions, added)
 
     def accepts(
         self, what_if: RowWhatIf, positions: Int64Array, added: AddedPods = NO_ADDED_PODS
     ) -> BoolArray:
-        """``bool[positions]``: nodes where the pod still fits.
+        """``bool[positions]``: the nodes that the pod still fits.
 
-        Only plugins whose answer depends on pods are asked: the nodes have passed the others.
+        Only plugins that read placed pods are asked: the nodes have passed the others.
         """
         return self._judge(self._by_pods, what_if, positions, added).feasible()
 
@@ -91,10 +91,10 @@ class RowFilter:
         asked: BoolArray,
     ) -> FilterVerdict:
         statuses = {}
-        for place in np.flatnonzero(asked).tolist():
-            status = self._alone(plugin, what_if, int(positions[place]), added.on(place))
+        for position in np.flatnonzero(asked).tolist():
+            status = self._alone(plugin, what_if, int(positions[position]), added.on(position))
             if not status.is_success:
-                statuses[place] = status
+                statuses[position] = status
         return as_verdict(statuses, len(positions))
 
     def _alone(
@@ -114,12 +114,12 @@ class RowFilter:
 
 
 def as_verdict(statuses: dict[int, Status], num_nodes: int) -> FilterVerdict:
-    """Rejections of single nodes, by their place in a view, as one verdict."""
+    """One verdict from rejections of single nodes, by their position in a view."""
     masks: dict[tuple[str, bool], BoolArray] = {}
-    for place, status in statuses.items():
+    for position, status in statuses.items():
         for reason in status.reasons:
             key = (reason, status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
-            masks.setdefault(key, np.zeros(num_nodes, dtype=np.bool_))[place] = True
+            masks.setdefault(key, np.zeros(num_nodes, dtype=np.bool_))[position] = True
     return FilterVerdict(
         tuple(Rejection(reason, mask, final) for (reason, final), mask in masks.items())
     )

@@ -1,4 +1,4 @@
-"""Running Score plugins over the feasible nodes: normalise, weigh and add up."""
+"""Runs Score plugins over the feasible nodes: normalises, weighs and adds scores."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from stowage.framework.verdict import Int64Array
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView, Snapshot
 
-#: Scoring so few feasible nodes anew costs less than keeping their scores.
+#: Scoring at most this many feasible nodes costs less than keeping scores.
 _FEW = 32
 
 
@@ -45,12 +45,12 @@ class PluginScores(msgspec.Struct, frozen=True):
 
 
 class ScoreResult:
-    """Totals of the feasible nodes and, on demand, what each plugin gave.
+    """Total scores of the feasible nodes and, on demand, the scores of each plugin.
 
     Args:
         rows: The feasible rows, ascending.
         total: ``int64[rows]``, sum of the weighted scores.
-        explain: Scores all plugins anew; works as long as the snapshot is current.
+        explain: Runs all Score plugins again; valid while the snapshot is current.
     """
 
     __slots__ = ("_explain", "_per_plugin", "rows", "total")
@@ -64,7 +64,7 @@ class ScoreResult:
         self._per_plugin: tuple[PluginScores, ...] | None = None
 
     def per_plugin(self) -> tuple[PluginScores, ...]:
-        """Every Score plugin that took part, in order.
+        """The scores of every Score plugin that took part, in order.
 
         Raises:
             PluginFailed: A plugin failed.
@@ -74,7 +74,7 @@ class ScoreResult:
         return self._per_plugin
 
     def with_extender_scores(self, scores: Int64Array) -> ScoreResult:
-        """The same with what extenders add, ``int64[rows]``, listed last among the plugins."""
+        """The same result plus the scores of extenders, ``int64[rows]``, listed last."""
 
         def explain() -> tuple[PluginScores, ...]:
             return (*self.per_plugin(), PluginScores(EXTENDER_PLUGIN, 1, scores, scores))
@@ -83,15 +83,15 @@ class ScoreResult:
 
 
 class KeptScorers(msgspec.Struct, frozen=True, eq=False):
-    """Score plugins whose raw scores are kept; for the same plugins it is the same object.
+    """The Score plugins whose raw scores are kept; equal sets are the same object.
 
     Attributes:
-        fixed: Not normalised, the same until a node changes.
-        usage: Not normalised, the same until a node or its usage changes.
-        normalizing: Normalised in each cycle.
-        reads_all_nodes: Whether a change of one node changes the scores of others.
-        per_demand: Whether classes of one demand get the same raw scores.
-        by_amounts: Whether those of `usage` go by amounts only.
+        fixed: Plugins that neither normalise nor read usage.
+        usage: Plugins with `Reads.USAGE` that do not normalise.
+        normalizing: Plugins that normalise, in each cycle.
+        reads_all_nodes: Whether a changed node may change the scores of other nodes.
+        per_demand: Whether all of them read only the pod's node demand.
+        by_amounts: Whether all plugins of `usage` read only amounts.
     """
 
     fixed: tuple[WeightedPlugin, ...]
@@ -103,7 +103,7 @@ class KeptScorers(msgspec.Struct, frozen=True, eq=False):
 
     @classmethod
     def of(cls, kept: Sequence[WeightedPlugin]) -> KeptScorers:
-        """Sort them."""
+        """Group the plugins `kept`."""
         plain = [each for each in kept if not each.normalizes]
         usage = tuple(each for each in plain if each.traits.score_reads is Reads.USAGE)
         return cls(
@@ -120,7 +120,7 @@ class ActiveScorers(msgspec.Struct, frozen=True, eq=False):
     """The Score plugins that run for a pod.
 
     Attributes:
-        all: In order.
+        all: All of them, in order.
         kept: Those whose raw scores are kept.
         cluster: Those that are asked in each cycle.
     """
@@ -135,8 +135,8 @@ class ScoreRun:
 
     Args:
         plugins: In order.
-        weights: Per plugin.
-        cache: Answers per class; shared with nobody.
+        weights: Weight by plugin name.
+        cache: Answers per class; not shared.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class ScoreRun:
         """Score the nodes in `rows`, which are ascending.
 
         Raises:
-            PluginFailed: A plugin raised, or left 0..100 after normalising.
+            PluginFailed: A plugin raised, or a normalised score is not in 0..100.
         """
         active = self._active(state)
         view = snapshot.ascending_view(rows)
@@ -206,7 +206,7 @@ class ScoreRun:
     def _answers(
         self, kept: KeptScorers, state: CycleState, pod: PodInfo, snapshot: Snapshot
     ) -> ScoreAnswers:
-        """The class's answers about all rows, brought up to date."""
+        """The updated answers of the pod's class about all rows."""
         key = id_of(pod, per_demand=kept.per_demand)
         answers = self._cache.get(key)
         if answers is not None and answers.active is kept:
@@ -279,7 +279,7 @@ def _score_fixed_again(
     pod: PodInfo,
     snapshot: Snapshot,
 ) -> None:
-    """A change of one node may change the fixed scores of all; what goes by usage stays."""
+    """Compute the fixed scores of all rows anew; the scores by usage stay."""
     rows, view = snapshot.all_rows, snapshot.all_nodes
     fixed = _weighted_sum(kept.fixed, answers, state, pod, view, rows)
     answers.total += fixed - answers.fixed
@@ -294,7 +294,7 @@ def _weighted_sum(
     view: NodeView,
     rows: Int64Array,
 ) -> Int64Array:
-    """``int64[len(view)]``; scores that are not in 0..100 are noted in `answers`."""
+    """``int64[len(view)]``; rows with a score outside 0..100 are recorded in `answers`."""
     total = np.zeros(len(rows), dtype=np.int64)
     for scorer in scorers:
         raw = scorer.raw(state, pod, view)
@@ -314,7 +314,7 @@ def _note_uniform(
     pod: PodInfo,
     snapshot: Snapshot,
 ) -> None:
-    """If all nodes have one raw score, any feasible ones get one normalised score."""
+    """If all nodes have one raw score, keep the normalised score that any feasible node gets."""
     exists = np.flatnonzero(snapshot.exists)
     uniform = uniform_score(kept.scores[exists])
     if uniform is None or not len(exists):
@@ -326,7 +326,7 @@ def _note_uniform(
 
 
 def _refuse_invalid(answers: ScoreAnswers, kept: KeptScorers, rows: Int64Array) -> None:
-    """An infeasible node may have any score, a feasible one may not."""
+    """Raise if a feasible node has a score outside 0..100; an infeasible node may have one."""
     if not answers.invalid:
         return
     for scorer in (*kept.fixed, *kept.usage):

@@ -1,8 +1,6 @@
-"""One Score plugin with its weight, watched for what it must not answer."""
+"""One Score plugin with its weight; checks its answers."""
 
 from __future__ import annotations
-
-import numpy as np
 
 from stowage.framework.cycle_state import CycleState
 from stowage.framework.extension_points import NormalizeScorePlugin, ScorePlugin
@@ -14,7 +12,7 @@ from stowage.state.snapshot import NodeView
 
 
 class WeightedPlugin:
-    """Calls one Score plugin.
+    """A Score plugin of a profile.
 
     Attributes:
         name: The plugin's name.
@@ -37,34 +35,30 @@ class WeightedPlugin:
         self.name = plugin.name
         self.weight = weight
         self.traits = plugin.traits
-        # Asking whether a plugin has a method is dear: once is enough.
+        # isinstance with a runtime-checkable protocol is slow.
         self._normalize = (
             plugin.normalize_score if isinstance(plugin, NormalizeScorePlugin) else None
         )
         self.normalizes = self._normalize is not None
 
     def raw(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
-        """What the plugin's Score returns, ``int64[len(nodes)]``.
+        """The plugin's raw scores, ``int64[len(nodes)]``.
 
         Raises:
-            PluginFailed: It raised, or returned something else.
+            PluginFailed: The plugin raised.
         """
         ask, timings = self._plugin.score, state.timings
         if timings is not None:
             ask = timings.of_plugin(self.name, "Score", ask)
         try:
-            scores = ask(state, pod, nodes)
+            return ask(state, pod, nodes)
         except Exception as error:
             raise self._failed(error) from error
-        if len(scores) != len(nodes) or scores.dtype != np.int64:
-            text = f"scores are {scores.dtype}{scores.shape}, expected int64({len(nodes)},)"
-            raise self._failed(ValueError(text))
-        return scores
 
     def normalized(
         self, state: CycleState, pod: PodInfo, nodes: NodeView, raw: Int64Array
     ) -> Int64Array:
-        """The raw scores of the feasible `nodes` brought to 0..100, checked.
+        """The raw scores of the feasible `nodes`, normalised and checked.
 
         Raises:
             PluginFailed: The plugin raised, or a score is not in 0..100.
@@ -80,7 +74,7 @@ class WeightedPlugin:
         return scores
 
     def invalid(self, score: int) -> PluginFailed:
-        """The failure to stay in 0..100."""
+        """The failure for a score outside 0..100."""
         text = f"plugin returned an invalid score {score}, it should be in [0, {MAX_NODE_SCORE}]"
         return self._failed(ValueError(text))
 
