@@ -118,10 +118,8 @@ def _leave_pods_of_the_future(machine: Any, info: Any) -> bool:
 
 def _believe_the_dates_of_a_lease(elector: Any) -> float:
     spec = elector._lease.get("spec", {})
-    renewed, now = (
-        datetime.fromisoformat(text).timestamp()
-        for text in (spec.get("renewTime", "2026-01-01T00:00:00Z"), elector._clock.timestamp())
-    )
+    texts = spec.get("renewTime", "2026-01-01T00:00:00Z"), elector._clock.timestamp_micro()
+    renewed, now = (datetime.fromisoformat(text).timestamp() for text in texts)
     left_s = renewed + spec.get("leaseDurationSeconds", 15) - now
     return float(elector._clock.monotonic() + left_s)
 

@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS
 from stowage.operator.client.api_error import ApiError
+from stowage.operator.clock import Jitter, Sleep
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState
 
 T = TypeVar("T")
-
-Sleep = Callable[[float], Awaitable[None]]
-Jitter = Callable[[], float]
-"""Returns random numbers in 0..1."""
 
 
 class Backoff:
