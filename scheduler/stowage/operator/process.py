@@ -25,7 +25,7 @@ from stowage.operator.extenders.dispatcher import ExtenderDispatcher
 from stowage.operator.extenders.objects import ExtenderObjects, RawObjects
 from stowage.operator.inbox import Inbox
 from stowage.operator.leader_election import LeaderElector
-from stowage.operator.loop import SchedulingLoop
+from stowage.operator.loop import LoopOptions, SchedulingLoop
 from stowage.operator.metrics.configuration_metrics import ConfigurationMetrics
 from stowage.operator.metrics.replica_metrics import (
     CertificateMetrics,
@@ -50,7 +50,7 @@ from stowage.operator.writers.event_recorder import EventRecorder
 from stowage.operator.writers.evictor import Evictor
 from stowage.operator.writers.pod_reader import PodReader
 from stowage.operator.writers.pod_status import PodStatusWriter
-from stowage.operator.writers.pre_binder import PreBinder
+from stowage.operator.writers.pre_binder import PRE_BIND_LIMIT_S, PreBinder
 from stowage.operator.writers.volume_writer import VolumeWriter
 
 log = structlog.get_logger("stowage.operator.process")
@@ -137,7 +137,7 @@ class Process:
             if kubeconfig in (None, self._options.kubeconfig):
                 clients.append(self._client)
                 continue
-            connection = await connect(kubeconfig, None, None, self._options.timeouts)
+            connection = await connect(kubeconfig, timeouts=self._options.timeouts)
             cleanup.push_async_callback(connection.close)
             clients.append(ApiClient(connection, self._metrics.observe_request))
         return DelegatedAccess(clients[0], options, self._clock.monotonic, clients[1])
@@ -256,7 +256,7 @@ class Process:
             self._dispatcher,
             self._may_schedule,
             self._clock.monotonic,
-            self._options.loop,
+            LoopOptions(),
         )
 
     def _register_metrics(self) -> None:
@@ -291,7 +291,7 @@ class Process:
         return Dispatcher(
             self._inbox,
             Writers(
-                pre_binder=PreBinder(self._engine.pre_bind, self._options.pre_bind_limit_s),
+                pre_binder=PreBinder(self._engine.pre_bind, PRE_BIND_LIMIT_S),
                 volumes=VolumeWriter(client, self._may_write, clock),
                 binder=binder,
                 pod_reader=PodReader(client, clock),
