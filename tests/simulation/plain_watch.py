@@ -162,7 +162,7 @@ class ConfigMapFollower:
             CONFIG_MAPS,
             f"metadata.name={config_map.name}",
             self._take_list,
-            configuration.take,
+            configuration.handle_event,
             clock,
         )
 
@@ -175,6 +175,6 @@ class ConfigMapFollower:
         if not listed["items"]:
             self._configuration.handle_missing()
         for obj in listed["items"]:
-            self._configuration.take(None, obj)
+            self._configuration.handle_event(None, obj)
         version: str = listed["metadata"]["resourceVersion"]
         return version

@@ -298,7 +298,7 @@ class Process:
                 pod_status=PodStatusWriter(client, self._may_write, clock),
                 evictor=Evictor(client, clock),
                 events=self._events,
-                configuration_applied=self._configuration.applied,
+                configuration_applied=self._configuration.handle_applied,
                 extenders=ExtenderDispatcher(
                     self._options.extenders,
                     self._inbox,

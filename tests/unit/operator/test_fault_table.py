@@ -1,4 +1,4 @@
-"""What the README says of faults is said in the words of the code, and nothing is left out."""
+"""The fault table of the README names the log events, metrics and alerts of the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One holder at a time, by nobody's clock but one's own."""
+"""At most one replica holds the lease, by each replica's own clock."""
 
 from __future__ import annotations
 

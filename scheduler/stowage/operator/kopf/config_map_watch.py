@@ -48,7 +48,7 @@ class ConfigMapWatch:
         spec = WatchSpec(
             "configmaps",
             config_map_watching_settings(config_map.name, clock.jitter, connection.timeouts),
-            configuration.take,
+            configuration.handle_event,
             self._intercept_list,
             namespace=config_map.namespace,
         )

@@ -138,7 +138,7 @@ class Reflector(Generic[T]):
         return 0 < self._num_refreshes == self._num_refreshes_listed
 
     @property
-    def silence_s(self) -> float:
+    def idle_s(self) -> float:
         """Seconds since the API server last sent data; bookmarks count."""
         return self._clock.monotonic() - self._last_activity_at
 

@@ -1,4 +1,4 @@
-"""Delays grow, obey the server, and only what may help is repeated."""
+"""Backoff delays, and which requests are retried."""
 
 from __future__ import annotations
 

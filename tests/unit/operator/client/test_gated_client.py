@@ -1,4 +1,4 @@
-"""No write leaves without the lease, however long it was on its way."""
+"""No write is sent without the lease, however long it was prepared."""
 
 from __future__ import annotations
 

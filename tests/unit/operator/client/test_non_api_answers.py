@@ -1,4 +1,4 @@
-"""Who answers in place of the API server is not taken for it."""
+"""Answers of proxies are not treated as answers of the API server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""So many requests a second, and a few at once."""
+"""The token bucket admits a number of requests per second, and a burst."""
 
 from __future__ import annotations
 

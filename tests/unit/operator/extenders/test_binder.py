@@ -1,4 +1,4 @@
-"""A binding by an extender: its fate is found out, never guessed."""
+"""The outcome of a binding through an extender is always found out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Extenders see pods and nodes as the API server wrote them."""
+"""Extenders see complete pods and nodes."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ class Replica:
     def edit(self, text: str) -> None:
         """Somebody edits the ConfigMap."""
         metadata = {"uid": "u", "resourceVersion": str(int(self.now))}
-        self.live.take("MODIFIED", {"metadata": metadata, "data": {"config.yaml": text}})
+        self.live.handle_event("MODIFIED", {"metadata": metadata, "data": {"config.yaml": text}})
 
     def fail_watch(self) -> None:
         """The watch on pods breaks once more."""

@@ -1,4 +1,4 @@
-"""Nothing is scheduled from a view that is incomplete or older than the lease."""
+"""No pod is scheduled before the caches have synced, nor with lists older than the lease."""
 
 from __future__ import annotations
 

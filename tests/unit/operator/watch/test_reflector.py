@@ -1,4 +1,4 @@
-"""Lists and watches become events, whatever the server does in between."""
+"""Lists and watches become events, despite errors and gaps."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ async def test_a_bookmark_ends_the_silence_of_a_watch() -> None:
     story = _Story([_list(_node("a"))], [[_line("BOOKMARK", _node("", version=12))]])
     assert await story.arrived() == ["+a"]
     story.time.now += 7.0
-    assert story.reflector.silence_s == 7.0
+    assert story.reflector.idle_s == 7.0
 
 
 async def test_a_server_that_is_back_is_not_kept_waiting_for_its_absence() -> None:

@@ -1,4 +1,4 @@
-"""A binding's fate is found out, never guessed."""
+"""The outcome of a binding is always found out."""
 
 from __future__ import annotations
 

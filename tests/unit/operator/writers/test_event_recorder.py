@@ -1,4 +1,4 @@
-"""Events are created once, counted in series, and dropped by rank."""
+"""Events are created once, counted in series, and dropped by priority."""
 
 from __future__ import annotations
 

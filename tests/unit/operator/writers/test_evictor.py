@@ -1,4 +1,4 @@
-"""A victim is told why, then deleted; whatever becomes of it is answered."""
+"""A victim gets its condition, then is deleted; each eviction has an outcome."""
 
 from __future__ import annotations
 

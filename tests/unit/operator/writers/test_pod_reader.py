@@ -1,4 +1,4 @@
-"""A pod that no watch shows is read back."""
+"""Pods that no watch confirms are read back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Status patches are merged, said once, and dropped when the pod is gone."""
+"""Status patches are merged, written once, and dropped when the pod is gone."""
 
 from __future__ import annotations
 

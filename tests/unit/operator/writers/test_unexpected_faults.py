@@ -1,4 +1,4 @@
-"""A writer that fails unforeseen still gives an answer: else its pod would wait for ever."""
+"""A writer that raises an unexpected exception still reports an outcome."""
 
 from __future__ import annotations
 

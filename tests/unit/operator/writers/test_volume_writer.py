@@ -1,4 +1,4 @@
-"""What became of a write is found out, never guessed, and what is not asked for is not written."""
+"""The outcome of each volume write is always found out."""
 
 from __future__ import annotations
 
