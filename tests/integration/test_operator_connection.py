@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import yaml
-from kubernetes.aio.config import ConfigException
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.connection import Connection, connect
@@ -95,8 +94,3 @@ async def test_an_exec_plugin_is_asked_for_the_token(
         assert await _can_read(connection)
     finally:
         await connection.close()
-
-
-async def test_a_context_that_is_not_there_is_named(api_server: ApiServerUnderTest) -> None:
-    with pytest.raises(ConfigException, match="nowhere"):
-        await connect(str(api_server.kubeconfig), context="nowhere")

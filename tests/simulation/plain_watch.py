@@ -10,9 +10,10 @@ from typing import Any
 import msgspec
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
-from stowage.operator.client.backoff import Backoff, Jitter, Sleep
+from stowage.operator.client.backoff import Backoff
 from stowage.operator.client.connection import Connection
 from stowage.operator.client.watch_lines import complete_lines
+from stowage.operator.clock import Clock
 from stowage.operator.configuration.config_map import ConfigMapReference
 from stowage.operator.configuration.live_configuration import LiveConfiguration
 from stowage.operator.watch.pending_pods import PendingPods, pending_pods_selector
@@ -31,8 +32,7 @@ class PlainWatch:
         selector: What to ask for.
         take_list: Takes the body of a list; returns its resource version.
         handle_event: Takes the type and the object of a watch event.
-        jitter: Random numbers in 0..1.
-        sleep: Waits that many seconds.
+        clock: Sleep and jitter.
     """
 
     def __init__(
@@ -42,16 +42,15 @@ class PlainWatch:
         selector: str,
         take_list: Callable[[bytes], str],
         handle_event: TakeEvent,
-        jitter: Jitter,
-        sleep: Sleep,
+        clock: Clock,
     ) -> None:
         self._client = ApiClient(connection)
         self._path = path
         self._selector = selector
         self._take_list = take_list
         self._take_event = handle_event
-        self._backoff = Backoff(jitter, 0.2, connection.timeouts.max_backoff_s)
-        self._sleep = sleep
+        self._backoff = Backoff(clock.jitter, 0.2, connection.timeouts.max_backoff_s)
+        self._sleep = clock.sleep
         self._version = ""
         self._round: asyncio.Timeout | None = None
 
@@ -112,15 +111,12 @@ class PendingPodsWatch:
         pods: PendingPods,
         scheduler_names: Collection[str],
         _after_start: Callable[[], None],
-        jitter: Jitter,
-        sleep: Sleep,
+        clock: Clock,
     ) -> None:
         self._pods = pods
         self._scheduler_names = frozenset(scheduler_names)
         selector = pending_pods_selector(scheduler_names)
-        self._watch = PlainWatch(
-            connection, PODS, selector, self._take_list, self._take, jitter, sleep
-        )
+        self._watch = PlainWatch(connection, PODS, selector, self._take_list, self._take, clock)
 
     async def run(self) -> None:
         """Watch until cancelled."""
@@ -158,8 +154,7 @@ class ConfigMapFollower:
         config_map: ConfigMapReference,
         configuration: LiveConfiguration,
         _after_start: Callable[[], None],
-        jitter: Jitter,
-        sleep: Sleep,
+        clock: Clock,
     ) -> None:
         self.configuration = configuration
         self._watch = PlainWatch(
@@ -167,9 +162,8 @@ class ConfigMapFollower:
             CONFIG_MAPS,
             f"metadata.name={config_map.name}",
             self._take_list,
-            configuration.take,
-            jitter,
-            sleep,
+            configuration.handle_event,
+            clock,
         )
 
     async def run(self) -> None:
@@ -181,6 +175,6 @@ class ConfigMapFollower:
         if not listed["items"]:
             self.configuration.handle_missing()
         for obj in listed["items"]:
-            self.configuration.take(None, obj)
+            self.configuration.handle_event(None, obj)
         version: str = listed["metadata"]["resourceVersion"]
         return version

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.timeouts import Timeouts
+from stowage.operator.clock import Clock
 
 Answer = bytes | Exception
 
@@ -115,6 +116,18 @@ class FakeTime:
         self.now = now
         self.slept: list[float] = []
         self.on_sleep: Callable[[], None] = lambda: None
+
+    @property
+    def clock(self) -> Clock:
+        """The same as the shell's clock, without jitter."""
+        return Clock(
+            monotonic=self.monotonic,
+            timestamp=self.timestamp,
+            timestamp_micro=self.timestamp,
+            unix_nanoseconds=self.nanoseconds,
+            jitter=no_jitter,
+            sleep=self.sleep,
+        )
 
     def monotonic(self) -> float:
         return self.now

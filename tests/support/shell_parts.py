@@ -12,14 +12,14 @@ from stowage.operator.extenders.objects import ExtenderObjects
 from stowage.operator.inbox import Inbox
 from stowage.operator.metrics.scheduler_metrics import Metrics
 from stowage.operator.writers.binder import Binder
-from stowage.operator.writers.event_recorder import EventClock, EventRecorder
+from stowage.operator.writers.event_recorder import EventRecorder
 from stowage.operator.writers.evictor import Evictor
 from stowage.operator.writers.pod_reader import PodReader
 from stowage.operator.writers.pod_status import PodStatusWriter
 from stowage.operator.writers.pre_binder import PreBinder
 from stowage.operator.writers.volume_writer import VolumeWriter
 
-from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
+from tests.support.fake_api import FakeApiClient, FakeTime
 
 
 def make_dispatcher(
@@ -30,17 +30,16 @@ def make_dispatcher(
     metrics: Metrics | None = None,
 ) -> Dispatcher:
     """Leading, without extenders, with a minute for PreBind plugins."""
-    binder = Binder(client, lambda: True, no_jitter, time.sleep)
-    objects = ExtenderObjects(client, no_jitter, time.sleep, NO_EXTENDERS)
-    clock = EventClock(time.monotonic, time.timestamp, time.nanoseconds)
+    binder = Binder(client, lambda: True, time.clock)
+    objects = ExtenderObjects(client, time.clock, NO_EXTENDERS)
     writers = Writers(
         pre_binder=PreBinder(engine.pre_bind, 60.0),
-        volumes=VolumeWriter(client, lambda: True, no_jitter, time.sleep),
+        volumes=VolumeWriter(client, lambda: True, time.clock),
         binder=binder,
-        pod_reader=PodReader(client, no_jitter, time.sleep),
-        pod_status=PodStatusWriter(client, lambda: True, time.timestamp, no_jitter, time.sleep),
-        evictor=Evictor(client, time.timestamp, no_jitter, time.sleep),
-        events=EventRecorder(client, "host", clock, no_jitter, time.sleep),
+        pod_reader=PodReader(client, time.clock),
+        pod_status=PodStatusWriter(client, lambda: True, time.clock),
+        evictor=Evictor(client, time.clock),
+        events=EventRecorder(client, "host", time.clock),
         extenders=ExtenderDispatcher(NO_EXTENDERS, inbox, objects, binder, lambda: True),
         configuration_applied=lambda _applied: None,
     )

@@ -37,7 +37,6 @@ from stowage.operator.configuration.config_map import (
 from stowage.operator.configuration.live_configuration import ConfigMapOptions, LoadedConfiguration
 from stowage.operator.lease import LeaderElectionOptions
 from stowage.operator.logging.setup import configure_logging
-from stowage.operator.loop import LoopOptions
 from stowage.operator.run_options import EngineDependencies, EngineFactory, RunOptions
 from stowage.operator.serving.delegated_access import AccessOptions
 from stowage.operator.serving.server import ServingOptions
@@ -51,7 +50,6 @@ __all__ = [
     "EngineFactory",
     "LeaderElectionOptions",
     "LoadedConfiguration",
-    "LoopOptions",
     "RunOptions",
     "ServingOptions",
     "TlsOptions",

@@ -46,9 +46,7 @@ async def run(options: RunOptions) -> int:
     if options.owns_process:
         collector.raise_collection_thresholds()
     async with AsyncExitStack() as cleanup:
-        connection = await connect(
-            options.kubeconfig, options.context, options.master, options.timeouts
-        )
+        connection = await connect(options.kubeconfig, options.master, options.timeouts)
         cleanup.push_async_callback(connection.close)
         return await Process(options, connection).run(cleanup)
 

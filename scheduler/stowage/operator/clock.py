@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
 import msgspec
+
+Sleep = Callable[[float], Awaitable[None]]
+Jitter = Callable[[], float]
+"""Returns random numbers in 0..1."""
 
 monotonic = time.monotonic
 """Returns monotonic seconds, the engine's `now`."""
@@ -49,6 +54,7 @@ class Clock(msgspec.Struct, frozen=True):
         unix_nanoseconds: Returns the present time, for unique names.
         jitter: Returns a random number in 0..1.
         choose: Returns a random index below n.
+        sleep: Sleeps for a number of seconds.
     """
 
     monotonic: Callable[[], float] = monotonic
@@ -57,3 +63,4 @@ class Clock(msgspec.Struct, frozen=True):
     unix_nanoseconds: Callable[[], int] = unix_nanoseconds
     jitter: Callable[[], float] = jitter
     choose: Callable[[int], int] = choose
+    sleep: Sleep = asyncio.sleep

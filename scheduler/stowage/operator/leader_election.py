@@ -23,8 +23,8 @@ import structlog
 
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
-from stowage.operator.client.backoff import Jitter, Sleep
 from stowage.operator.client.resource_version import parse_resource_version
+from stowage.operator.clock import Clock
 from stowage.operator.lease import (
     RELEASED_DURATION_S,
     LeaderElectionOptions,
@@ -42,22 +42,6 @@ FAILED_RENEWAL_PAUSE = 0.25
 WATCHDOG_TOLERANCE_S = 20.0
 
 
-class ElectionClock(msgspec.Struct, frozen=True):
-    """The clock functions of the leader election.
-
-    Attributes:
-        monotonic: Returns monotonic seconds.
-        timestamp: Returns the present time with microseconds, for readers of the Lease.
-        sleep: Sleeps for a number of seconds.
-        jitter: Returns random numbers in 0..1.
-    """
-
-    monotonic: Callable[[], float]
-    timestamp: Callable[[], str]
-    sleep: Sleep
-    jitter: Jitter
-
-
 OnRecovery = Callable[[float | None], None]
 """Called when the API server answers again, with the monotonic time since when requests timed out;
 None if it refused them or could not be reached."""
@@ -69,7 +53,7 @@ class LeaderElector:
     Args:
         client: Client of the API server.
         options: Options of the leader election.
-        clock: Clock functions.
+        clock: Time, sleep and jitter.
         on_recovery: Called when the Lease can be read again after failures. No other request is
             as frequent, so this is the first sign that the API server is back.
     """
@@ -78,7 +62,7 @@ class LeaderElector:
         self,
         client: ApiClient,
         options: LeaderElectionOptions,
-        clock: ElectionClock,
+        clock: Clock,
         on_recovery: OnRecovery = lambda _unresponsive_since: None,
     ) -> None:
         self._on_recovery = on_recovery
@@ -170,7 +154,7 @@ class LeaderElector:
             return
         self._renewed_at = None
         try:
-            await self._leases.release(self._lease, self._clock.timestamp())
+            await self._leases.release(self._lease, self._clock.timestamp_micro())
         except (ApiError, *LOST_ANSWER_ERRORS) as error:
             log.warning("lease not released", error=repr(error))
 
@@ -230,7 +214,7 @@ class LeaderElector:
         return True
 
     def _held_spec(self, previous: dict[str, Any]) -> dict[str, Any]:
-        return held_spec(previous, self._options, self._clock.timestamp())
+        return held_spec(previous, self._options, self._clock.timestamp_micro())
 
     def _observe(self, lease: dict[str, Any]) -> None:
         """Store the Lease, and when its spec last changed by this replica's clock."""

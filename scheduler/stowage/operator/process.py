@@ -24,8 +24,8 @@ from stowage.operator.environment import REAL_ENVIRONMENT, Environment, PodWatch
 from stowage.operator.extenders.dispatcher import ExtenderDispatcher
 from stowage.operator.extenders.objects import ExtenderObjects, RawObjects
 from stowage.operator.inbox import Inbox
-from stowage.operator.leader_election import ElectionClock, LeaderElector
-from stowage.operator.loop import SchedulingLoop
+from stowage.operator.leader_election import LeaderElector
+from stowage.operator.loop import LoopOptions, SchedulingLoop
 from stowage.operator.metrics.configuration_metrics import ConfigurationMetrics
 from stowage.operator.metrics.replica_metrics import (
     CertificateMetrics,
@@ -46,11 +46,11 @@ from stowage.operator.watch.kinds import ASSIGNED_PODS, NODES, REFLECTED_KINDS, 
 from stowage.operator.watch.pending_pods import PendingPods
 from stowage.operator.watch.reflector import Reflector
 from stowage.operator.writers.binder import Binder
-from stowage.operator.writers.event_recorder import EventClock, EventRecorder
+from stowage.operator.writers.event_recorder import EventRecorder
 from stowage.operator.writers.evictor import Evictor
 from stowage.operator.writers.pod_reader import PodReader
 from stowage.operator.writers.pod_status import PodStatusWriter
-from stowage.operator.writers.pre_binder import PreBinder
+from stowage.operator.writers.pre_binder import PRE_BIND_LIMIT_S, PreBinder
 from stowage.operator.writers.volume_writer import VolumeWriter
 
 log = structlog.get_logger("stowage.operator.process")
@@ -87,9 +87,7 @@ class Process:
         self._client = ApiClient(connection, self._metrics.observe_request)
         self._elector = self._make_elector()
         self._gated_client = self._make_gated_client()
-        self._objects = ExtenderObjects(
-            self._client, self._clock.jitter, asyncio.sleep, options.extenders
-        )
+        self._objects = ExtenderObjects(self._client, self._clock, options.extenders)
         self._reflectors = self._make_reflectors()
         self._cache_sync = CacheSync(
             self._inbox, lambda: self.has_synced, self._reflectors_to_refresh()
@@ -139,7 +137,7 @@ class Process:
             if kubeconfig in (None, self._options.kubeconfig):
                 clients.append(self._client)
                 continue
-            connection = await connect(kubeconfig, None, None, self._options.timeouts)
+            connection = await connect(kubeconfig, timeouts=self._options.timeouts)
             cleanup.push_async_callback(connection.close)
             clients.append(ApiClient(connection, self._metrics.observe_request))
         return DelegatedAccess(clients[0], options, self._clock.monotonic, clients[1])
@@ -179,10 +177,8 @@ class Process:
         events = ConfigMapEventRecorder(
             self._gated_client,
             options.reference,
-            self._event_clock,
+            self._clock,
             self._may_write,
-            self._clock.jitter,
-            asyncio.sleep,
         )
         self._configuration.follow(options, events)
         watch = self._environment.watch_config_map(
@@ -190,8 +186,7 @@ class Process:
             options.reference,
             self._configuration,
             self._signals.install,
-            self._clock.jitter,
-            asyncio.sleep,
+            self._clock,
         )
         try:
             await watch.run()
@@ -241,15 +236,7 @@ class Process:
 
     def _make_reflectors(self) -> list[Reflector[Any]]:
         return [
-            Reflector(
-                kind,
-                self._client,
-                self._inbox,
-                self._clock.jitter,
-                asyncio.sleep,
-                self._raw_objects(kind),
-                self._clock.monotonic,
-            )
+            Reflector(kind, self._client, self._inbox, self._clock, self._raw_objects(kind))
             for kind in REFLECTED_KINDS
         ]
 
@@ -259,8 +246,7 @@ class Process:
             self._pending_pods,
             self._options.scheduler_names,
             self._signals.install,
-            self._clock.jitter,
-            asyncio.sleep,
+            self._clock,
         )
 
     def _make_loop(self) -> SchedulingLoop:
@@ -270,7 +256,7 @@ class Process:
             self._dispatcher,
             self._may_schedule,
             self._clock.monotonic,
-            self._options.loop,
+            LoopOptions(),
         )
 
     def _register_metrics(self) -> None:
@@ -287,10 +273,9 @@ class Process:
     def _make_elector(self) -> LeaderElector | None:
         if self._options.leader_election is None:
             return None
-        times = ElectionClock(
-            self._clock.monotonic, self._clock.timestamp_micro, asyncio.sleep, self._clock.jitter
+        return LeaderElector(
+            self._client, self._options.leader_election, self._clock, self._reconnect
         )
-        return LeaderElector(self._client, self._options.leader_election, times, self._reconnect)
 
     def _reconnect(self, unresponsive_since: float | None) -> None:
         """Reconnect all watches, because the API server answers again."""
@@ -300,30 +285,20 @@ class Process:
         self._pending_pod_watch.reconnect(unresponsive_since)
 
     def _make_dispatcher(self) -> Dispatcher:
-        client, sleep, jitter = self._gated_client, asyncio.sleep, self._clock.jitter
-        timestamp = self._clock.timestamp
-        self._event_clock = EventClock(
-            self._clock.monotonic, self._clock.timestamp_micro, self._clock.unix_nanoseconds
-        )
-        self._events = EventRecorder(
-            client,
-            socket.gethostname(),
-            self._event_clock,
-            jitter,
-            sleep,
-        )
-        binder = Binder(client, self._may_write, jitter, sleep)
+        client, clock = self._gated_client, self._clock
+        self._events = EventRecorder(client, socket.gethostname(), clock)
+        binder = Binder(client, self._may_write, clock)
         return Dispatcher(
             self._inbox,
             Writers(
-                pre_binder=PreBinder(self._engine.pre_bind, self._options.pre_bind_limit_s),
-                volumes=VolumeWriter(client, self._may_write, jitter, sleep),
+                pre_binder=PreBinder(self._engine.pre_bind, PRE_BIND_LIMIT_S),
+                volumes=VolumeWriter(client, self._may_write, clock),
                 binder=binder,
-                pod_reader=PodReader(client, jitter, sleep),
-                pod_status=PodStatusWriter(client, self._may_write, timestamp, jitter, sleep),
-                evictor=Evictor(client, timestamp, jitter, sleep),
+                pod_reader=PodReader(client, clock),
+                pod_status=PodStatusWriter(client, self._may_write, clock),
+                evictor=Evictor(client, clock),
                 events=self._events,
-                configuration_applied=self._configuration.applied,
+                configuration_applied=self._configuration.handle_applied,
                 extenders=ExtenderDispatcher(
                     self._options.extenders,
                     self._inbox,
@@ -376,7 +351,7 @@ class Process:
 def _bucket(options: RunOptions, clock: Clock) -> TokenBucket | None:
     if options.kube_api_qps <= 0:
         return None
-    return TokenBucket(options.kube_api_qps, options.kube_api_burst, clock.monotonic, asyncio.sleep)
+    return TokenBucket(options.kube_api_qps, options.kube_api_burst, clock)
 
 
 async def _cancel(tasks: Sequence[asyncio.Task[None]]) -> None:

@@ -1,4 +1,4 @@
-"""Configuration files are read, and what is wrong with them is shown in full."""
+"""Reading configuration files and reporting their errors."""
 
 from io import StringIO
 from pathlib import Path

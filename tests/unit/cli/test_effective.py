@@ -1,4 +1,4 @@
-"""The effective configuration: nothing left to defaults, and itself when loaded again."""
+"""The effective configuration is complete, and loading it gives itself."""
 
 from __future__ import annotations
 

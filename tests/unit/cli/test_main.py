@@ -1,4 +1,4 @@
-"""Help is there for every command, without loading the heavy rooms."""
+"""The help of all commands, without importing heavy packages."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Plugins of installed packages: found by entry point, and harmless where they are broken."""
+"""Plugins of installed packages: discovery by entry point, and broken plugins."""
 
 from __future__ import annotations
 

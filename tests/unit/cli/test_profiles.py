@@ -1,4 +1,4 @@
-"""From a configuration to frameworks: what extenders change about the profiles."""
+"""Frameworks made from a configuration, and what extenders change about them."""
 
 from __future__ import annotations
 

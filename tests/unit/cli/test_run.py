@@ -1,4 +1,4 @@
-"""`stowage run` reads flags the way kube-scheduler does and puts them over the file."""
+"""`stowage run` parses flags like kube-scheduler and applies them over the file."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The process ends when all is done, whatever its threads are at."""
+"""The process ends although a thread hangs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PreBind instructions of the real engine, carried out, and their outcome on its way back."""
+"""PreBind instructions of the real engine, and their outcomes."""
 
 from __future__ import annotations
 

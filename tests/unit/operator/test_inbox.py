@@ -1,4 +1,4 @@
-"""What arrives is kept in order and wakes the loop."""
+"""Events keep their order and wake the loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One holder at a time, by nobody's clock but one's own."""
+"""At most one replica holds the lease, by each replica's own clock."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from stowage.operator.client.api_error import ApiError
-from stowage.operator.leader_election import ElectionClock, LeaderElector
+from stowage.operator.leader_election import LeaderElector
 from stowage.operator.lease import LeaderElectionOptions
 
 from tests.support.fake_api import FakeApiClient, FakeTime
@@ -17,7 +18,7 @@ NOT_FOUND = ApiError(404, "NotFound")
 
 
 def _elector(client: FakeApiClient, time: FakeTime) -> LeaderElector:
-    clock = ElectionClock(time.monotonic, time.timestamp, time.sleep, lambda: 0.0)
+    clock = replace(time.clock, jitter=lambda: 0.0)
     return LeaderElector(client, LeaderElectionOptions(identity="me"), clock)
 
 
@@ -60,7 +61,7 @@ async def test_a_lease_is_taken_once_its_holder_was_silent_for_its_duration() ->
 @pytest.mark.parametrize("jitter", [0.0, 0.5, 1.0])
 async def test_a_candidate_takes_over_at_the_moment_the_lease_runs_out(jitter: float) -> None:
     client, time = FakeApiClient(get=[_lease("other")], put=[_lease("me")]), FakeTime()
-    clock = ElectionClock(time.monotonic, time.timestamp, time.sleep, lambda: jitter)
+    clock = replace(time.clock, jitter=lambda: jitter)
     elector = LeaderElector(client, LeaderElectionOptions(identity="me"), clock)
     started_at = time.now
     await elector.acquire()
@@ -69,7 +70,7 @@ async def test_a_candidate_takes_over_at_the_moment_the_lease_runs_out(jitter: f
 
 async def test_a_candidate_looks_more_often_than_once_in_a_retry_period() -> None:
     client, time = FakeApiClient(get=[_lease("other")], put=[_lease("me")]), FakeTime()
-    clock = ElectionClock(time.monotonic, time.timestamp, time.sleep, lambda: 1.0)
+    clock = replace(time.clock, jitter=lambda: 1.0)
     elector = LeaderElector(client, LeaderElectionOptions(identity="me"), clock)
     looks: list[float] = []
     time.on_sleep = lambda: looks.append(time.now)
@@ -179,7 +180,7 @@ async def test_a_released_lease_is_not_renewed_again() -> None:
 
 async def test_a_lease_is_never_shorter_for_others_than_for_us() -> None:
     client, time = FakeApiClient(get=[NOT_FOUND], post=[_lease("me")]), FakeTime()
-    clock = ElectionClock(time.monotonic, time.timestamp, time.sleep, lambda: 0.0)
+    clock = replace(time.clock, jitter=lambda: 0.0)
     options = LeaderElectionOptions(
         identity="me", lease_duration_s=1.5, renew_deadline_s=1.2, retry_period_s=0.2
     )
@@ -274,7 +275,7 @@ async def test_a_lease_whose_spec_was_taken_away_is_renewed() -> None:
 async def test_the_return_of_the_server_is_told_once(error: Exception) -> None:
     client, time = FakeApiClient(get=[error, error, _lease("me")], put=[_lease("me")]), FakeTime()
     told: list[float | None] = []
-    clock = ElectionClock(time.monotonic, time.timestamp, time.sleep, lambda: 0.0)
+    clock = replace(time.clock, jitter=lambda: 0.0)
     elector = LeaderElector(client, LeaderElectionOptions(identity="me"), clock, told.append)
     began_at = time.now
     for _ in range(4):
@@ -287,7 +288,7 @@ async def test_losing_a_race_is_no_trouble_of_the_server() -> None:
     client = FakeApiClient(get=[_lease("")], put=[ApiError(409, "Conflict"), _lease("me")])
     told: list[float | None] = []
     time = FakeTime()
-    clock = ElectionClock(time.monotonic, time.timestamp, time.sleep, lambda: 0.0)
+    clock = replace(time.clock, jitter=lambda: 0.0)
     elector = LeaderElector(client, LeaderElectionOptions(identity="me"), clock, told.append)
     await elector.try_acquire_or_renew()
     await elector.try_acquire_or_renew()

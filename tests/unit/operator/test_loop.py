@@ -1,4 +1,4 @@
-"""The loop takes turns between events, scheduling and I/O."""
+"""The loop alternates between events, scheduling and I/O."""
 
 from __future__ import annotations
 

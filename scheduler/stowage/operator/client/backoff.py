@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS
 from stowage.operator.client.api_error import ApiError
-
-if TYPE_CHECKING:
-    from tenacity import RetryCallState
+from stowage.operator.clock import Jitter, Sleep
 
 T = TypeVar("T")
-
-Sleep = Callable[[float], Awaitable[None]]
-Jitter = Callable[[], float]
-"""Returns random numbers in 0..1."""
 
 
 class Backoff:
@@ -37,13 +31,8 @@ class Backoff:
 
     def next_delay(self, error: BaseException | None = None) -> float:
         """Seconds to wait after the next failure."""
-        delay = self.delay_after(self._failures, error)
+        ceiling = min(self._initial_s * 2.0 ** min(self._failures, 30), self._max_s)
         self._failures += 1
-        return delay
-
-    def delay_after(self, failures: int, error: BaseException | None) -> float:
-        """Seconds to wait after `failures` earlier failures and this `error`."""
-        ceiling = min(self._initial_s * 2.0 ** min(failures, 30), self._max_s)
         delay = ceiling * (0.5 + 0.5 * self._jitter())
         asked = error.retry_after if isinstance(error, ApiError) else None
         return delay if asked is None else max(delay, asked)
@@ -67,43 +56,13 @@ async def retry(
     Raises:
         ApiError: the refusal is permanent, or is the last of `max_attempts`.
     """
-    # The first attempt goes without tenacity, whose bookkeeping costs as much as the request.
-    try:
-        return await request()
-    except Exception as error:
-        if not is_worth_retrying(error) or max_attempts == 1:
-            raise
-        await sleep(backoff.delay_after(0, error))
-    return await _retry_with_tenacity(request, backoff, sleep, max_attempts)
-
-
-async def _retry_with_tenacity(
-    request: Callable[[], Awaitable[T]],
-    backoff: Backoff,
-    sleep: Sleep,
-    max_attempts: int | None,
-) -> T:
-    # Imported late: a replica that starts does not need tenacity.
-    from tenacity import (  # noqa: PLC0415
-        AsyncRetrying,
-        retry_if_exception,
-        stop_after_attempt,
-        stop_never,
-    )
-
-    def wait(state: RetryCallState) -> float:
-        error = state.outcome.exception() if state.outcome is not None else None
-        return backoff.delay_after(state.attempt_number - 1, error)
-
-    async def attempt() -> T:
-        # tenacity awaits the result of coroutine functions only.
-        return await request()
-
-    retrying = AsyncRetrying(
-        sleep=sleep,
-        wait=wait,
-        stop=stop_never if max_attempts is None else stop_after_attempt(max_attempts - 1),
-        retry=retry_if_exception(is_worth_retrying),
-        reraise=True,
-    )
-    return await retrying(attempt)
+    attempts = 0
+    while True:
+        attempts += 1
+        try:
+            return await request()
+        except Exception as error:
+            if not is_worth_retrying(error) or attempts == max_attempts:
+                raise
+            delay = backoff.next_delay(error)
+        await sleep(delay)

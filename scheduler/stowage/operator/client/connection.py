@@ -61,13 +61,11 @@ class Connection:
     def __init__(
         self,
         kubeconfig: str | None,
-        context: str | None,
         master: str | None = None,
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
     ) -> None:
         self.timeouts = timeouts
         self._kubeconfig = kubeconfig
-        self._context = context
         self._master = master
         self._configuration = Configuration()
         self._loader: Any = None
@@ -190,10 +188,9 @@ class Connection:
             await self._connector.close()
 
     async def _load(self) -> None:
-        if self._kubeconfig or self._context or _default_kubeconfig_exists():
+        if self._kubeconfig or _default_kubeconfig_exists():
             self._loader = await kubernetes_config.load_kube_config(
                 config_file=self._kubeconfig,
-                context=self._context,
                 client_configuration=self._configuration,
                 persist_config=False,
             )
@@ -263,7 +260,6 @@ def _is_in_cluster() -> bool:
 
 async def connect(
     kubeconfig: str | None = None,
-    context: str | None = None,
     master: str | None = None,
     timeouts: Timeouts = DEFAULT_TIMEOUTS,
 ) -> Connection:
@@ -271,13 +267,12 @@ async def connect(
 
     Args:
         kubeconfig: Path; None for ``$KUBECONFIG``, ``~/.kube/config`` or in-cluster configuration.
-        context: Context of the kubeconfig; None for its current one.
         master: Address that replaces the configured one; works without a kubeconfig.
         timeouts: Timeouts of requests.
 
     Raises:
         ConfigException: there is no usable kubeconfig, and the process is not in a cluster.
     """
-    connection = Connection(kubeconfig, context, master, timeouts)
+    connection = Connection(kubeconfig, master, timeouts)
     await connection.open()
     return connection

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from stowage.operator.client.backoff import Sleep
+from stowage.operator.clock import Clock
 
 
 class TokenBucket:
@@ -13,24 +11,20 @@ class TokenBucket:
     Args:
         qps: Requests per second, more than 0.
         burst: Requests at once after a pause, at least 1.
-        monotonic: Returns monotonic seconds.
-        sleep: Sleeps for a number of seconds.
+        clock: Time, sleep and jitter.
     """
 
-    def __init__(
-        self, qps: float, burst: int, monotonic: Callable[[], float], sleep: Sleep
-    ) -> None:
+    def __init__(self, qps: float, burst: int, clock: Clock) -> None:
         self._interval_s = 1.0 / qps
         self._burst_s = (max(burst, 1) - 1) * self._interval_s
-        self._monotonic = monotonic
-        self._sleep = sleep
+        self._clock = clock
         self._next_at = float("-inf")
 
     async def wait(self) -> None:
         """Return when the next request may be sent."""
-        now = self._monotonic()
+        now = self._clock.monotonic()
         # A pause refills the bucket up to the burst, not further.
         self._next_at = max(self._next_at, now - self._burst_s)
         delay, self._next_at = self._next_at - now, self._next_at + self._interval_s
         if delay > 0:
-            await self._sleep(delay)
+            await self._clock.sleep(delay)

@@ -10,9 +10,10 @@ import structlog
 
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
-from stowage.operator.client.backoff import Backoff, Jitter, Sleep, retry
+from stowage.operator.client.backoff import Backoff, retry
+from stowage.operator.clock import Clock
 from stowage.operator.configuration.config_map import ConfigMapReference
-from stowage.operator.writers.event_recorder import MAX_ATTEMPTS, EventClock, cut_note, event_name
+from stowage.operator.writers.event_recorder import MAX_ATTEMPTS, cut_note, event_name
 from stowage.operator.writers.worker_pool import WorkerPool
 
 CONTROLLER = "stowage"
@@ -26,20 +27,16 @@ class ConfigMapEventRecorder:
     Args:
         client: Client of the API server.
         config_map: The ConfigMap.
-        clock: Clock for names and times.
+        clock: Time, sleep and jitter.
         may_write: Whether this replica holds the lease.
-        jitter: Returns random numbers in 0..1.
-        sleep: Sleeps for a number of seconds.
     """
 
     def __init__(
         self,
         client: ApiClient,
         config_map: ConfigMapReference,
-        clock: EventClock,
+        clock: Clock,
         may_write: Callable[[], bool],
-        jitter: Jitter,
-        sleep: Sleep,
     ) -> None:
         self._client = client
         self._config_map = config_map
@@ -47,8 +44,6 @@ class ConfigMapEventRecorder:
         self._clock = clock
         self._may_write = may_write
         self._pool: WorkerPool[bytes] = WorkerPool("configuration events", 1, self._write)
-        self._jitter = jitter
-        self._sleep = sleep
 
     def record(self, uid: str, *, is_warning: bool, reason: str, note: str) -> None:
         """Write an Event when the worker is free."""
@@ -67,7 +62,7 @@ class ConfigMapEventRecorder:
                 "apiVersion": "events.k8s.io/v1",
                 "kind": "Event",
                 "metadata": {"name": name, "namespace": config_map.namespace},
-                "eventTime": self._clock.timestamp(),
+                "eventTime": self._clock.timestamp_micro(),
                 "reportingController": CONTROLLER,
                 "reportingInstance": self._instance,
                 "action": "Configuring",
@@ -86,8 +81,10 @@ class ConfigMapEventRecorder:
 
     async def _write(self, body: bytes) -> None:
         path = f"/apis/events.k8s.io/v1/namespaces/{self._config_map.namespace}/events"
-        backoff = Backoff(self._jitter, initial_s=0.5)
+        backoff = Backoff(self._clock.jitter, initial_s=0.5)
         try:
-            await retry(lambda: self._client.post(path, body), backoff, self._sleep, MAX_ATTEMPTS)
+            await retry(
+                lambda: self._client.post(path, body), backoff, self._clock.sleep, MAX_ATTEMPTS
+            )
         except (ApiError, *LOST_ANSWER_ERRORS) as error:
             log.warning("event not written", config_map=str(self._config_map), error=repr(error))

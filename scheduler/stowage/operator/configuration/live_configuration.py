@@ -101,7 +101,7 @@ class LiveConfiguration:
         self._options = options
         self._events = events
 
-    def take(self, event_type: str | None, config_map: dict[str, Any]) -> None:
+    def handle_event(self, event_type: str | None, config_map: dict[str, Any]) -> None:
         """Handle a watch event, or (`event_type` None) an object of a list."""
         options = self._options
         if options is None:
@@ -133,7 +133,7 @@ class LiveConfiguration:
         missing = ConfigError("--configmap", str(self._options.reference), "an existing ConfigMap")
         self._refuse(Refusal("", [missing]))
 
-    def applied(self, instruction: ConfigurationApplied) -> None:
+    def handle_applied(self, instruction: ConfigurationApplied) -> None:
         """Note that the engine has applied a configuration."""
         loaded = self._pending.pop(instruction.hash, None)
         if loaded is None:

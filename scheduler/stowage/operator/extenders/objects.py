@@ -16,7 +16,8 @@ from stowage.api.config.extenders import Extenders
 from stowage.api.instructions import PodReference
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
-from stowage.operator.client.backoff import Backoff, Jitter, Sleep, retry
+from stowage.operator.client.backoff import Backoff, retry
+from stowage.operator.clock import Clock
 from stowage.operator.extenders.client import ExtenderError
 
 MAX_READ_ATTEMPTS = 3
@@ -111,8 +112,7 @@ class ExtenderObjects:
 
     Args:
         client: Of the API server, for pods that are not in memory.
-        jitter: Returns random numbers in 0..1.
-        sleep: Sleeps for a number of seconds.
+        clock: Time, sleep and jitter.
         extenders: The configured extenders; they decide which objects are kept in memory.
 
     Attributes:
@@ -121,15 +121,12 @@ class ExtenderObjects:
         assigned_pods: All assigned pods by UID; None if they are not kept.
     """
 
-    def __init__(
-        self, client: ApiClient, jitter: Jitter, sleep: Sleep, extenders: Extenders
-    ) -> None:
+    def __init__(self, client: ApiClient, clock: Clock, extenders: Extenders) -> None:
         self.pods: dict[str, dict[str, Any]] | None = {} if extenders else None
         self.nodes = RawObjects(name_of) if extenders.need_whole_nodes else None
         self.assigned_pods = RawObjects(uid_of) if extenders.need_whole_victims else None
         self._client = client
-        self._jitter = jitter
-        self._sleep = sleep
+        self._clock = clock
 
     async def pod(self, reference: PodReference) -> bytes:
         """The pod as JSON.
@@ -160,10 +157,10 @@ class ExtenderObjects:
         return {name: node for name, node in found if node is not None}
 
     async def _read(self, path: str) -> bytes | None:
-        backoff = Backoff(self._jitter, initial_s=0.1)
+        backoff = Backoff(self._clock.jitter, initial_s=0.1)
         try:
             return await retry(
-                lambda: self._client.get(path), backoff, self._sleep, MAX_READ_ATTEMPTS
+                lambda: self._client.get(path), backoff, self._clock.sleep, MAX_READ_ATTEMPTS
             )
         except ApiError as error:
             if error.status == 404:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import aiohttp
 import msgspec
 
-from stowage.operator.client.backoff import Jitter, Sleep
 from stowage.operator.client.connection import Connection
+from stowage.operator.clock import Clock
 from stowage.operator.configuration.config_map import ConfigMapReference
 from stowage.operator.configuration.live_configuration import LiveConfiguration
 from stowage.operator.kopf.runner import KopfRunner, WatchSpec
@@ -33,8 +33,7 @@ class ConfigMapWatch:
         config_map: The ConfigMap.
         configuration: Receives the versions of the ConfigMap.
         after_start: Called after each start of Kopf, which replaces the signal handlers.
-        jitter: Returns random numbers in 0..1.
-        sleep: Sleeps for a number of seconds.
+        clock: Time, sleep and jitter.
     """
 
     def __init__(
@@ -43,18 +42,17 @@ class ConfigMapWatch:
         config_map: ConfigMapReference,
         configuration: LiveConfiguration,
         after_start: Callable[[], None],
-        jitter: Jitter,
-        sleep: Sleep,
+        clock: Clock,
     ) -> None:
         self._configuration = configuration
         spec = WatchSpec(
             "configmaps",
-            config_map_watching_settings(config_map.name, jitter, connection.timeouts),
-            configuration.take,
+            config_map_watching_settings(config_map.name, clock.jitter, connection.timeouts),
+            configuration.handle_event,
             self._intercept_list,
             namespace=config_map.namespace,
         )
-        self._runner = KopfRunner(connection, spec, after_start, jitter, sleep)
+        self._runner = KopfRunner(connection, spec, after_start, clock)
 
     async def run(self) -> None:
         """Watch until cancelled."""

@@ -17,9 +17,9 @@ import aiohttp
 import msgspec
 
 from stowage.api.objects.meta import ListMeta
-from stowage.operator.client.backoff import Jitter, Sleep
 from stowage.operator.client.connection import Connection
 from stowage.operator.client.watch_lines import complete_lines
+from stowage.operator.clock import Clock
 from stowage.operator.kopf.runner import KopfRunner, WatchSpec
 from stowage.operator.kopf.settings import pod_watching_settings, select_pods
 from stowage.operator.watch.pending_pods import PendingPods, pending_pods_selector
@@ -35,8 +35,7 @@ class PendingPodWatch:
         pods: Receives lists and events.
         scheduler_names: Scheduler names of all profiles.
         after_start: Called after each start of Kopf, which replaces the signal handlers.
-        jitter: Returns random numbers in 0..1.
-        sleep: Sleeps for a number of seconds.
+        clock: Time, sleep and jitter.
     """
 
     def __init__(
@@ -45,16 +44,15 @@ class PendingPodWatch:
         pods: PendingPods,
         scheduler_names: Collection[str],
         after_start: Callable[[], None],
-        jitter: Jitter,
-        sleep: Sleep,
+        clock: Clock,
     ) -> None:
         self._pods = pods
         self._scheduler_names = frozenset(scheduler_names)
         self._settings = pod_watching_settings(
-            pending_pods_selector(scheduler_names), jitter, connection.timeouts
+            pending_pods_selector(scheduler_names), clock.jitter, connection.timeouts
         )
         spec = WatchSpec("pods", self._settings, pods.handle_event, self._intercept)
-        self._runner = KopfRunner(connection, spec, after_start, jitter, sleep)
+        self._runner = KopfRunner(connection, spec, after_start, clock)
 
     async def run(self) -> None:
         """Watch until cancelled."""

@@ -13,8 +13,9 @@ import structlog
 
 from stowage.operator.client.api_client import is_api_answer
 from stowage.operator.client.api_error import error_from_answer
-from stowage.operator.client.backoff import Backoff, Jitter, Sleep
+from stowage.operator.client.backoff import Backoff
 from stowage.operator.client.connection import Connection
+from stowage.operator.clock import Clock
 from stowage.operator.kopf.settings import NoMemory
 
 STOP_TIMEOUT_S = 5.0
@@ -55,8 +56,7 @@ class KopfRunner:
         connection: Makes Kopf's HTTP sessions.
         spec: What Kopf watches.
         after_start: Called after each start of Kopf, which replaces the signal handlers.
-        jitter: Returns random numbers in 0..1.
-        sleep: Sleeps for a number of seconds.
+        clock: Time, sleep and jitter.
     """
 
     def __init__(
@@ -64,19 +64,17 @@ class KopfRunner:
         connection: Connection,
         spec: WatchSpec,
         after_start: Callable[[], None],
-        jitter: Jitter,
-        sleep: Sleep,
+        clock: Clock,
     ) -> None:
         self._connection = connection
         self._spec = spec
         self._after_start = after_start
-        self._jitter = jitter
-        self._sleep = sleep
+        self._clock = clock
         self._is_first_login = True
         self._has_failing_requests = False
         self._has_requested = False
         self._restart = asyncio.Event()
-        self._logins = Backoff(jitter, FIRST_LOGIN_PAUSE_S, connection.timeouts.max_backoff_s)
+        self._logins = Backoff(clock.jitter, FIRST_LOGIN_PAUSE_S, connection.timeouts.max_backoff_s)
         self._logged_in_at = -STABLE_AFTER_S
         self._registry = kopf.OperatorRegistry()
         kopf.on.login(registry=self._registry)(self.login)
@@ -84,7 +82,7 @@ class KopfRunner:
 
     async def run(self) -> None:
         """Watch until cancelled."""
-        backoff = Backoff(self._jitter, 0.5, self._connection.timeouts.max_backoff_s)
+        backoff = Backoff(self._clock.jitter, 0.5, self._connection.timeouts.max_backoff_s)
         while True:
             self._restart.clear()
             tasks = await self._spawn()
@@ -113,7 +111,7 @@ class KopfRunner:
         Kopf discovers the served resources once and accepts whatever answer it gets.
         """
         self._has_requested = False
-        await self._sleep(self._connection.timeouts.request_s)
+        await self._clock.sleep(self._connection.timeouts.request_s)
         if self._has_requested:
             await asyncio.Event().wait()
         log.warning("kopf does not watch", resource=self._spec.resource)
@@ -131,7 +129,7 @@ class KopfRunner:
     async def _pause(self, seconds: float) -> None:
         """Wait for that long or until `restart`."""
         waits = [
-            asyncio.ensure_future(self._sleep(seconds)),
+            asyncio.ensure_future(self._clock.sleep(seconds)),
             asyncio.create_task(self._restart.wait()),
         ]
         try:
@@ -168,7 +166,7 @@ class KopfRunner:
     async def _pause_between_logins(self) -> None:
         if asyncio.get_running_loop().time() - self._logged_in_at > STABLE_AFTER_S:
             self._logins.reset()
-        await self._sleep(self._logins.next_delay())
+        await self._clock.sleep(self._logins.next_delay())
 
     async def _check_answer(
         self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
@@ -180,7 +178,7 @@ class KopfRunner:
         if response.status == 429 or not is_api_answer(response):
             error = error_from_answer(response.status, b"", response.headers.get("Retry-After"))
             response.close()
-            await self._sleep(error.retry_after or 0.0)
+            await self._clock.sleep(error.retry_after or 0.0)
             raise aiohttp.ClientConnectionError(f"no answer of an API server: {error}")
         self._has_failing_requests = not response.ok
         return response

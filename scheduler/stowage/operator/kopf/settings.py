@@ -8,9 +8,10 @@ from typing import Any
 import kopf
 from kopf._core.reactor.inventory import ResourceMemories, ResourceMemory
 
-from stowage.operator.client.backoff import Backoff, Jitter
+from stowage.operator.client.backoff import Backoff
 from stowage.operator.client.connection import DEFAULT_TIMEOUTS
 from stowage.operator.client.timeouts import CONNECT_WITHIN_S, Timeouts
+from stowage.operator.clock import Jitter
 
 PAGE_SIZE = 500
 WORKER_IDLE_S = 0.1

@@ -64,10 +64,8 @@ class ReflectorMetrics(Collector):
             (definitions.REFLECTOR_FAILURES, [each.num_failures for each in self._reflectors]),
         ):
             yield family_of(definition, zip(paths, counts, strict=True))
-        silences = [
-            (path, each.silence_s) for path, each in zip(paths, self._reflectors, strict=True)
-        ]
-        silences.append(((PENDING_PODS_PATH,), self._pending_pods.silence_s))
+        silences = [(path, each.idle_s) for path, each in zip(paths, self._reflectors, strict=True)]
+        silences.append(((PENDING_PODS_PATH,), self._pending_pods.idle_s))
         yield family_of(definitions.WATCH_SILENCE, silences)
 
 

@@ -11,8 +11,9 @@ from collections.abc import AsyncIterator
 import msgspec
 import structlog
 
+from stowage.api.objects.meta import ListMeta, ObjectMeta
 from stowage.engine import Engine
-from stowage.operator.client.api_client import LIST_TIMEOUT, LOST_ANSWER_ERRORS, ApiClient
+from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
 
 NODES = "/api/v1/nodes"
@@ -23,22 +24,12 @@ PAGE_SIZE = 500
 log = structlog.get_logger("stowage.operator.watch.cache_comparer")
 
 
-class _Meta(msgspec.Struct, frozen=True):
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-
-
 class _Item(msgspec.Struct, frozen=True):
-    metadata: _Meta = _Meta()
-
-
-class _ListMeta(msgspec.Struct, frozen=True, rename={"token": "continue"}):
-    token: str = ""
+    metadata: ObjectMeta = ObjectMeta()
 
 
 class _Page(msgspec.Struct, frozen=True):
-    metadata: _ListMeta = _ListMeta()
+    metadata: ListMeta = ListMeta()
     items: tuple[_Item, ...] = ()
 
 
@@ -115,13 +106,15 @@ class CacheComparer:
         if field_selector:
             params["fieldSelector"] = field_selector
         while True:
-            page = _PAGE_DECODER.decode(await self._client.get(path, params, LIST_TIMEOUT))
+            page = _PAGE_DECODER.decode(
+                await self._client.get(path, params, self._client.timeouts.list_timeout)
+            )
             for item in page.items:
                 yield item
-            if not page.metadata.token:
+            if not page.metadata.continue_:
                 return
-            params["continue"] = page.metadata.token
+            params["continue"] = page.metadata.continue_
 
 
 def _key(item: _Item) -> str:
-    return f"{item.metadata.namespace}/{item.metadata.name}"
+    return item.metadata.namespaced_name

@@ -114,7 +114,7 @@ class PendingPods:
         return self._last_activity_at
 
     @property
-    def silence_s(self) -> float:
+    def idle_s(self) -> float:
         """Seconds since the API server last sent data; bookmarks count."""
         return self._monotonic() - self._last_activity_at
 

@@ -15,7 +15,7 @@ bound in the meantime are missing in it, so their room would look free.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Generic, TypeVar
 
@@ -33,12 +33,12 @@ from stowage.api.decoding.decode import (
 from stowage.api.decoding.errors import InvalidObject
 from stowage.api.events import Event
 from stowage.api.objects.meta import ObjectMeta
-from stowage.operator import clock
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
-from stowage.operator.client.backoff import Backoff, Jitter, Sleep
+from stowage.operator.client.backoff import Backoff
 from stowage.operator.client.resource_version import parse_resource_version
 from stowage.operator.client.watch_lines import complete_lines
+from stowage.operator.clock import Clock
 from stowage.operator.extenders.objects import RawObjects
 from stowage.operator.inbox import Inbox
 from stowage.operator.watch.invalid_objects import invalid_object_event
@@ -84,10 +84,8 @@ class Reflector(Generic[T]):
         kind: The kind to follow.
         client: Client of the API server.
         inbox: Receives the events.
-        jitter: Returns random numbers in 0..1.
-        sleep: Sleeps for a number of seconds.
+        clock: Time, sleep and jitter.
         raw_objects: Receives the raw objects for extenders; None if no extender needs them.
-        monotonic: Returns monotonic seconds.
 
     Attributes:
         has_synced: Whether the first list is in the inbox.
@@ -100,10 +98,8 @@ class Reflector(Generic[T]):
         kind: ReflectedKind[T],
         client: ApiClient,
         inbox: Inbox,
-        jitter: Jitter,
-        sleep: Sleep,
+        clock: Clock,
         raw_objects: RawObjects | None = None,
-        monotonic: Callable[[], float] = clock.monotonic,
     ) -> None:
         self.has_synced = False
         self.num_lists = 0
@@ -111,12 +107,10 @@ class Reflector(Generic[T]):
         self._kind = kind
         self._client = client
         self._inbox = inbox
-        self._jitter = jitter
-        self._sleep = sleep
+        self._clock = clock
         self._raw_objects = raw_objects
-        self._monotonic = monotonic
-        self._last_activity_at = monotonic()
-        self._backoff = Backoff(jitter, initial_s=0.2, max_s=client.timeouts.max_backoff_s)
+        self._last_activity_at = clock.monotonic()
+        self._backoff = Backoff(clock.jitter, initial_s=0.2, max_s=client.timeouts.max_backoff_s)
         self._resource_version = ""
         self._known: dict[tuple[str, str], str] = {}
         self._stale_events = StaleEventFilter()
@@ -144,13 +138,13 @@ class Reflector(Generic[T]):
         return 0 < self._num_refreshes == self._num_refreshes_listed
 
     @property
-    def silence_s(self) -> float:
+    def idle_s(self) -> float:
         """Seconds since the API server last sent data; bookmarks count."""
-        return self._monotonic() - self._last_activity_at
+        return self._clock.monotonic() - self._last_activity_at
 
     def note_activity(self) -> None:
         """Note that the API server has just sent data."""
-        self._last_activity_at = self._monotonic()
+        self._last_activity_at = self._clock.monotonic()
 
     def refresh(self, at_least: int = 0) -> None:
         """End the current watch, backoff or list and list again; sets `is_fresh` when done.
@@ -220,7 +214,7 @@ class Reflector(Generic[T]):
         log.info("reflector waits", kind=self.kind, seconds=round(delay, 3), error=repr(error))
         self._is_backing_off = True
         try:
-            await self._sleep(delay)
+            await self._clock.sleep(delay)
         finally:
             self._is_backing_off = False
 
@@ -308,7 +302,7 @@ class Reflector(Generic[T]):
             "watch": "true",
             "allowWatchBookmarks": "true",
             "resourceVersion": self._resource_version,
-            "timeoutSeconds": str(int(MIN_WATCH_S * (1.0 + self._jitter()))),
+            "timeoutSeconds": str(int(MIN_WATCH_S * (1.0 + self._clock.jitter()))),
             **self._selection(),
         }
         chunks = self._client.stream(self._kind.path, params, self._client.timeouts.watch_idle_s)

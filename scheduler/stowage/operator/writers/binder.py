@@ -27,7 +27,8 @@ from stowage.api.events import BindFailed, BindSucceeded
 from stowage.api.instructions import BindPod, PodReference
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
-from stowage.operator.client.backoff import Backoff, Jitter, Sleep
+from stowage.operator.client.backoff import Backoff
+from stowage.operator.clock import Clock
 
 MAX_ANSWERED_ERRORS = 5
 """A Binding fails after this many inconclusive answers, each with the pod still unbound."""
@@ -76,17 +77,13 @@ class Binder:
     Args:
         client: Client of the API server.
         may_write: Whether this replica holds the lease; checked before each POST.
-        jitter: Returns random numbers in 0..1.
-        sleep: Sleeps for a number of seconds.
+        clock: Time, sleep and jitter.
     """
 
-    def __init__(
-        self, client: ApiClient, may_write: Callable[[], bool], jitter: Jitter, sleep: Sleep
-    ) -> None:
+    def __init__(self, client: ApiClient, may_write: Callable[[], bool], clock: Clock) -> None:
         self._client = client
         self._may_write = may_write
-        self._jitter = jitter
-        self._sleep = sleep
+        self._clock = clock
 
     async def bind(self, instruction: BindPod) -> BindSucceeded | BindFailed:
         """POST the Binding; returns when its outcome is known."""
@@ -100,7 +97,7 @@ class Binder:
 
     async def _settle(self, instruction: BindPod, error: Exception) -> BindSucceeded | BindFailed:
         """Find out the outcome of a POST that ended with `error`; post again if still unbound."""
-        backoff = Backoff(self._jitter, initial_s=0.1, max_s=10.0)
+        backoff = Backoff(self._clock.jitter, initial_s=0.1, max_s=10.0)
         was_sent, answered_errors = False, 0
         while True:
             if _never_reached_server(error):
@@ -115,7 +112,7 @@ class Binder:
             if state is BindingState.LOST or _is_final(error, answered_errors):
                 return _failed(instruction, str(error))
             log.info("binding again", pod=instruction.pod.key, error=repr(error))
-            await self._sleep(max(backoff.next_delay(error), _arrival_delay_s(error)))
+            await self._clock.sleep(max(backoff.next_delay(error), _arrival_delay_s(error)))
             outcome = await self._post_again(instruction, was_sent)
             if not isinstance(outcome, Exception):
                 return outcome
@@ -125,7 +122,7 @@ class Binder:
         self, pod: PodReference, node_name: str, fault: Exception
     ) -> BindSucceeded | BindFailed:
         """Find out the outcome of a binding that an unexpected exception has interrupted."""
-        await self._sleep(LATE_S)
+        await self._clock.sleep(LATE_S)
         state = await self.read_binding_state(pod, node_name)
         if state is BindingState.BOUND:
             return BindSucceeded(pod.uid, node_name)
@@ -171,7 +168,7 @@ class Binder:
         rights and paths may be missing. Another object is not an answer either.
         """
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
-        backoff = Backoff(self._jitter, initial_s=0.1, max_s=10.0)
+        backoff = Backoff(self._clock.jitter, initial_s=0.1, max_s=10.0)
         while True:
             try:
                 return _binding_state(await self._client.get(path), pod, node_name)
@@ -179,7 +176,7 @@ class Binder:
                 if isinstance(error, ApiError) and error.is_object_not_found:
                     return BindingState.LOST
                 log.info("reading back again", pod=pod.key, error=repr(error))
-                await self._sleep(backoff.next_delay(error))
+                await self._clock.sleep(backoff.next_delay(error))
 
 
 def _binding_state(body: bytes, pod: PodReference, node_name: str) -> BindingState:

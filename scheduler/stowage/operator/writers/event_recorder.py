@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -13,8 +12,9 @@ from cachetools import LRUCache
 from stowage.api.instructions import EmitEvent, PodReference
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
-from stowage.operator.client.backoff import Backoff, Jitter, Sleep, retry
+from stowage.operator.client.backoff import Backoff, retry
 from stowage.operator.client.gated_client import LeaseNotHeldError
+from stowage.operator.clock import Clock
 from stowage.operator.writers.worker_pool import WorkerPool
 
 MAX_NAME_CHARACTERS = 253
@@ -49,14 +49,6 @@ class _Request(msgspec.Struct):
     is_patch: bool
 
 
-class EventClock(msgspec.Struct, frozen=True):
-    """The clock functions of an event recorder."""
-
-    monotonic: Callable[[], float]
-    timestamp: Callable[[], str]
-    unix_nanoseconds: Callable[[], int]
-
-
 class EventRecorder:
     """Creates Events and counts repetitions in a series, as client-go's events recorder does.
 
@@ -67,15 +59,11 @@ class EventRecorder:
         num_dropped: Number of dropped events.
     """
 
-    def __init__(
-        self, client: ApiClient, host_name: str, clock: EventClock, jitter: Jitter, sleep: Sleep
-    ) -> None:
+    def __init__(self, client: ApiClient, host_name: str, clock: Clock) -> None:
         self.num_dropped = 0
         self._client = client
         self._host_name = host_name
         self._clock = clock
-        self._jitter = jitter
-        self._sleep = sleep
         self._series: LRUCache[_SeriesKey, _Series] = LRUCache(MAX_REMEMBERED_SERIES)
         self._failures: deque[EmitEvent] = deque()
         self._others: deque[EmitEvent] = deque()
@@ -103,11 +91,11 @@ class EventRecorder:
         request = self._request((self._others or self._failures).popleft())
         if request is None:
             return
-        backoff = Backoff(self._jitter, 0.5, self._client.timeouts.max_backoff_s)
+        backoff = Backoff(self._clock.jitter, 0.5, self._client.timeouts.max_backoff_s)
         send = self._client.patch if request.is_patch else self._client.post
         try:
             await retry(
-                lambda: send(request.path, request.body), backoff, self._sleep, MAX_ATTEMPTS
+                lambda: send(request.path, request.body), backoff, self._clock.sleep, MAX_ATTEMPTS
             )
         except (ApiError, *LOST_ANSWER_ERRORS) as error:
             if isinstance(error, ApiError) and error.status == 409 and not request.is_patch:
@@ -133,7 +121,7 @@ class EventRecorder:
         if now - series.written_at < SERIES_INTERVAL_S:
             return None
         series.written_at = now
-        observed = self._clock.timestamp()
+        observed = self._clock.timestamp_micro()
         body = {"series": {"count": series.count, "lastObservedTime": observed}}
         return _Request(instruction, series.path, msgspec.json.encode(body), is_patch=True)
 
@@ -145,7 +133,7 @@ class EventRecorder:
             # A pod has one Scheduled event; only warnings repeat.
             self._series[key] = _Series(f"{path}/{name}", 1, -SERIES_INTERVAL_S)
         instance = f"{instruction.scheduler_name}-{self._host_name}"[:MAX_INSTANCE_CHARACTERS]
-        body = event_body(instruction, name, instance, self._clock.timestamp())
+        body = event_body(instruction, name, instance, self._clock.timestamp_micro())
         return _Request(instruction, path, body, is_patch=False)
 
 

@@ -24,7 +24,8 @@ from stowage.api.events import EvictionFinished
 from stowage.api.instructions import EvictPod, PodReference
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
-from stowage.operator.client.backoff import Backoff, Jitter, Sleep, retry
+from stowage.operator.client.backoff import Backoff, retry
+from stowage.operator.clock import Clock
 
 MAX_ATTEMPTS = 6
 REFUSED_PAUSE_S = 1.0
@@ -38,18 +39,12 @@ class Evictor:
 
     Args:
         client: Client of the API server; it writes nothing without the lease.
-        timestamp: Returns the present time as RFC 3339.
-        jitter: Returns random numbers in 0..1.
-        sleep: Sleeps for a number of seconds.
+        clock: Time, sleep and jitter.
     """
 
-    def __init__(
-        self, client: ApiClient, timestamp: Callable[[], str], jitter: Jitter, sleep: Sleep
-    ) -> None:
+    def __init__(self, client: ApiClient, clock: Clock) -> None:
         self._client = client
-        self._timestamp = timestamp
-        self._jitter = jitter
-        self._sleep = sleep
+        self._clock = clock
 
     async def evict(self, instruction: EvictPod) -> EvictionFinished:
         """Add the condition and delete the pod; the outcome contains the error, if any."""
@@ -61,14 +56,14 @@ class Evictor:
         except ApiError as error:
             if error.is_object_not_found or error.status == 409:
                 return EvictionFinished(preemptor_uid, victim)
-            await self._sleep(REFUSED_PAUSE_S)
+            await self._clock.sleep(REFUSED_PAUSE_S)
             return EvictionFinished(preemptor_uid, victim, error=str(error))
         except LOST_ANSWER_ERRORS as error:
             return EvictionFinished(preemptor_uid, victim, error=str(error) or repr(error))
         return EvictionFinished(preemptor_uid, victim, was_deleted=True)
 
     async def _add_condition(self, path: str, instruction: EvictPod) -> None:
-        body = disruption_patch(instruction, self._timestamp())
+        body = disruption_patch(instruction, self._clock.timestamp())
         try:
             await self._send(lambda: self._client.patch(f"{path}/status", body))
         except ApiError as error:
@@ -76,8 +71,8 @@ class Evictor:
                 raise
 
     async def _send(self, request: Callable[[], Awaitable[bytes]]) -> None:
-        backoff = Backoff(self._jitter, 0.1, self._client.timeouts.max_backoff_s)
-        await retry(request, backoff, self._sleep, MAX_ATTEMPTS)
+        backoff = Backoff(self._clock.jitter, 0.1, self._client.timeouts.max_backoff_s)
+        await retry(request, backoff, self._clock.sleep, MAX_ATTEMPTS)
 
 
 def disruption_patch(instruction: EvictPod, transition_time: str) -> bytes:

@@ -14,7 +14,8 @@ from stowage.api.instructions import PodReference
 from stowage.api.objects.pod import Pod
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.api_error import ApiError
-from stowage.operator.client.backoff import Backoff, Jitter, Sleep, retry
+from stowage.operator.client.backoff import Backoff, retry
+from stowage.operator.clock import Clock
 from stowage.operator.watch.invalid_objects import invalid_object_event
 
 FINISHED_PHASES = frozenset({"Succeeded", "Failed"})
@@ -23,10 +24,9 @@ FINISHED_PHASES = frozenset({"Succeeded", "Failed"})
 class PodReader:
     """Reads pods, and retries until there is an answer."""
 
-    def __init__(self, client: ApiClient, jitter: Jitter, sleep: Sleep) -> None:
+    def __init__(self, client: ApiClient, clock: Clock) -> None:
         self._client = client
-        self._jitter = jitter
-        self._sleep = sleep
+        self._clock = clock
 
     async def read(self, pod: PodReference) -> AssignedPodGone | ObjectInvalid | None:
         """Read a pod.
@@ -39,9 +39,9 @@ class PodReader:
             ApiError: the API server refuses to return pods.
         """
         gone = AssignedPodGone(pod.namespace, pod.name, pod.uid)
-        backoff = Backoff(self._jitter, 0.2, self._client.timeouts.max_backoff_s)
+        backoff = Backoff(self._clock.jitter, 0.2, self._client.timeouts.max_backoff_s)
         try:
-            found = await retry(lambda: self._ask(pod), backoff, self._sleep)
+            found = await retry(lambda: self._ask(pod), backoff, self._clock.sleep)
         except ApiError as error:
             if error.is_object_not_found:
                 return gone

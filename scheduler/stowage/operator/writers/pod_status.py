@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from stowage.api.instructions import ClearNomination, PatchPodStatus
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
-from stowage.operator.client.backoff import Backoff, Jitter, Sleep, is_worth_retrying
+from stowage.operator.client.backoff import Backoff, is_worth_retrying
+from stowage.operator.clock import Clock
 from stowage.operator.writers.worker_pool import WorkerPool
 
 MAX_REMEMBERED_PODS = 20_000
@@ -34,15 +35,11 @@ class PodStatusWriter:
         self,
         client: ApiClient,
         may_write: Callable[[], bool],
-        timestamp: Callable[[], str],
-        jitter: Jitter,
-        sleep: Sleep,
+        clock: Clock,
     ) -> None:
         self._client = client
         self._may_write = may_write
-        self._timestamp = timestamp
-        self._jitter = jitter
-        self._sleep = sleep
+        self._clock = clock
         self._latest: dict[str, PatchPodStatus] = {}
         # Pods whose condition this writer has set to False since their last transition.
         self._false: LRUCache[str, None] = LRUCache(MAX_REMEMBERED_PODS)
@@ -85,12 +82,12 @@ class PodStatusWriter:
         await self._pool.close(grace_s)
 
     async def _write(self, uid: str) -> None:
-        backoff = Backoff(self._jitter, 0.2, self._client.timeouts.max_backoff_s)
+        backoff = Backoff(self._clock.jitter, 0.2, self._client.timeouts.max_backoff_s)
         try:
             while (instruction := self._latest.get(uid)) is not None:
                 error = await self._send(instruction)
                 if error is not None:
-                    await self._sleep(backoff.next_delay(error))
+                    await self._clock.sleep(backoff.next_delay(error))
                 elif self._latest.get(uid) is instruction:
                     del self._latest[uid]
         finally:
@@ -103,7 +100,7 @@ class PodStatusWriter:
             return None
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/status"
         is_transition = instruction.is_transition and pod.uid not in self._false
-        body = status_patch(instruction, self._timestamp() if is_transition else None)
+        body = status_patch(instruction, self._clock.timestamp() if is_transition else None)
         in_flight = self._in_flight[pod.uid] = asyncio.get_running_loop().create_future()
         try:
             await self._client.patch(path, body)

@@ -14,6 +14,9 @@ from stowage.api.status import Code, Status, error
 
 log = structlog.get_logger("stowage.operator.writers.pre_binder")
 
+PRE_BIND_LIMIT_S = 600.0
+"""Time limit of one PreBind plugin for one pod."""
+
 #: (pod UID, plugin) -> the plugin's coroutine; None if the pod is gone. See ``Engine.pre_bind``.
 PreBindWork: TypeAlias = Callable[[str, str], Coroutine[Any, Any, Status] | None]
 

@@ -28,7 +28,8 @@ from stowage.api.objects.volume import PersistentVolume, PersistentVolumeClaim
 from stowage.api.values.volume_claims import BOUND_BY_CONTROLLER, SELECTED_NODE
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
-from stowage.operator.client.backoff import Backoff, Jitter, Sleep
+from stowage.operator.client.backoff import Backoff
+from stowage.operator.clock import Clock
 
 MAX_ANSWERED_ERRORS = 5
 """5xx answers to one write, each with the object unchanged, before the write counts as failed."""
@@ -71,17 +72,13 @@ class VolumeWriter:
     Args:
         client: Client of the API server.
         may_write: Whether this replica holds the lease; checked before each write.
-        jitter: Returns random numbers in 0..1.
-        sleep: Sleeps for a number of seconds.
+        clock: Time, sleep and jitter.
     """
 
-    def __init__(
-        self, client: ApiClient, may_write: Callable[[], bool], jitter: Jitter, sleep: Sleep
-    ) -> None:
+    def __init__(self, client: ApiClient, may_write: Callable[[], bool], clock: Clock) -> None:
         self._client = client
         self._may_write = may_write
-        self._jitter = jitter
-        self._sleep = sleep
+        self._clock = clock
         self._running: set[str] = set()
 
     async def write(self, instruction: BindVolumes) -> VolumesWritten | None:
@@ -114,7 +111,7 @@ class VolumeWriter:
         Raises:
             _WriteFailedError: the write failed permanently.
         """
-        backoff = Backoff(self._jitter, initial_s=0.1, max_s=10.0)
+        backoff = Backoff(self._clock.jitter, initial_s=0.1, max_s=10.0)
         was_sent, answered_errors = False, 0
         while True:
             if not self._may_write():
@@ -139,7 +136,7 @@ class VolumeWriter:
             if answered_errors >= MAX_ANSWERED_ERRORS:
                 raise _WriteFailedError(str(failure))
             log.info("writing again", object=write.name, error=repr(failure))
-            await self._sleep(backoff.next_delay(failure))
+            await self._clock.sleep(backoff.next_delay(failure))
 
     async def _read_back(self, write: _Write, failure: Exception) -> str:
         """Read the object; returns its version if it has the written fields, "" if unchanged.
@@ -147,16 +144,16 @@ class VolumeWriter:
         Raises:
             _WriteFailedError: the object is gone, or has changed otherwise.
         """
-        backoff = Backoff(self._jitter, initial_s=0.1, max_s=10.0)
+        backoff = Backoff(self._clock.jitter, initial_s=0.1, max_s=10.0)
         while True:
             try:
                 found = await self._client.get(write.path)
             except ApiError as error:
                 if error.is_object_not_found:
                     raise _WriteFailedError(error.message or str(error)) from error
-                await self._sleep(backoff.next_delay(error))
+                await self._clock.sleep(backoff.next_delay(error))
             except LOST_ANSWER_ERRORS as error:
-                await self._sleep(backoff.next_delay(error))
+                await self._clock.sleep(backoff.next_delay(error))
             else:
                 break
         version = decode_object(_MetadataOnly, found).metadata.resource_version

@@ -1,4 +1,4 @@
-"""The client of the API server, where nothing is sent."""
+"""Requests of the API client that get no data."""
 
 from __future__ import annotations
 

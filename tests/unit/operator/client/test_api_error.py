@@ -1,4 +1,4 @@
-"""Refusals are read from whatever the server sends."""
+"""Refusals are parsed from any response body."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Delays grow, obey the server, and only what may help is repeated."""
+"""Backoff delays, and which requests are retried."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ def test_jitter_takes_up_to_half_of_a_delay() -> None:
 
 def test_the_server_may_ask_for_a_longer_delay_but_not_for_a_shorter() -> None:
     backoff = Backoff(no_jitter, initial_s=2.0)
-    assert backoff.delay_after(0, ApiError(429, retry_after=9.0)) == 9.0
-    assert backoff.delay_after(0, ApiError(429, retry_after=1.0)) == 2.0
+    assert backoff.next_delay(ApiError(429, retry_after=9.0)) == 9.0
+    backoff.reset()
+    assert backoff.next_delay(ApiError(429, retry_after=1.0)) == 2.0
 
 
 @pytest.mark.parametrize(

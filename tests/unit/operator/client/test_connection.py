@@ -1,4 +1,4 @@
-"""What a kubeconfig says reaches every request."""
+"""The settings of a kubeconfig apply to every request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No write leaves without the lease, however long it was on its way."""
+"""No write is sent without the lease, however long it was prepared."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ async def test_a_lease_lost_while_waiting_for_the_turn_stops_the_write(sent: lis
     client = GatedClient(
         _Connection(),  # type: ignore[arg-type]
         lambda: time.now < 1000.1,
-        TokenBucket(1, 1, time.monotonic, time.sleep),
+        TokenBucket(1, 1, time.clock),
     )
     await client.post("/x", b"")
     with pytest.raises(LeaseNotHeldError):

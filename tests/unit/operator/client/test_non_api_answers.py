@@ -1,4 +1,4 @@
-"""Who answers in place of the API server is not taken for it."""
+"""Answers of proxies are not treated as answers of the API server."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _runner(connection: _Connection, time: FakeTime) -> KopfRunner:
 
     settings = pod_watching_settings("spec.nodeName=", no_jitter)
     watched = WatchSpec("pods", settings, lambda _type, _object: None, read_along)
-    return KopfRunner(cast("Connection", connection), watched, lambda: None, no_jitter, time.sleep)
+    return KopfRunner(cast("Connection", connection), watched, lambda: None, time.clock)
 
 
 @pytest.mark.parametrize("answer", [_login_page, _redirect])

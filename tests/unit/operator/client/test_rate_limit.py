@@ -1,10 +1,11 @@
-"""So many requests a second, and a few at once."""
+"""The token bucket admits a number of requests per second, and a burst."""
 
 from __future__ import annotations
 
 import asyncio
 
 from stowage.operator.client.rate_limit import TokenBucket
+from stowage.operator.clock import Clock
 
 from tests.support.fake_api import FakeTime
 
@@ -19,13 +20,13 @@ async def _times(bucket: TokenBucket, time: FakeTime, number: int) -> list[float
 
 async def test_without_a_pause_requests_go_one_by_one() -> None:
     time = FakeTime()
-    bucket = TokenBucket(10, 1, time.monotonic, time.sleep)
+    bucket = TokenBucket(10, 1, time.clock)
     assert await _times(bucket, time, 4) == [0.0, 0.1, 0.2, 0.3]
 
 
 async def test_a_burst_goes_at_once_after_a_pause() -> None:
     time = FakeTime()
-    bucket = TokenBucket(10, 3, time.monotonic, time.sleep)
+    bucket = TokenBucket(10, 3, time.clock)
     assert await _times(bucket, time, 5) == [0.0, 0.0, 0.0, 0.1, 0.2]
     time.now += 60.0
     assert [at - 60.2 for at in await _times(bucket, time, 3)] == [0.0, 0.0, 0.0]
@@ -37,6 +38,6 @@ async def test_waiters_share_the_rate() -> None:
     async def sleep(seconds: float) -> None:
         waits.append(round(seconds, 3))
 
-    bucket = TokenBucket(10, 1, time.monotonic, sleep)
+    bucket = TokenBucket(10, 1, Clock(monotonic=time.monotonic, sleep=sleep))
     await asyncio.gather(*(bucket.wait() for _ in range(4)))
     assert waits == [0.1, 0.2, 0.3]

@@ -1,4 +1,4 @@
-"""What becomes of the versions of the ConfigMap."""
+"""Valid, invalid, repeated and missing versions of the ConfigMap."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ class Following(ConfigMapEventRecorder):
 
     def seen(self, text: str, version: str, event_type: str | None = "MODIFIED") -> None:
         metadata = {"uid": "u", "resourceVersion": version}
-        self.live.take(event_type, {"metadata": metadata, "data": {"config.yaml": text}})
+        self.live.handle_event(event_type, {"metadata": metadata, "data": {"config.yaml": text}})
 
     def apply(self) -> None:
         """The engine takes over what was posted."""
         for event in self.posted:
             assert isinstance(event, ConfigurationChanged)
-            self.live.applied(ConfigurationApplied(event.hash, ("stowage",)))
+            self.live.handle_applied(ConfigurationApplied(event.hash, ("stowage",)))
         self.posted.clear()
 
     def metrics(self) -> dict[tuple[str, ...], float]:
@@ -173,7 +173,7 @@ def test_a_config_map_that_is_gone_is_missed_once(following: Following) -> None:
 
 def test_pods_that_left_the_queue_are_in_the_note(following: Following) -> None:
     following.edit("new")
-    following.live.applied(ConfigurationApplied("new", ("stowage",), {"batch": 3}))
+    following.live.handle_applied(ConfigurationApplied("new", ("stowage",), {"batch": 3}))
     (told,) = following.told
     assert told[2].endswith("pods left without a profile: 3 of batch")
 

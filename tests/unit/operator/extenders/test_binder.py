@@ -1,4 +1,4 @@
-"""A binding by an extender: its fate is found out, never guessed."""
+"""The outcome of a binding through an extender is always found out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stowage.operator.extenders.binder import ExtenderBinder
 from stowage.operator.extenders.client import ExtenderError
 from stowage.operator.writers.binder import Binder
 
-from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
+from tests.support.fake_api import FakeApiClient, FakeTime
 from tests.support.fake_extender import FakeExtender
 
 POD = PodReference("default", "p", "u1")
@@ -37,7 +37,7 @@ async def _bind(
     may_write: bool = True,
 ) -> BindSucceeded | BindFailed:
     extender = FakeExtender(Extender(url_prefix="http://x", bind_verb="bind"), bind=answer)
-    binder = Binder(client, lambda: may_write, no_jitter, FakeTime().sleep)
+    binder = Binder(client, lambda: may_write, FakeTime().clock)
     return await ExtenderBinder([extender], binder, lambda: may_write).bind(instruction)
 
 
@@ -96,7 +96,7 @@ async def test_nothing_is_bound_without_the_lease() -> None:
 
 async def test_a_request_whose_lease_ran_out_on_its_way_is_not_sent() -> None:
     extender = FakeExtender(Extender(url_prefix="http://x", bind_verb="bind"), bind={})
-    binder = Binder(FakeApiClient(get=[_pod()]), lambda: True, no_jitter, FakeTime().sleep)
+    binder = Binder(FakeApiClient(get=[_pod()]), lambda: True, FakeTime().clock)
     held = iter((True, False))
     outcome = await ExtenderBinder([extender], binder, lambda: next(held)).bind(BIND)
     assert isinstance(outcome, BindFailed)

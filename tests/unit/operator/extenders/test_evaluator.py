@@ -1,4 +1,4 @@
-"""Asking several extenders about one pod, and making one answer of what they say."""
+"""Evaluation of a pod by several extenders, and their combined answer."""
 
 from __future__ import annotations
 

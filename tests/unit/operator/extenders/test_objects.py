@@ -1,4 +1,4 @@
-"""Extenders see pods and nodes as the API server wrote them."""
+"""Extenders see complete pods and nodes."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from stowage.operator.extenders.objects import (
     name_of,
 )
 
-from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
+from tests.support.fake_api import FakeApiClient, FakeTime
 
 POD = PodReference("default", "p", "u1")
 CURIOUS = Extenders([Extender(url_prefix="http://x", filter_verb="filter")])
 
 
 def _objects(client: FakeApiClient, extenders: Extenders = CURIOUS) -> ExtenderObjects:
-    return ExtenderObjects(client, no_jitter, FakeTime().sleep, extenders)
+    return ExtenderObjects(client, FakeTime().clock, extenders)
 
 
 def _node(name: str, **fields: Any) -> dict[str, Any]:

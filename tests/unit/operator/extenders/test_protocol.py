@@ -1,4 +1,4 @@
-"""The extenders' JSON: what is sent, what is understood, what is refused."""
+"""The extenders' JSON: requests, answers and invalid answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Extenders are asked about victims one after the other, in their own protocol."""
+"""Extenders review victims one after the other."""
 
 from __future__ import annotations
 

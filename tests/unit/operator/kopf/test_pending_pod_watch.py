@@ -1,4 +1,4 @@
-"""What Kopf's session reads along, and what it takes out."""
+"""The middleware of Kopf's session: what it filters from lists and watches."""
 
 from __future__ import annotations
 

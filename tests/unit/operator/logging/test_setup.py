@@ -1,4 +1,4 @@
-"""Logs are one JSON object a line, the libraries' own included."""
+"""Logs are one JSON object per line, including those of libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A log that cannot be written holds nothing up."""
+"""A log that cannot be written blocks nothing."""
 
 from __future__ import annotations
 

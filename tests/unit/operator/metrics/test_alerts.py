@@ -19,6 +19,7 @@ from stowage.api.config.loading import ConfigError, Extender, InvalidConfigurati
 from stowage.api.events import BindFailed, BindSucceeded, NodeSeen, PendingPodSeen
 from stowage.api.instructions import AttemptResult, BindPod, Instruction, PodBound, ReportProblem
 from stowage.framework import PreFilterResult
+from stowage.operator.clock import Clock
 from stowage.operator.configuration.config_map import ConfigMapReference
 from stowage.operator.configuration.live_configuration import (
     ConfigMapOptions,
@@ -45,7 +46,6 @@ from stowage.state import PodInfo
 
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine, of_type
-from tests.support.fake_api import FakeTime
 from tests.support.promql import Scrape, evaluate, fires, firing
 
 RULES: dict[str, Mapping[str, Any]] = {
@@ -90,12 +90,9 @@ class Replica:
         self.metrics.registry.register(
             ReplicaMetrics(cast("LeaderElector", elector), lambda: self.num_unfinished)
         )
-        time, nothing = (
-            FakeTime(),
-            cast("Any", SimpleNamespace(timeouts=SimpleNamespace(max_backoff_s=5))),
-        )
+        nothing = cast("Any", SimpleNamespace(timeouts=SimpleNamespace(max_backoff_s=5)))
         self.reflectors: list[Reflector[Any]] = [
-            Reflector(kind, nothing, nothing, lambda: 0.0, time.sleep, monotonic=lambda: self.now)
+            Reflector(kind, nothing, nothing, Clock(monotonic=lambda: self.now))
             for kind in REFLECTED_KINDS
         ]
         self.pending_pods = PendingPods(Inbox(), ["stowage"], monotonic=lambda: self.now)
@@ -151,7 +148,7 @@ class Replica:
     def edit(self, text: str) -> None:
         """Somebody edits the ConfigMap."""
         metadata = {"uid": "u", "resourceVersion": str(int(self.now))}
-        self.live.take("MODIFIED", {"metadata": metadata, "data": {"config.yaml": text}})
+        self.live.handle_event("MODIFIED", {"metadata": metadata, "data": {"config.yaml": text}})
 
     def fail_watch(self) -> None:
         """The watch on pods breaks once more."""

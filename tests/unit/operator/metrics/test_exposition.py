@@ -1,4 +1,4 @@
-"""The promised metrics are exposed under their promised names, labels and buckets."""
+"""kube-scheduler's metrics are exposed with its names, labels and buckets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pods request and are limited to, as kube-scheduler's /metrics/resources shows it."""
+"""Requests and limits of pods, as in kube-scheduler's /metrics/resources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kube-scheduler's metrics, by kube-scheduler's names."""
+"""Counting and timing of kube-scheduler's metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our own HTTPS server against those who mean it no good."""
+"""The HTTPS server limits the connections of hostile clients."""
 
 from __future__ import annotations
 

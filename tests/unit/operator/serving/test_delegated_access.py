@@ -1,4 +1,4 @@
-"""Who may read the endpoints is for the API server to say."""
+"""The API server decides who may read the endpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Health endpoints speak as apiserver's do."""
+"""Health endpoints answer like the API server's."""
 
 from __future__ import annotations
 

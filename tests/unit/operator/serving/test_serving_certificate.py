@@ -1,4 +1,4 @@
-"""The serving certificate: given and followed, or made by ourselves."""
+"""The serving certificate: given and reloaded, or self-signed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SIGUSR2: the state in the log, and what of it the API server sees otherwise."""
+"""SIGUSR2 logs the state and its differences from the API server."""
 
 from __future__ import annotations
 

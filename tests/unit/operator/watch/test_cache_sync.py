@@ -1,4 +1,4 @@
-"""Nothing is scheduled from a view that is incomplete or older than the lease."""
+"""No pod is scheduled before the caches have synced, nor with lists older than the lease."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stowage.operator.watch.cache_sync import CacheSync
 from stowage.operator.watch.kinds import NODES
 from stowage.operator.watch.reflector import Reflector
 
-from tests.support.fake_api import SILENCE, FakeApiClient, FakeTime, no_jitter
+from tests.support.fake_api import SILENCE, FakeApiClient, FakeTime
 
 NUM_NODES = MAX_EVENTS_AT_ONCE + 1
 
@@ -30,7 +30,7 @@ class _Parts:
     def __init__(self, *lists: Any, needs_refresh: bool = True) -> None:
         self.inbox = Inbox()
         self.client = FakeApiClient(get=list(lists), watch=[[SILENCE]])
-        self.reflector = Reflector(NODES, self.client, self.inbox, no_jitter, FakeTime().sleep)
+        self.reflector = Reflector(NODES, self.client, self.inbox, FakeTime().clock)
         to_refresh = [self.reflector] if needs_refresh else []
         self.view = CacheSync(self.inbox, lambda: self.reflector.has_synced, to_refresh)
 

@@ -1,4 +1,4 @@
-"""Kopf's events and lists become ours, and nobody is forgotten in a gap."""
+"""Kopf's events and lists become events, and a gap loses no pod."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Profiles that come and go while pods are watched."""
+"""Profiles are added and removed while pods are watched."""
 
 from __future__ import annotations
 

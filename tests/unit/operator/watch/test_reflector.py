@@ -1,4 +1,4 @@
-"""Lists and watches become events, whatever the server does in between."""
+"""Lists and watches become events, despite errors and gaps."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from stowage.api.events import AssignedPodGone, Event, NodeGone, NodeSeen, Objec
 from stowage.api.objects.node import Node
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.watch_lines import complete_lines
+from stowage.operator.clock import Clock
 from stowage.operator.inbox import Inbox
 from stowage.operator.watch.kinds import ASSIGNED_PODS, NODES
 from stowage.operator.watch.reflector import MAX_STALE_LISTS, Reflector
@@ -59,14 +60,8 @@ class _Story:
         self.time = FakeTime()
         # The script ends with a watch that never does.
         self.client = FakeApiClient(get=lists, watch=[*watches, [_EndOfStory()]])
-        self.reflector: Reflector[Node] = Reflector(
-            NODES,
-            self.client,
-            self.inbox,
-            no_jitter,
-            self._sleep,
-            monotonic=self.time.monotonic,
-        )
+        clock = Clock(jitter=no_jitter, sleep=self._sleep, monotonic=self.time.monotonic)
+        self.reflector: Reflector[Node] = Reflector(NODES, self.client, self.inbox, clock)
 
     async def _sleep(self, seconds: float) -> None:
         await self.time.sleep(seconds)
@@ -193,7 +188,7 @@ async def test_what_a_bad_object_has_replaced_is_gone_at_the_latest_with_it() ->
         get=[_list(_pod("p", "u1")), _list(bad)],
         watch=[[ApiError(410)], [_line("DELETED", _pod("p", "u2", version=12))], [_EndOfStory()]],
     )
-    reflector = Reflector(ASSIGNED_PODS, client, inbox, no_jitter, FakeTime().sleep)
+    reflector = Reflector(ASSIGNED_PODS, client, inbox, FakeTime().clock)
     with pytest.raises(_EndOfStory):
         await reflector.run()
     gone = [event.uid for event in inbox.drain(20) if isinstance(event, AssignedPodGone)]
@@ -209,7 +204,7 @@ async def test_a_bad_object_in_a_list_is_not_taken_for_gone() -> None:
 
 async def test_the_selector_limits_lists_and_watches() -> None:
     client = FakeApiClient(get=[_list()], watch=[[_EndOfStory()]])
-    reflector = Reflector(ASSIGNED_PODS, client, Inbox(), no_jitter, FakeTime().sleep)
+    reflector = Reflector(ASSIGNED_PODS, client, Inbox(), FakeTime().clock)
     with pytest.raises(_EndOfStory):
         await reflector.run()
     selectors = {request.params["fieldSelector"] for request in client.requests}
@@ -258,7 +253,7 @@ async def test_a_bookmark_ends_the_silence_of_a_watch() -> None:
     story = _Story([_list(_node("a"))], [[_line("BOOKMARK", _node("", version=12))]])
     assert await story.arrived() == ["+a"]
     story.time.now += 7.0
-    assert story.reflector.silence_s == 7.0
+    assert story.reflector.idle_s == 7.0
 
 
 async def test_a_server_that_is_back_is_not_kept_waiting_for_its_absence() -> None:
@@ -442,9 +437,7 @@ async def _some_turns() -> None:
 async def _watching(story: _Story) -> asyncio.Task[None]:
     """The story, gone on until its only watch says nothing."""
     story.client = FakeApiClient(get=[_list(_node("a"))], watch=[[SILENCE], [_EndOfStory()]])
-    story.reflector = Reflector(
-        NODES, story.client, story.inbox, no_jitter, story.time.sleep, None, story.time.monotonic
-    )
+    story.reflector = Reflector(NODES, story.client, story.inbox, story.time.clock)
     running = asyncio.create_task(story.reflector.run())
     await _some_turns()
     assert story.requests("WATCH")
@@ -481,7 +474,7 @@ async def test_a_pause_ends_when_the_server_is_back() -> None:
         pauses.append(seconds)
         await asyncio.Event().wait()
 
-    reflector = Reflector(NODES, client, story.inbox, no_jitter, pause)
+    reflector = Reflector(NODES, client, story.inbox, Clock(jitter=no_jitter, sleep=pause))
     running = asyncio.create_task(reflector.run())
     await _some_turns()
     assert pauses

@@ -1,4 +1,4 @@
-"""Each change of an object is news once, in whatever order and however often they are told."""
+"""Each change of an object is new once, in any order and however often it arrives."""
 
 from __future__ import annotations
 

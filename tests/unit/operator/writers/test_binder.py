@@ -1,4 +1,4 @@
-"""A binding's fate is found out, never guessed."""
+"""The outcome of a binding is always found out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stowage.api.instructions import BindPod, PodReference
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.writers.binder import LATE_S, MAX_ANSWERED_ERRORS, Binder
 
-from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
+from tests.support.fake_api import FakeApiClient, FakeTime
 
 INSTRUCTION = BindPod(PodReference("default", "p", "u1"), "n1")
 SUCCEEDED = BindSucceeded("u1", "n1")
@@ -28,7 +28,7 @@ def _pod(node: str = "", uid: str = "u1") -> dict[str, Any]:
 
 
 async def _bind(client: FakeApiClient, may_write: bool = True) -> BindSucceeded | BindFailed:
-    return await Binder(client, lambda: may_write, no_jitter, FakeTime().sleep).bind(INSTRUCTION)
+    return await Binder(client, lambda: may_write, FakeTime().clock).bind(INSTRUCTION)
 
 
 async def test_a_binding_names_the_node_and_insists_on_the_uid() -> None:
@@ -80,7 +80,7 @@ async def test_a_binding_that_arrives_after_it_was_looked_for_is_not_posted_agai
 async def test_a_binding_whose_connection_broke_has_time_to_arrive() -> None:
     client = FakeApiClient(post=[aiohttp.ServerDisconnectedError(), {}], get=[_pod()])
     time = FakeTime()
-    assert await Binder(client, lambda: True, no_jitter, time.sleep).bind(INSTRUCTION) == SUCCEEDED
+    assert await Binder(client, lambda: True, time.clock).bind(INSTRUCTION) == SUCCEEDED
     assert time.slept == [LATE_S]
 
 
@@ -149,7 +149,7 @@ async def test_a_server_that_cannot_be_reached_is_tried_again_without_reading() 
 
 async def test_too_many_requests_waits_as_long_as_asked() -> None:
     client, time = FakeApiClient(post=[ApiError(429, retry_after=7.0), {}]), FakeTime()
-    assert await Binder(client, lambda: True, no_jitter, time.sleep).bind(INSTRUCTION) == SUCCEEDED
+    assert await Binder(client, lambda: True, time.clock).bind(INSTRUCTION) == SUCCEEDED
     assert time.slept == [7.0]
 
 

@@ -1,4 +1,4 @@
-"""Events are created once, counted in series, and dropped by rank."""
+"""Events are created once, counted in series, and dropped by priority."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pytest
 from stowage.api.instructions import EmitEvent, PodReference
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.writers import event_recorder
-from stowage.operator.writers.event_recorder import SERIES_INTERVAL_S, EventClock, EventRecorder
+from stowage.operator.writers.event_recorder import SERIES_INTERVAL_S, EventRecorder
 
-from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
+from tests.support.fake_api import FakeApiClient, FakeTime
 
 POD = PodReference("default", "p", "u1")
 SCHEDULED = EmitEvent(POD, "Normal", "Scheduled", "Binding", "assigned", "stowage")
@@ -23,8 +23,7 @@ def _failed(note: str = "0/1 nodes are available", uid: str = "u1") -> EmitEvent
 
 def _recorder(client: FakeApiClient, time: FakeTime | None = None) -> EventRecorder:
     time = time or FakeTime()
-    clock = EventClock(time.monotonic, time.timestamp, time.nanoseconds)
-    return EventRecorder(client, "host", clock, no_jitter, time.sleep)
+    return EventRecorder(client, "host", time.clock)
 
 
 async def _settle() -> None:

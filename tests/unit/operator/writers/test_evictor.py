@@ -1,4 +1,4 @@
-"""A victim is told why, then deleted; whatever becomes of it is answered."""
+"""A victim gets its condition, then is deleted; each eviction has an outcome."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stowage.api.instructions import EvictPod, PodReference
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.writers.evictor import MAX_ATTEMPTS, REFUSED_PAUSE_S, Evictor
 
-from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
+from tests.support.fake_api import FakeApiClient, FakeTime
 
 VICTIM = PodReference("default", "v", "u-v")
 INSTRUCTION = EvictPod(
@@ -23,7 +23,7 @@ POD = "/api/v1/namespaces/default/pods/v"
 
 async def _evict(**scripts: list[Any]) -> tuple[EvictionFinished, FakeApiClient]:
     client, time = FakeApiClient(**scripts), FakeTime()
-    evictor = Evictor(client, time.timestamp, no_jitter, time.sleep)
+    evictor = Evictor(client, time.clock)
     return await evictor.evict(INSTRUCTION), client
 
 
@@ -94,6 +94,6 @@ async def test_a_refusal_is_answered_after_a_pause_for_the_preemptor_is_tried_ag
 ):
     client, time = FakeApiClient(delete=[ApiError(403)]), FakeTime()
     began = time.monotonic()
-    outcome = await Evictor(client, time.timestamp, no_jitter, time.sleep).evict(INSTRUCTION)
+    outcome = await Evictor(client, time.clock).evict(INSTRUCTION)
     assert outcome.error
     assert time.monotonic() - began == REFUSED_PAUSE_S

@@ -1,4 +1,4 @@
-"""A pod that no watch shows is read back."""
+"""Pods that no watch confirms are read back."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stowage.api.instructions import PodReference
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.writers.pod_reader import PodReader
 
-from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
+from tests.support.fake_api import FakeApiClient, FakeTime
 
 POD = PodReference("default", "p", "u1")
 
@@ -21,7 +21,7 @@ def _pod(uid: str = "u1", node: str = "n", phase: str = "Running", **spec: Any) 
 
 
 async def _read(*answers: Any) -> object:
-    return await PodReader(FakeApiClient(get=list(answers)), no_jitter, FakeTime().sleep).read(POD)
+    return await PodReader(FakeApiClient(get=list(answers)), FakeTime().clock).read(POD)
 
 
 async def test_that_a_pod_is_on_its_node_is_left_to_the_watch_to_tell() -> None:

@@ -1,4 +1,4 @@
-"""Status patches are merged, said once, and dropped when the pod is gone."""
+"""Status patches are merged, written once, and dropped when the pod is gone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stowage.api.instructions import ClearNomination, PatchPodStatus, PodReferen
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.writers.pod_status import PodStatusWriter
 
-from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
+from tests.support.fake_api import FakeApiClient, FakeTime
 from tests.support.patience import PATIENCE_S
 
 POD = PodReference("default", "p", "u1")
@@ -20,7 +20,7 @@ NOMINATED = PatchPodStatus(POD, "Unschedulable", "preempting", nominated_node_na
 
 def _writer(client: FakeApiClient, may_write: bool = True) -> PodStatusWriter:
     time = FakeTime()
-    return PodStatusWriter(client, lambda: may_write, time.timestamp, no_jitter, time.sleep)
+    return PodStatusWriter(client, lambda: may_write, time.clock)
 
 
 async def _settle() -> None:

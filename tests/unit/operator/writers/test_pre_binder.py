@@ -1,4 +1,4 @@
-"""PreBind plugins are awaited, limited in time, and ended when their pod is gone."""
+"""PreBind plugins are awaited, limited in time, and cancelled when their pod is gone."""
 
 from __future__ import annotations
 

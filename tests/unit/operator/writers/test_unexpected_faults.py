@@ -1,4 +1,4 @@
-"""A writer that fails unforeseen still gives an answer: else its pod would wait for ever."""
+"""A writer that raises an unexpected exception still reports an outcome."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from stowage.operator.inbox import Inbox
 from stowage.operator.writers.binder import Binder
 
 from tests.support.engines import default_engine
-from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
+from tests.support.fake_api import FakeApiClient, FakeTime
 from tests.support.shell_parts import make_dispatcher
 
 POD = PodReference("default", "p", "uid-p")
@@ -79,8 +79,8 @@ class _FailingClient(ExtenderClient):
 async def test_an_extender_s_binding_is_looked_after(node_name: str, answer: object) -> None:
     inbox, client, time = Inbox(), FakeApiClient(get=[_pod_on(node_name)]), FakeTime()
     extenders = Extenders((Extender(url_prefix="http://binder", bind_verb="bind"),))
-    binder = Binder(client, lambda: True, no_jitter, time.sleep)
-    objects = ExtenderObjects(client, no_jitter, time.sleep, extenders)
+    binder = Binder(client, lambda: True, time.clock)
+    objects = ExtenderObjects(client, time.clock, extenders)
     desk = ExtenderDispatcher(extenders, inbox, objects, binder, lambda: True, _FailingClient)
     desk.bind(BindByExtender(POD, "n", 0))
     await inbox.wait(5.0)

@@ -1,4 +1,4 @@
-"""What became of a write is found out, never guessed, and what is not asked for is not written."""
+"""The outcome of each volume write is always found out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stowage.api.objects.meta import ObjectReference
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.writers.volume_writer import MAX_ANSWERED_ERRORS, VolumeWriter
 
-from tests.support.fake_api import FakeApiClient, FakeTime, no_jitter
+from tests.support.fake_api import FakeApiClient, FakeTime
 
 POD = PodReference("default", "p", "u1")
 CLAIM_REF = ObjectReference("PersistentVolumeClaim", "default", "data", "c1", "v1", "7")
@@ -27,7 +27,7 @@ def _object(version: str, uid: str = "c1", **rest: Any) -> dict[str, Any]:
 
 
 def _writer(client: FakeApiClient, may_write: bool = True) -> VolumeWriter:
-    return VolumeWriter(client, lambda: may_write, no_jitter, FakeTime().sleep)
+    return VolumeWriter(client, lambda: may_write, FakeTime().clock)
 
 
 async def _select(client: FakeApiClient, may_write: bool = True) -> VolumesWritten | None:
@@ -98,7 +98,7 @@ async def test_an_object_that_changed_meanwhile_is_left_alone() -> None:
     client = FakeApiClient(patch=[TimeoutError()], get=[_object("8")])
     written = await _select(client)
     assert written is not None
-    assert "claim default/data has changed meanwhile" in written.error
+    assert "claim default/data was changed by another client" in written.error
 
 
 async def test_a_conflict_after_a_lost_answer_may_be_with_oneself() -> None:
@@ -129,7 +129,7 @@ async def test_without_the_lease_nothing_is_written() -> None:
 async def test_nothing_more_is_written_for_a_pod_that_went_and_nobody_is_told() -> None:
     client = FakeApiClient(patch=[ApiError(429), _object("8")])
     time = FakeTime()
-    writer = VolumeWriter(client, lambda: True, no_jitter, time.sleep)
+    writer = VolumeWriter(client, lambda: True, time.clock)
     time.on_sleep = lambda: writer.stop(POD)
     assert await writer.write(BindVolumes(POD, "n1", claims=(SELECT,))) is None
     assert len(client.requests) == 1

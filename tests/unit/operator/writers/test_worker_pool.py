@@ -1,4 +1,4 @@
-"""Lanes bound how much is done at once."""
+"""Worker pools bound the number of concurrent jobs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def test_a_job_added_the_moment_the_last_worker_ends_is_done() -> None:
     assert done == [0, 1, 2, 3]
 
 
-async def test_a_job_that_fails_does_not_stop_the_lane() -> None:
+async def test_a_job_that_fails_does_not_stop_the_pool() -> None:
     done: list[int] = []
 
     async def work(job: int) -> None:
