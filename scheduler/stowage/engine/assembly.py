@@ -30,7 +30,6 @@ def make_engine(
         timer: A clock for durations in results.
         journal: Records the calls; None records nothing.
         extenders: The configured extenders.
-        extenders: Who has a say besides the plugins.
     """
     by_name = {framework.scheduler_name: framework for framework in frameworks}
     queue = SchedulingQueue(queue_rules(frameworks, queue_settings or {}))

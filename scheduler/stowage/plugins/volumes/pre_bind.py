@@ -205,7 +205,7 @@ def _failed(text: str) -> Status:
 def _give(given: Given) -> GiveVolume:
     meta, reference = given.after.metadata, given.after.spec.claim_ref
     if reference is None:
-        raise AssertionError(f"volume {meta.name} has no claim reference")
+        raise AssertionError(f"volume {meta.name} has no claim")
     is_marked = BOUND_BY_CONTROLLER not in given.before.metadata.annotations
     is_marked &= BOUND_BY_CONTROLLER in meta.annotations
     return GiveVolume(meta.name, meta.uid, meta.resource_version, reference, is_marked)
