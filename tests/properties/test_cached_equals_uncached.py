@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from stowage.api.config.loading import KubeSchedulerProfile
@@ -20,7 +22,8 @@ from stowage.engine.scheduling import (
 )
 from stowage.framework import CycleState, Framework, build_profile
 from stowage.plugins import in_tree_registry
-from stowage.state import PodInfo, Snapshot
+from stowage.plugins.node_resources.fit import NodeResourcesFit
+from stowage.state import NodeView, PodInfo, Snapshot
 
 from tests.support import placement_strategies as some
 from tests.support.builders import HOSTNAME, affinity_term, label_selector, make_node, make_pod
@@ -100,26 +103,33 @@ def _disguised(pod: Pod, disguise: int) -> Pod:
     return msgspec.structs.replace(pod, metadata=metadata, spec=spec)
 
 
-def test_the_cache_is_in_use() -> None:
-    """The property above would hold trivially if nothing were ever kept."""
+@pytest.fixture
+def rows_filtered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many nodes each call of NodeResourcesFit's Filter judges."""
+    usual, rows = NodeResourcesFit.filter, []
+
+    def filter_and_count(self: Any, state: CycleState, pod: PodInfo, nodes: NodeView) -> Any:
+        rows.append(len(nodes))
+        return usual(self, state, pod, nodes)
+
+    monkeypatch.setattr(NodeResourcesFit, "filter", filter_and_count)
+    return rows
+
+
+def test_only_changed_nodes_are_judged_again(rows_filtered: list[int]) -> None:
+    """The property above would hold trivially if nothing were ever cached."""
     cluster = MirroredCluster(_QUIET_NODES)
     cached = _framework(100)
     pod = cluster.info(make_pod("p", requests={"cpu": "1"}))
     _decide(cached, cluster.snapshot(), pod)
-    assert len(cached._filters._cache) == 1
-    assert len(cached._scorers._cache) == 1
     cluster.bind(make_pod("q", requests={"cpu": "4"}), "quiet7")
-    answers = cached._filters._cache.get(pod.pod_class.demand.id)
-    assert answers is not None
-    before = answers.seen.usage_generation
-    told = _decide(cached, cluster.snapshot(), pod)
-    assert told["feasible"] == [f"quiet{index}" for index in range(40) if index != 7]
-    assert cached._filters._cache.get(pod.pod_class.demand.id) is answers
-    assert answers.seen.usage_generation > before
+    decision = _decide(cached, cluster.snapshot(), pod)
+    assert decision["feasible"] == [f"quiet{index}" for index in range(40) if index != 7]
+    assert rows_filtered == [len(cluster.snapshot().node_names), 1]
 
 
-def test_classes_of_one_demand_share_what_is_kept() -> None:
-    """What is kept of filters and scores does not grow with labels."""
+def test_classes_of_one_demand_share_cached_answers(rows_filtered: list[int]) -> None:
+    """The caches of filters and scores do not grow with labels."""
     cluster = MirroredCluster(_QUIET_NODES)
     cached = _framework(100)
     template = make_pod("p", requests={"cpu": "1"})
@@ -127,7 +137,7 @@ def test_classes_of_one_demand_share_what_is_kept() -> None:
     for pod in pods:
         _decide(cached, cluster.snapshot(), pod)
     assert len({pod.pod_class.id for pod in pods}) == 4
-    assert len(cached._filters._cache) == len(cached._scorers._cache) == 1
+    assert len(rows_filtered) == 1
 
 
 def _decide(

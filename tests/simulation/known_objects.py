@@ -49,7 +49,7 @@ def _namespaces(server: ModelServer, snapshot: Snapshot) -> Iterator[str]:
 def _budgets(server: ModelServer, snapshot: Snapshot) -> Iterator[str]:
     known = {
         (namespace, name): budget.allowed
-        for namespace, budgets in snapshot.budgets._in.items()
+        for namespace, budgets in snapshot.budgets.by_namespace.items()
         for name, budget in budgets.items()
     }
     there = {

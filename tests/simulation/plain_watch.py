@@ -150,7 +150,7 @@ class PendingPodsWatch:
 
 
 class ConfigMapFollower:
-    """Made and driven as `stowage.operator.kopf.config_map_watch.ConfigMapWatch` is."""
+    """Replaces `stowage.operator.kopf.config_map_watch.ConfigMapWatch`; has its interface."""
 
     def __init__(
         self,
@@ -161,7 +161,7 @@ class ConfigMapFollower:
         jitter: Jitter,
         sleep: Sleep,
     ) -> None:
-        self._configuration = configuration
+        self.configuration = configuration
         self._watch = PlainWatch(
             connection,
             CONFIG_MAPS,
@@ -179,8 +179,8 @@ class ConfigMapFollower:
     def _take_list(self, body: bytes) -> str:
         listed = msgspec.json.decode(body)
         if not listed["items"]:
-            self._configuration.handle_missing()
+            self.configuration.handle_missing()
         for obj in listed["items"]:
-            self._configuration.take(None, obj)
+            self.configuration.take(None, obj)
         version: str = listed["metadata"]["resourceVersion"]
         return version

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,8 @@ from stowage.api.events import (
     ActionType,
     BindSucceeded,
     ClusterEvent,
+    Event,
     EventResource,
-    NodeSeen,
     PendingPodSeen,
     QueueingHint,
 )
@@ -27,13 +28,12 @@ from stowage.api.instructions import (
     RunPreBind,
 )
 from stowage.api.status import SUCCESS, WAIT, Code, Status, unschedulable
-from stowage.engine import Engine
 from stowage.framework import EventRegistration, PluginUnusable, PreFilterResult, plugin_factory
 from stowage.framework.verdict import ACCEPT_ALL, FilterVerdict, Rejection
 from stowage.operator.writers.pre_binder import PreBinder
-from stowage.plugins import in_tree_registry
 
-from tests.support.builders import make_node, make_pod
+from tests.support.builders import make_pod
+from tests.support.engine_driver import EngineDriver
 from tests.support.engines import default_engine, of_type
 
 #: More than are scored without the class cache.
@@ -110,7 +110,7 @@ ANSWERS: Mapping[str, tuple[Any, tuple[Any, ...]]] = {
         _full(1),
         (None, NAN, _full(1, 7), _full(1.5, dtype=np.float64), _full(101)),
     ),
-    "reserve": (SUCCESS, (None, WAIT, "reserved")),
+    "reserve": (SUCCESS, (True, WAIT, "reserved")),
     "permit": (
         (SUCCESS, 0.0),
         (
@@ -187,43 +187,46 @@ class Odd:
 _COMPANIONS = {"normalize_score": ("score",), "pre_bind_pre_flight": ("pre_bind",)}
 
 
-class Story:
-    """An engine with one odd plugin, and what it said."""
+def _profile(plugin: Any) -> dict[str, Any]:
+    points: dict[str, Any] = {"multiPoint": {"enabled": [{"name": plugin.name}]}}
+    if hasattr(plugin, "sort_key"):
+        points = {
+            "queueSort": {"enabled": [{"name": "Odd"}], "disabled": [{"name": "PrioritySort"}]}
+        }
+    if hasattr(plugin, "bind"):
+        points["bind"] = {
+            "enabled": [{"name": "Odd"}, {"name": "DefaultBinder"}],
+            "disabled": [{"name": "DefaultBinder"}],
+        }
+    return {"schedulerName": "default-scheduler", "plugins": points}
+
+
+class OddDriver(EngineDriver):
+    """An engine with one odd plugin and nodes, which schedules after every event."""
 
     def __init__(self, plugin: Any) -> None:
-        points: dict[str, Any] = {"multiPoint": {"enabled": [{"name": plugin.name}]}}
-        if hasattr(plugin, "sort_key"):
-            points = {
-                "queueSort": {"enabled": [{"name": "Odd"}], "disabled": [{"name": "PrioritySort"}]}
-            }
-        if hasattr(plugin, "bind"):
-            points["bind"] = {
-                "enabled": [{"name": "Odd"}, {"name": "DefaultBinder"}],
-                "disabled": [{"name": "DefaultBinder"}],
-            }
-        profile = {"schedulerName": "default-scheduler", "plugins": points}
-        registry = in_tree_registry().merged_with(plugin_factory(lambda: plugin, name=plugin.name))
-        self.engine: Engine = default_engine(profile=profile, registry=registry)
-        self.said: list[Instruction] = []
-        self.handle(*(NodeSeen(make_node(f"n{index}")) for index in range(NUM_NODES)))
+        super().__init__(partial(default_engine, profile=_profile(plugin), plugins=[plugin]))
+        self.add_nodes(*(f"n{index}" for index in range(NUM_NODES)))
 
-    def handle(self, *events: Any, now: float = 0.0) -> None:
-        self.said += self.engine.handle(events, now)
-        self.said += self.engine.schedule(now, 10)
-        self.engine.validate()
+    def handle(self, *events: Event) -> list[Instruction]:
+        return [*super().handle(*events), *self.schedule()]
 
     async def pre_bind(self) -> None:
+        """Run the PreBind work that the engine has asked for."""
         binder = PreBinder(self.engine.pre_bind, 10.0)
-        for instruction in of_type(RunPreBind, self.said):
+        for instruction in self.take(RunPreBind):
             outcome = await binder.run(instruction)
             if outcome is not None:
                 self.handle(outcome)
 
     def bound(self) -> list[str]:
-        return [each.pod.name for each in of_type(BindPod, self.said)]
+        """Names of the pods that the engine has asked to bind."""
+        return [each.pod.name for each in of_type(BindPod, self.instructions)]
 
-    def patches(self) -> dict[str, str]:
-        return {each.pod.name: each.message for each in of_type(PatchPodStatus, self.said)}
+    def messages(self) -> dict[str, str]:
+        """The last message written to each pod's condition."""
+        patches = of_type(PatchPodStatus, self.instructions)
+        return {each.pod.name: each.message for each in patches}
 
 
 @pytest.mark.filterwarnings("error")
@@ -232,31 +235,33 @@ async def test_what_a_plugin_does_wrong_is_an_error_of_that_pod_alone(
     point: str, wrong: Any
 ) -> None:
     plugin = Odd(point, wrong)
-    story = Story(plugin)
+    driver = OddDriver(plugin)
     pods = [make_pod(name, labels={"name": name}) for name in ("bad", "good")]
-    story.handle(*map(PendingPodSeen, pods))
-    await story.pre_bind()
-    assert story.bound() == ["good"]
-    assert story.engine.pending_counts()["active"] == 0
-    assert sum(story.engine.pending_counts().values()) == 1
-    assert story.engine.in_flight() == 1
+    driver.handle(*map(PendingPodSeen, pods))
+    await driver.pre_bind()
+    assert driver.bound() == ["good"]
+    assert driver.engine.pending_counts()["active"] == 0
+    assert sum(driver.engine.pending_counts().values()) == 1
+    assert driver.engine.in_flight() == 1
     if point != "pre_enqueue":
-        assert "Odd" in story.patches()["bad"]
-        results = {each.pod.name: each.result for each in of_type(AttemptResult, story.said)}
+        assert "Odd" in driver.messages()["bad"]
+        results = {
+            each.pod.name: each.result for each in of_type(AttemptResult, driver.instructions)
+        }
         assert results["good"] == "scheduled"
 
 
 @pytest.mark.parametrize("point", [point for point in ANSWERS if point != "pre_enqueue"])
 async def test_a_pod_that_a_plugin_failed_on_is_bound_once_the_plugin_behaves(point: str) -> None:
     plugin = Odd(point, SystemExit())
-    story = Story(plugin)
-    story.handle(PendingPodSeen(make_pod("bad")))
-    await story.pre_bind()
+    driver = OddDriver(plugin)
+    driver.create_pods("bad")
+    await driver.pre_bind()
     plugin.is_over = True
-    story.said.clear()
-    story.handle(now=60.0)
-    await story.pre_bind()
-    assert story.bound() == ["bad"]
+    driver.instructions.clear()
+    driver.advance(60.0)
+    await driver.pre_bind()
+    assert driver.bound() == ["bad"]
 
 
 @pytest.mark.parametrize(
@@ -264,34 +269,33 @@ async def test_a_pod_that_a_plugin_failed_on_is_bound_once_the_plugin_behaves(po
 )
 def test_a_post_filter_that_fails_is_told_with_the_verdict(wrong: Any) -> None:
     plugin = Odd("post_filter", wrong)
-    story = Story(plugin)
-    story.handle(PendingPodSeen(make_pod("bad", cpu="64")), PendingPodSeen(make_pod("good")))
-    assert story.bound() == ["good"]
-    message = story.patches()["bad"]
+    driver = OddDriver(plugin)
+    driver.handle(PendingPodSeen(make_pod("bad", cpu="64")), PendingPodSeen(make_pod("good")))
+    assert driver.bound() == ["good"]
+    message = driver.messages()["bad"]
     assert message.startswith("0/40 nodes are available: 40 Insufficient cpu.")
     assert 'running PostFilter plugin "Odd": ' in message
 
 
 @pytest.mark.parametrize("wrong", [*RAISED, COROUTINE])
 def test_a_plugin_that_fails_at_being_told_is_reported_and_holds_up_nothing(wrong: Any) -> None:
-    told = Odd("post_bind", wrong)
-    story = Story(told)
-    story.handle(PendingPodSeen(make_pod("bad")))
-    (bind,) = of_type(BindPod, story.said)
-    story.handle(BindSucceeded("uid-bad", bind.node_name))
-    assert 'PostBind plugin "Odd"' in of_type(ReportProblem, story.said)[0].text
-    assert story.engine.in_flight() == 0
+    driver = OddDriver(Odd("post_bind", wrong))
+    driver.create_pods("bad")
+    (bind,) = of_type(BindPod, driver.instructions)
+    driver.handle(BindSucceeded("uid-bad", bind.node_name))
+    assert 'PostBind plugin "Odd"' in of_type(ReportProblem, driver.instructions)[0].text
+    assert driver.engine.in_flight() == 0
 
 
 @pytest.mark.parametrize("wrong", [*RAISED, COROUTINE])
 def test_a_plugin_that_fails_at_giving_back_gives_back_all_the_same(wrong: Any) -> None:
     plugin = Odd("unreserve", wrong)
     plugin.permit = lambda *_args: (unschedulable("no"), 0.0)  # type: ignore[attr-defined]
-    story = Story(plugin)
-    story.handle(PendingPodSeen(make_pod("bad")))
-    assert 'Unreserve plugin "Odd"' in of_type(ReportProblem, story.said)[0].text
-    assert story.engine.cache_counts()["assumed_pods"] == 0
-    assert sum(story.engine.pending_counts().values()) == 1
+    driver = OddDriver(plugin)
+    driver.create_pods("bad")
+    assert 'Unreserve plugin "Odd"' in of_type(ReportProblem, driver.instructions)[0].text
+    assert driver.engine.cache_counts()["assumed_pods"] == 0
+    assert sum(driver.engine.pending_counts().values()) == 1
 
 
 @pytest.mark.parametrize("wrong", [*RAISED, COROUTINE, None, "QUEUE", 1])
@@ -308,11 +312,12 @@ def test_a_hint_that_fails_means_that_the_pod_is_tried(wrong: Any) -> None:
             event = ClusterEvent(EventResource.NODE, ActionType.ADD)
             return [EventRegistration(event, lambda pod, _old, _new: hint.answer("hint", pod))]
 
-    story = Story(Refuses())
-    story.handle(PendingPodSeen(make_pod("bad")))
-    assert story.engine.pending_counts()["unschedulable"] == 1
-    story.handle(NodeSeen(make_node("new")), now=60.0)
-    assert len(of_type(AttemptResult, story.said)) == 2
+    driver = OddDriver(Refuses())
+    driver.create_pods("bad")
+    assert driver.engine.pending_counts()["unschedulable"] == 1
+    driver.advance(60.0)
+    driver.add_nodes("new")
+    assert len(of_type(AttemptResult, driver.instructions)) == 2
 
 
 @pytest.mark.parametrize("wrong", [*RAISED, None, 7, ["event"], [EventRegistration("Node/Add")]])  # type: ignore[arg-type]
@@ -341,6 +346,6 @@ def test_sort_keys_are_numbers_or_tuples_of_numbers_of_any_length() -> None:
         def sort_key(self, pod: Any, _queued_at: float) -> Any:
             return keys[pod.name]
 
-    story = Story(Mixed())
-    story.handle(*(PendingPodSeen(make_pod(name)) for name in keys))
-    assert story.bound() == ["d", "f", "b", "c", "a", "e"]
+    driver = OddDriver(Mixed())
+    driver.create_pods(*keys)
+    assert driver.bound() == ["d", "f", "b", "c", "a", "e"]

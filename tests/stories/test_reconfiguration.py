@@ -27,31 +27,31 @@ from stowage.api.instructions import (
 )
 from stowage.api.status import Code
 from stowage.engine import Engine, Journal, replay
-from stowage.framework import plugin_factory
 from stowage.framework.authoring import SUCCESS, WAIT, CycleState, PodInfo, Status
-from stowage.plugins import in_tree_registry
 
 from tests.support.builders import make_node, make_pod
-from tests.support.configurable_engine import change_to, configurable_engine, fit_profile
-from tests.support.engines import default_engine, of_type
+from tests.support.engines import (
+    change_to,
+    configurable_engine,
+    default_engine,
+    fit_profile,
+    of_type,
+)
 
 SPREADING = fit_profile("LeastAllocated")
 PACKING = fit_profile("MostAllocated")
 
 
-class Ferryman:
-    """Makes each pod wait at Permit, does its work in PreBind, and says who it is."""
+class WaitsAndWorks:
+    """Makes each pod wait at Permit and has PreBind work for it."""
 
-    name = "Ferryman"
+    name = "WaitsAndWorks"
 
     def permit(self, state: CycleState, pod: PodInfo, node_name: str) -> tuple[Status, float]:
         return WAIT, 600.0
 
     async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         return SUCCESS
-
-
-REGISTRY = in_tree_registry().merged_with(plugin_factory(Ferryman))
 
 
 def two_nodes() -> list[NodeSeen]:
@@ -68,8 +68,8 @@ def node_chosen(instructions: list[Instruction]) -> str:
     return bind.node_name
 
 
-def with_ferryman(profile: Mapping[str, Any]) -> dict[str, Any]:
-    plugins = {**profile["plugins"], "multiPoint": {"enabled": [{"name": "Ferryman"}]}}
+def with_waits_and_works(profile: Mapping[str, Any]) -> dict[str, Any]:
+    plugins = {**profile["plugins"], "multiPoint": {"enabled": [{"name": "WaitsAndWorks"}]}}
     return {**profile, "plugins": plugins}
 
 
@@ -98,15 +98,15 @@ def test_every_decision_names_the_configuration_it_was_made_under() -> None:
 
 
 def test_a_pod_being_bound_ends_under_the_configuration_it_began_with() -> None:
-    engine = configurable_engine(with_ferryman(SPREADING), registry=REGISTRY)
+    engine = configurable_engine(with_waits_and_works(SPREADING), plugins=[WaitsAndWorks()])
     engine.handle(two_nodes(), 0.0)
     assert of_type(BindPod, schedule_one(engine, "p")) == []
     engine.handle([change_to(PACKING)], 1.0)
-    # The new configuration knows no Ferryman; the pod still waits for the old one's.
-    assert [waiting.plugins for waiting in engine.waiting_pods()] == [{"Ferryman"}]
-    (run,) = of_type(RunPreBind, engine.handle([WaitingPodAllowed("uid-p", "Ferryman")], 2.0))
-    assert run.plugins == ("Ferryman",)
-    work = engine.pre_bind("uid-p", "Ferryman")
+    # The new configuration knows no WaitsAndWorks; the pod still waits for the old one's.
+    assert [waiting.plugins for waiting in engine.waiting_pods()] == [{"WaitsAndWorks"}]
+    (run,) = of_type(RunPreBind, engine.handle([WaitingPodAllowed("uid-p", "WaitsAndWorks")], 2.0))
+    assert run.plugins == ("WaitsAndWorks",)
+    work = engine.pre_bind("uid-p", "WaitsAndWorks")
     assert work is not None
     assert asyncio.run(work).is_success
     bound = engine.handle([PreBindFinished("uid-p", Code.SUCCESS)], 3.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from tests.support.builders import (
     make_pod,
     weighted,
 )
+from tests.support.engine_driver import EngineDriver
 from tests.support.engines import of_type
 
 CONFIG = Path(__file__).parents[2] / "config"
@@ -34,19 +36,18 @@ WEB_PODS = label_selector({"app": "web"})
 PREFER_AVOID_PODS = "scheduler.alpha.kubernetes.io/preferAvoidPods"
 
 
-class Cluster:
-    """Nodes, a ReplicaSet, and an engine with the profile of one file; ties go to the first."""
+class SampleDriver(EngineDriver):
+    """Nodes, a ReplicaSet, and an engine with the profile of one file."""
 
     def __init__(self, file: str, nodes: Sequence[Node]) -> None:
         frameworks = make_frameworks(read_configuration(CONFIG / file))
-        self.engine = make_engine(frameworks, lambda _num_ties: 0)
-        self.engine.handle([NodeSeen(node) for node in nodes], 0.0)
-        self.engine.handle([WorkloadSeen("ReplicaSet", "default", "web", WEB_PODS)], 0.0)
+        super().__init__(partial(make_engine, frameworks))
+        self.handle(*map(NodeSeen, nodes))
+        self.handle(WorkloadSeen("ReplicaSet", "default", "web", WEB_PODS))
 
     def place(self, pod: Pod) -> str:
-        """The node the engine gives the pod, or the message it leaves if there is none."""
-        self.engine.handle([PendingPodSeen(pod)], 0.0)
-        answer = self.engine.schedule(0.0, 1)
+        """The node the engine chooses for a pod, or the message if no node fits."""
+        answer = [*self.handle(PendingPodSeen(pod)), *self.schedule(1)]
         for bind in of_type(BindPod, answer):
             return bind.node_name
         (patch,) = of_type(PatchPodStatus, answer)
@@ -81,37 +82,37 @@ def sparing(node: Node, owner: OwnerReference) -> Node:
 
 def default_spreads_over_zones_and_takes_what_is_left() -> None:
     nodes = [make_node("a", zone="a"), make_node("b", zone="b", pods=1)]
-    placed = Cluster("default.yaml", nodes).place_all(*webs(4))
+    placed = SampleDriver("default.yaml", nodes).place_all(*webs(4))
     assert placed == ["a", "b", "a", "a"]
 
 
 def bin_packing_fills_one_node_before_the_next() -> None:
     nodes = [make_node("a", pods=2), make_node("b"), make_node("c")]
-    placed = Cluster("bin-packing.yaml", nodes).place_all(*(pod(f"p{i}") for i in range(5)))
+    placed = SampleDriver("bin-packing.yaml", nodes).place_all(*(pod(f"p{i}") for i in range(5)))
     assert placed == ["a", "a", "b", "b", "b"]
 
 
 def spread_hard_lets_pods_wait_rather_than_crowd() -> None:
     nodes = [make_node("a1", zone="a"), make_node("a2", zone="a")]
     nodes.append(make_node("b", zone="b", pods=1))
-    cluster = Cluster("spread-hard.yaml", nodes)
-    assert sorted(cluster.place_all(*webs(3))) == ["a1", "a2", "b"]
-    assert cluster.place(web("late")).startswith(
+    driver = SampleDriver("spread-hard.yaml", nodes)
+    assert sorted(driver.place_all(*webs(3))) == ["a1", "a2", "b"]
+    assert driver.place(web("late")).startswith(
         "0/3 nodes are available: 1 Too many pods, "
         "2 node(s) didn't match pod topology spread constraints."
     )
-    assert cluster.place(pod("of-no-workload")) in ("a1", "a2")
+    assert driver.place(pod("of-no-workload")) in ("a1", "a2")
 
 
 def legacy_spreads_and_avoids() -> None:
     nodes = [make_node("a", zone="a"), make_node("b", zone="b")]
     nodes.append(sparing(make_node("spared", zone="c", cpu="64", memory="512Gi"), WEB))
-    cluster = Cluster("legacy-1.12.yaml", nodes)
-    assert cluster.place_all(*webs(4)) == ["a", "b", "a", "b"]
+    driver = SampleDriver("legacy-1.12.yaml", nodes)
+    assert driver.place_all(*webs(4)) == ["a", "b", "a", "b"]
     # The emptiest node is spared by the ReplicaSet's pods only, and only as long as it asks.
-    assert cluster.place(pod("of-no-workload")) == "spared"
-    cluster.engine.handle([NodeSeen(make_node("spared", zone="c", cpu="64", memory="512Gi"))], 0.0)
-    assert cluster.place(web("web-4")) == "spared"
+    assert driver.place(pod("of-no-workload")) == "spared"
+    driver.add_nodes("spared", zone="c", cpu="64", memory="512Gi")
+    assert driver.place(web("web-4")) == "spared"
 
 
 SCENARIOS: dict[str, Callable[[], None]] = {
@@ -154,7 +155,7 @@ def test_in_the_legacy_profile_no_preference_outweighs_a_node_that_wants_to_be_s
         )
     )
     nodes = [sparing(make_node("spared", zone="a"), WEB), make_node("b", zone="b")]
-    cluster = Cluster("legacy-1.12.yaml", nodes)
-    assert cluster.place(pod("db", labels={"app": "db"}, node_selector={ZONE: "a"})) == "spared"
-    assert cluster.place(pod("near-db", labels={"app": "api"}, affinity=drawn)) == "spared"
-    assert cluster.place(web("web-near-db", affinity=drawn)) == "b"
+    driver = SampleDriver("legacy-1.12.yaml", nodes)
+    assert driver.place(pod("db", labels={"app": "db"}, node_selector={ZONE: "a"})) == "spared"
+    assert driver.place(pod("near-db", labels={"app": "api"}, affinity=drawn)) == "spared"
+    assert driver.place(web("web-near-db", affinity=drawn)) == "b"

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import pytest
 from msgspec.structs import replace
 from stowage.api.events import (
     Event,
     NodeGone,
-    NodeSeen,
     PendingPodGone,
-    PendingPodSeen,
     StorageGone,
     StorageSeen,
     VolumesWritten,
@@ -25,9 +24,9 @@ from stowage.api.instructions import (
     StopPreBind,
 )
 from stowage.api.objects.volume import PersistentVolume, StorageObject
-from stowage.engine import Engine, Journal, replay
 
-from tests.support.builders import HOSTNAME, make_node, make_pod
+from tests.support.builders import HOSTNAME
+from tests.support.engine_driver import EngineDriver
 from tests.support.engines import DEFAULT_PROFILE, default_engine, of_type
 from tests.support.volume_builders import claim_volume, make_claim, make_class, make_volume
 
@@ -38,60 +37,34 @@ PROFILE = {
 FAILED = 'running PreBind plugin "VolumeBinding": binding volumes: '
 
 
-class Story:
-    """An engine with two nodes, and everything it was told, which is replayed at the end."""
+class VolumeDriver(EngineDriver):
+    """An engine with two nodes and a storage class."""
 
     def __init__(self, *objects: StorageObject) -> None:
-        self.journal = Journal()
-        self.engine = default_engine(profile=PROFILE, journal=self.journal)
-        self.now = 0.0
-        self.tell(NodeSeen(make_node("n0")), NodeSeen(make_node("n1")))
+        super().__init__(partial(default_engine, profile=PROFILE))
+        self.add_nodes("n0", "n1")
         self.show(make_class(), *objects)
 
-    def tell(self, *events: Event) -> list[Instruction]:
-        """Something happens."""
-        answer = self.engine.handle(events, self.now)
-        self.engine.validate()
-        return answer
-
     def show(self, *objects: StorageObject) -> list[Instruction]:
-        """The watches show objects of storage."""
-        return self.tell(*(StorageSeen(obj) for obj in objects))
+        """The watches show storage objects."""
+        return self.handle(*(StorageSeen(obj) for obj in objects))
 
-    def schedule(self, name: str, *claims: str) -> list[Instruction]:
-        """A pod with these claims is created and tried."""
-        volumes = tuple(claim_volume(claim) for claim in claims)
-        self.tell(PendingPodSeen(make_pod(name, volumes=volumes)))
-        return self.try_again(0.0)
-
-    def try_again(self, after_s: float) -> list[Instruction]:
-        """Time passes, and whoever is ready is tried."""
-        self.now += after_s
-        answer = self.engine.schedule(self.now, 10)
-        self.engine.validate()
-        return answer
+    def schedule_pod(self, name: str, *claims: str) -> list[Instruction]:
+        """A user creates a pod with these claims, and the engine schedules it."""
+        self.create_pods(name, volumes=tuple(claim_volume(claim) for claim in claims))
+        return self.schedule()
 
     def write(self, name: str = "p", error: str = "", **versions: str) -> list[Instruction]:
-        """The shell has written claims and volumes; keywords are versions by name."""
+        """The shell has written claims and volumes; keywords are resource versions by name."""
         volumes = {key: each for key, each in versions.items() if key.startswith("d")}
         claims = {f"default/{key}": each for key, each in versions.items() if key not in volumes}
-        return self.tell(VolumesWritten(f"uid-{name}", volumes, claims, error))
+        return self.handle(VolumesWritten(f"uid-{name}", volumes, claims, error))
 
     @property
     def assumed(self) -> dict[str, str]:
-        """What is assumed about storage, and for which pod."""
+        """The claims and volumes with assumed writes, and the pod each is assumed for."""
         assumed: dict[str, str] = self.engine.dump()["storage_assumed"]
         return assumed
-
-    def replays(self) -> bool:
-        """Told the same again, an engine answers the same."""
-
-        def anew(choose: object) -> Engine:
-            assert callable(choose)
-            return default_engine(choose, profile=PROFILE)
-
-        replay(self.journal, anew)
-        return True
 
 
 def failures(instructions: Sequence[Instruction]) -> list[str]:
@@ -100,16 +73,16 @@ def failures(instructions: Sequence[Instruction]) -> list[str]:
     return [event.note for event in events if event.reason == "FailedScheduling"]
 
 
-def waiting(selected: str = "n0") -> Story:
+def waiting(selected: str = "n0") -> VolumeDriver:
     """A pod whose claim was sent to a node and not bound yet."""
-    story = Story(make_claim("claim", version="1"))
-    (writes,) = of_type(BindVolumes, story.schedule("p", "claim"))
+    driver = VolumeDriver(make_claim("claim", version="1"))
+    (writes,) = of_type(BindVolumes, driver.schedule_pod("p", "claim"))
     assert writes.node_name == "n0"
     assert writes.claims == (SelectNode("default", "claim", "uid-claim", "1"),)
-    assert story.assumed == {"claim default/claim": "default/p"}
-    story.write(claim="2")
-    story.show(make_claim("claim", selected_node=selected, version="2"))
-    return story
+    assert driver.assumed == {"claim default/claim": "default/p"}
+    driver.write(claim="2")
+    driver.show(make_claim("claim", selected_node=selected, version="2"))
+    return driver
 
 
 MADE = make_volume("d-made", given_to="claim", where=(HOSTNAME, ["n0"]), version="3")
@@ -117,52 +90,52 @@ BOUND = make_claim("claim", volume="d-made", selected_node="n0", version="4")
 
 
 def test_a_pod_is_bound_once_its_new_volume_is() -> None:
-    story = waiting()
-    assert story.assumed == {}
-    assert of_type(BindPod, story.show(MADE)) == []
+    driver = waiting()
+    assert driver.assumed == {}
+    assert of_type(BindPod, driver.show(MADE)) == []
     not_done = make_claim("claim", volume="d-made", selected_node="n0", version="3", is_bound=False)
-    assert of_type(BindPod, story.show(not_done)) == []
-    (bind,) = of_type(BindPod, story.show(BOUND))
+    assert of_type(BindPod, driver.show(not_done)) == []
+    (bind,) = of_type(BindPod, driver.show(BOUND))
     assert (bind.pod.name, bind.node_name) == ("p", "n0")
-    assert story.replays()
+    driver.check_replay()
 
 
 def test_a_volume_that_is_shown_after_its_claim_is_waited_for() -> None:
-    story = waiting()
-    assert of_type(BindPod, story.show(BOUND)) == []
-    assert len(of_type(BindPod, story.show(MADE))) == 1
+    driver = waiting()
+    assert of_type(BindPod, driver.show(BOUND)) == []
+    assert len(of_type(BindPod, driver.show(MADE))) == 1
 
 
 def test_what_the_watch_showed_before_the_write_says_nothing() -> None:
     """The claim's old version has no node; only a later one may say that provisioning failed."""
-    story = Story(make_claim("claim", version="1"))
-    story.schedule("p", "claim")
-    assert failures(story.write(claim="7")) == []
+    driver = VolumeDriver(make_claim("claim", version="1"))
+    driver.schedule_pod("p", "claim")
+    assert failures(driver.write(claim="7")) == []
     stale = make_claim("claim", version="3")
-    assert failures(story.show(stale)) == []
+    assert failures(driver.show(stale)) == []
     failed = make_claim("claim", version="8")
-    assert len(failures(story.show(failed))) == 1
+    assert len(failures(driver.show(failed))) == 1
 
 
 def test_free_volumes_are_given_to_claims_and_not_to_two_of_them() -> None:
-    story = Story(
+    driver = VolumeDriver(
         make_volume("disk", version="1", where=(HOSTNAME, ["n1"])),
         make_class(provisioner="kubernetes.io/no-provisioner"),
         make_claim("one"),
         make_claim("two"),
     )
-    (writes,) = of_type(BindVolumes, story.schedule("p", "one"))
+    (writes,) = of_type(BindVolumes, driver.schedule_pod("p", "one"))
     (give,) = writes.volumes
     assert (give.name, give.claim_ref.name, give.is_marked) == ("disk", "one", True)
     assert writes.node_name == "n1"
-    refused = failures(story.schedule("q", "two"))
+    refused = failures(driver.schedule_pod("q", "two"))
     assert "2 node(s) didn't find available persistent volumes to bind" in refused[0]
-    story.write(disk="2")
+    driver.write(disk="2")
     given = make_volume("disk", version="2", given_to="one", where=(HOSTNAME, ["n1"]))
-    assert of_type(BindPod, story.show(given)) == []
-    (bind,) = of_type(BindPod, story.show(make_claim("one", volume="disk", version="3")))
+    assert of_type(BindPod, driver.show(given)) == []
+    (bind,) = of_type(BindPod, driver.show(make_claim("one", volume="disk", version="3")))
     assert bind.node_name == "n1"
-    assert story.replays()
+    driver.check_replay()
 
 
 def _given(version: str, given_to: str = "") -> PersistentVolume:
@@ -191,11 +164,11 @@ def _given(version: str, given_to: str = "") -> PersistentVolume:
     ],
 )
 def test_a_pod_whose_volume_is_not_made_goes_back(happens: Event, says: str) -> None:
-    story = waiting()
-    assert failures(story.tell(happens)) == [FAILED + says]
-    assert story.assumed == {}
-    assert story.engine.in_flight() == 0
-    assert story.replays()
+    driver = waiting()
+    assert failures(driver.handle(happens)) == [FAILED + says]
+    assert driver.assumed == {}
+    assert driver.engine.in_flight() == 0
+    driver.check_replay()
 
 
 @pytest.mark.parametrize(
@@ -221,76 +194,76 @@ def test_a_pod_whose_volume_is_not_made_goes_back(happens: Event, says: str) -> 
     ],
 )
 def test_a_pod_whose_volume_is_lost_goes_back(happens: Event, says: str) -> None:
-    story = Story(_given("1"), make_claim("claim", version="1"))
-    story.schedule("p", "claim")
-    story.write(disk="2")
-    story.show(_given("2", given_to="claim"))
-    assert failures(story.tell(happens)) == [FAILED + says]
-    assert story.assumed == {}
-    assert story.replays()
+    driver = VolumeDriver(_given("1"), make_claim("claim", version="1"))
+    driver.schedule_pod("p", "claim")
+    driver.write(disk="2")
+    driver.show(_given("2", given_to="claim"))
+    assert failures(driver.handle(happens)) == [FAILED + says]
+    assert driver.assumed == {}
+    driver.check_replay()
 
 
 def test_a_claim_that_was_bound_to_another_volume_will_do_if_the_node_reaches_it() -> None:
     for where, is_bound in (("n0", True), ("n1", False)):
-        story = Story(_given("1"), make_claim("claim", version="1"))
-        story.schedule("p", "claim")
-        story.write(disk="2")
-        story.show(_given("2", given_to="claim"))
+        driver = VolumeDriver(_given("1"), make_claim("claim", version="1"))
+        driver.schedule_pod("p", "claim")
+        driver.write(disk="2")
+        driver.show(_given("2", given_to="claim"))
         other = make_volume("other", given_to="claim", where=(HOSTNAME, [where]), version="3")
-        told = story.show(other, make_claim("claim", volume="other", version="4"))
+        told = driver.show(other, make_claim("claim", volume="other", version="4"))
         assert bool(of_type(BindPod, told)) is is_bound
         assert bool(failures(told)) is not is_bound
 
 
 def test_a_write_that_is_refused_gives_everything_back() -> None:
-    story = Story(_given("1"), make_claim("claim", version="1"))
-    story.schedule("p", "claim")
-    assert story.assumed == {"volume disk": "default/p"}
-    told = story.write(error="the object has been modified")
+    driver = VolumeDriver(_given("1"), make_claim("claim", version="1"))
+    driver.schedule_pod("p", "claim")
+    assert driver.assumed == {"volume disk": "default/p"}
+    told = driver.write(error="the object has been modified")
     assert failures(told) == [
         'running PreBind plugin "VolumeBinding": the object has been modified'
     ]
-    assert story.assumed == {}
-    assert len(of_type(BindVolumes, story.try_again(2.0))) == 1
+    assert driver.assumed == {}
+    driver.advance(2.0)
+    assert len(of_type(BindVolumes, driver.schedule())) == 1
 
 
 def test_a_provisioner_that_recovers_is_asked_again() -> None:
-    story = waiting()
-    story.show(make_claim("claim", version="5"))
-    (again,) = of_type(BindVolumes, story.try_again(2.0))
+    driver = waiting()
+    driver.show(make_claim("claim", version="5"))
+    driver.advance(2.0)
+    (again,) = of_type(BindVolumes, driver.schedule())
     assert again.claims[0].resource_version == "5"
-    story.write(claim="6")
-    story.show(make_claim("claim", selected_node="n0", version="6"))
+    driver.write(claim="6")
+    driver.show(make_claim("claim", selected_node="n0", version="6"))
     bound = replace(BOUND, metadata=replace(BOUND.metadata, resource_version="8"))
-    (bind,) = of_type(BindPod, story.show(MADE, bound))
+    (bind,) = of_type(BindPod, driver.show(MADE, bound))
     assert bind.node_name == "n0"
-    assert story.replays()
+    driver.check_replay()
 
 
 def test_nobody_waits_longer_than_the_configuration_says() -> None:
-    story = waiting()
-    assert story.engine.next_deadline() == 30.0
-    story.now = 29.9
-    assert failures(story.tell()) == []
-    story.now = 30.0
-    assert failures(story.tell()) == [FAILED + "context deadline exceeded"]
-    assert story.engine.volume_error_counts() == {"bind": 1}
-    assert story.replays()
+    driver = waiting()
+    assert driver.engine.next_deadline() == 30.0
+    assert failures(driver.advance(29.5)) == []
+    assert failures(driver.advance(0.5)) == [FAILED + "context deadline exceeded"]
+    assert driver.engine.volume_error_counts() == {"bind": 1}
+    driver.check_replay()
 
 
 def test_a_pod_that_is_deleted_meanwhile_gives_everything_back() -> None:
-    story = Story(_given("1"), make_claim("claim", version="1"))
-    story.schedule("p", "claim")
-    told = story.tell(PendingPodGone("default", "p", "uid-p"))
+    driver = VolumeDriver(_given("1"), make_claim("claim", version="1"))
+    driver.schedule_pod("p", "claim")
+    told = driver.handle(PendingPodGone("default", "p", "uid-p"))
     assert len(of_type(StopPreBind, told)) == 1
-    assert story.assumed == {}
-    assert story.write(disk="2") == []
-    assert len(of_type(BindVolumes, story.schedule("q", "claim"))) == 1
+    assert driver.assumed == {}
+    assert driver.write(disk="2") == []
+    assert len(of_type(BindVolumes, driver.schedule_pod("q", "claim"))) == 1
 
 
 def test_a_pod_whose_claims_are_bound_is_bound_at_once() -> None:
-    story = Story(MADE, BOUND)
-    told = story.schedule("p", "claim")
+    driver = VolumeDriver(MADE, BOUND)
+    told = driver.schedule_pod("p", "claim")
     assert of_type(BindVolumes, told) == []
     (bind,) = of_type(BindPod, told)
     assert bind.node_name == "n0"

@@ -60,11 +60,12 @@ def chaos(
     server, or memory grew.
     """
     # The Kubernetes client takes a while to import; --help need not wait for it.
-    from simcluster.cli.failures import FAILURES  # noqa: PLC0415
+    from simcluster.harness.failures import FAILURES  # noqa: PLC0415
 
+    from stowage_benchmarks.chaos.judge import ChaosOptions  # noqa: PLC0415
     from stowage_benchmarks.chaos.replicas import LeaseTimes  # noqa: PLC0415
     from stowage_benchmarks.chaos.report import print_chaos  # noqa: PLC0415
-    from stowage_benchmarks.chaos.run import ChaosOptions, run_chaos  # noqa: PLC0415
+    from stowage_benchmarks.chaos.run import run_chaos  # noqa: PLC0415
 
     console, progress = Console(highlight=False), Console(stderr=True, highlight=False)
     times = LeaseTimes(takeover_s=takeover_allowance)

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
-from simcluster.cli.process_cost import memory_mib
-from simcluster.cli.processes import ChildProcess, ChildProcesses
+from simcluster.harness.processes import ChildProcess, ChildProcesses
 
 from stowage_benchmarks.chaos import replica as chaos_replica
 from stowage_benchmarks.chaos.cluster import REPLICAS, kubeconfig_of
+from stowage_benchmarks.process_cost import memory_mib
 
 CONFIG_MAP = "default/stowage"
 _RESTART_AFTER_S = 0.5
@@ -24,7 +24,7 @@ _POLL_S = 0.1
 _SAMPLE_EVERY_S = 2.0
 _SETTLED_AFTER_S = 20.0
 """By then a process has read the cluster and bound its first pods."""
-_COMPARE_WITHIN_S = 30.0
+COMPARE_WITHIN_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,29 +168,9 @@ class Replicas:
         return sorted(self._current)
 
     async def cache_mismatches(self) -> list[str]:
-        """Have every replica compare its cache with the API server (SIGUSR2); the differences."""
-        found = await asyncio.gather(*(self._compare(life) for life in self._current.values()))
+        """Have every replica compare its cache with the server (SIGUSR2); what differs."""
+        found = await asyncio.gather(*(compare_cache(life) for life in self._current.values()))
         return [sentence for sentences in found for sentence in sentences]
-
-    async def _compare(self, life: Life) -> list[str]:
-        deadline = time.monotonic() + _COMPARE_WITHIN_S
-        # Before its first line a process may not listen to signals yet, and would end by this one.
-        while not (begin := life.child.log.stat().st_size) and time.monotonic() < deadline:  # noqa: ASYNC110 - a file
-            await asyncio.sleep(_POLL_S)
-        life.child.send_signal(signal.SIGUSR2)
-        while time.monotonic() < deadline:
-            await asyncio.sleep(_POLL_S)
-            with life.child.log.open("rb") as log:
-                log.seek(begin)
-                *lines, _ = log.read().split(b"\n")
-            events = [msgspec.json.decode(line) for line in lines if line.startswith(b"{")]
-            if any(event.get("event") == "cache compared" for event in events):
-                return [
-                    f"{life.replica}: {msgspec.json.encode(event).decode()}"
-                    for event in events
-                    if event.get("event") == "Cache mismatch"
-                ]
-        return [f"{life.replica} did not compare its cache within {_COMPARE_WITHIN_S:g} s"]
 
     def _signal(self, name: str, number: signal.Signals) -> bool:
         life = self._current.get(name)
@@ -218,6 +198,28 @@ class Replicas:
 
     def _restart_soon(self, name: str) -> None:
         asyncio.get_running_loop().call_later(_RESTART_AFTER_S, self._start, name)
+
+
+async def compare_cache(life: Life) -> list[str]:
+    """Have a replica compare its cache with the API server (SIGUSR2); what differs."""
+    deadline = time.monotonic() + COMPARE_WITHIN_S
+    # Before its first line a process may not listen to signals yet, and would end by this one.
+    while not (begin := life.child.log.stat().st_size) and time.monotonic() < deadline:  # noqa: ASYNC110 - a file
+        await asyncio.sleep(_POLL_S)
+    life.child.send_signal(signal.SIGUSR2)
+    while time.monotonic() < deadline:
+        await asyncio.sleep(_POLL_S)
+        with life.child.log.open("rb") as log:
+            log.seek(begin)
+            *lines, _ = log.read().split(b"\n")
+        events = [msgspec.json.decode(line) for line in lines if line.startswith(b"{")]
+        if any(event.get("event") == "cache compared" for event in events):
+            return [
+                f"{life.replica}: {msgspec.json.encode(event).decode()}"
+                for event in events
+                if event.get("event") == "Cache mismatch"
+            ]
+    return [f"{life.replica} did not compare its cache within {COMPARE_WITHIN_S:g} s"]
 
 
 def _exit_name(status: int) -> str:

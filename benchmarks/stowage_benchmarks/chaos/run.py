@@ -11,81 +11,32 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from simcluster.cli.apply import create_all
-from simcluster.cli.audit import ClusterState, read_cluster
-from simcluster.cli.launch import NotReadyError, wait_for_file
-from simcluster.cli.processes import ChildProcess, ChildProcesses
+from simcluster.harness.apply import create_all
+from simcluster.harness.launch import NotReadyError, wait_for_file
+from simcluster.harness.processes import ChildProcess, ChildProcesses
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.connection import connect
 
 from stowage_benchmarks.chaos.cluster import CALM, FAULTY, HISTORY, kubeconfig_of
 from stowage_benchmarks.chaos.history import HistoryReader
+from stowage_benchmarks.chaos.judge import ChaosOptions, Judge, Storm
 from stowage_benchmarks.chaos.ledger import Ledger
 from stowage_benchmarks.chaos.load import ChaosLoad
-from stowage_benchmarks.chaos.plan import Plan, draw_plan
-from stowage_benchmarks.chaos.pods import GATED, HUGE, calm_pod, classes, pod_lives
-from stowage_benchmarks.chaos.replicas import LeaseTimes, Replicas
+from stowage_benchmarks.chaos.pods import classes, pod_lives
+from stowage_benchmarks.chaos.replicas import Replicas
 from stowage_benchmarks.chaos.result import (
     ChaosResult,
-    Machine,
-    final_violations,
-    has_grown,
-    memory_of,
-    recoveries,
     this_machine,
-    unjustly_pending,
 )
 from stowage_benchmarks.chaos.trouble import Trouble, create_config_map
 
 _READ_EVERY_S = 0.05
 _FIRST_BINDING_WITHIN_S = 180.0
 _WARM_UP_S = 30.0
-_NUM_PROBES = 50
-
-
-@dataclass(frozen=True, slots=True)
-class ChaosOptions:
-    """What to run.
-
-    Attributes:
-        pods_per_s: Pods created per second.
-        recovery_limit_s: How long after the last fault a pod that fits may be pending.
-    """
-
-    minutes: float
-    seed: int
-    num_nodes: int
-    pods_per_s: float
-    recovery_limit_s: float
-    scheduler_name: str = "stowage"
-    times: LeaseTimes = field(default_factory=LeaseTimes)
-
-    def plan(self) -> Plan:
-        """The fault plan."""
-        return draw_plan(self.minutes * 60.0, self.seed, self.times.lease_s)
-
-
-@dataclass(frozen=True, slots=True)
-class Storm:
-    """What is known once the faults are over.
-
-    Attributes:
-        plan: Digest of the fault plan.
-        done: How often each kind of fault was injected.
-        pods_per_s: Pods created per second.
-        memory_mib: Memory of the largest replica before the faults.
-    """
-
-    machine: Machine
-    plan: str
-    done: dict[str, int]
-    pods_per_s: float
-    memory_mib: float
 
 
 class _Run:
@@ -111,6 +62,7 @@ class _Run:
         self._say = say
         self._ledger = Ledger(options.scheduler_name, options.times.lease_s)
         self._replicas = Replicas(processes, directory, options.times)
+        self._judge = Judge(options, self._ledger, self._replicas)
 
     async def run(self) -> ChaosResult:
         """Run everything and clean up.
@@ -162,7 +114,7 @@ class _Run:
             async with _beside(self._replicas.keep_running(), load.remove_finished()):
                 storm = await self._storm(load, trouble)
                 load.forget_intentions()
-                return await self._judge(calm, storm, await trouble.hits())
+                return await self._judge.judge(calm, storm, await trouble.hits())
         finally:
             await load.close()
 
@@ -179,84 +131,12 @@ class _Run:
         pods_per_s = counts["pods created"] / (time.monotonic() - begin)
         return Storm(machine, plan.digest, dict(trouble.done), pods_per_s, memory_mib)
 
-    async def _judge(self, calm: ApiClient, storm: Storm, hits: dict[str, int]) -> ChaosResult:
-        """Wait for recovery and collect the violations."""
-        options, ledger = self._options, self._ledger
-        recovered_s = await self._recovery()
-        is_well = await self._goes_on(calm) and recovered_s is not None
-        problems = [] if is_well else [_late(options.recovery_limit_s)]
-        problems += await self._mismatches()
-        memory_mib, memory = self._replicas.memory_mib(), memory_of(self._replicas.lives)
-        problems += final_violations(ledger, await self._settled(calm), memory)
-        if has_grown(storm.memory_mib, memory_mib):
-            problems.append(f"memory rose from {storm.memory_mib:.0f} to {memory_mib:.0f} MiB")
-        return ChaosResult(
-            machine=storm.machine,
-            seed=options.seed,
-            minutes=options.minutes,
-            nodes=options.num_nodes,
-            plan=storm.plan,
-            # Planned faults that hit no request are listed with 0.
-            requests_hit=dict(
-                sorted({**dict.fromkeys(options.plan().rule_names, 0), **hits}.items())
-            ),
-            trouble=dict(sorted(storm.done.items())),
-            exits=dict(sorted(self._replicas.exits.items())),
-            counts=dict(sorted(ledger.counts.items())),
-            pods_created_per_s=round(storm.pods_per_s, 1),
-            binds_per_s=round(ledger.binds_per_s, 1),
-            recoveries=recoveries(ledger.disturbances),
-            recovered_after_last_fault_s=None if recovered_s is None else round(recovered_s, 2),
-            memory_before_mib=round(storm.memory_mib),
-            memory_after_mib=round(memory_mib),
-            memory=memory,
-            violations=problems,
-        )
-
-    async def _goes_on(self, calm: ApiClient) -> bool:
-        """Whether new pods and all earlier ones are bound in time."""
-        names = (f"calm-{number}" for number in range(_NUM_PROBES))
-        await create_all(calm, (calm_pod(name, self._options.scheduler_name) for name in names))
-        await asyncio.sleep(_READ_EVERY_S * 4)
-        return await self._recovery() is not None
-
     async def _first_binding(self) -> None:
         deadline = time.monotonic() + _FIRST_BINDING_WITHIN_S
         while not self._ledger.counts["pods bound"]:
             if time.monotonic() > deadline:
                 raise NotReadyError("no replica bound a pod")
             await asyncio.sleep(_READ_EVERY_S)
-
-    async def _recovery(self) -> float | None:
-        """Wait until all pods that fit are bound; returns the seconds, None beyond the limit."""
-        started_at = time.monotonic()
-        while any(not _may_wait(pod.name) for pod in self._ledger.waiting.values()):
-            if time.monotonic() > started_at + self._options.recovery_limit_s:
-                return None
-            await asyncio.sleep(_READ_EVERY_S)
-        return time.monotonic() - started_at
-
-    async def _settled(self, calm: ApiClient) -> ClusterState:
-        """The cluster once no pod is pending without a reason, or as it is at the time limit.
-
-        The ledger knows neither when a gate was removed nor the conditions of a pod.
-        """
-        deadline = time.monotonic() + self._options.recovery_limit_s
-        while True:
-            state = await read_cluster(calm)
-            is_late = time.monotonic() > deadline
-            if is_late or not any(unjustly_pending(state, self._options.scheduler_name)):
-                return state
-            await asyncio.sleep(_READ_EVERY_S)
-
-    async def _mismatches(self) -> list[str]:
-        """Wait until all caches equal the API server; returns what still differs at the limit."""
-        deadline = time.monotonic() + self._options.recovery_limit_s
-        while found := await self._replicas.cache_mismatches():
-            if time.monotonic() > deadline:
-                return found
-            await asyncio.sleep(1.0)
-        return []
 
     async def _tell(self) -> None:
         """Report progress every ten seconds."""
@@ -270,14 +150,6 @@ class _Run:
                 f"{ledger.holding_replica or 'no replica'} leads, "
                 f"{len(ledger.violations)} violations"
             )
-
-
-def _late(limit_s: float) -> str:
-    return f"pods that fit are pending {limit_s:g} s after the last fault"
-
-
-def _may_wait(pod_name: str) -> bool:
-    return pod_name.startswith((GATED, HUGE))
 
 
 @asynccontextmanager

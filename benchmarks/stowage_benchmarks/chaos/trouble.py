@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 import msgspec
-from simcluster.cli.apply import create
+from simcluster.harness.apply import create
 from simcluster.kubelet.nodes import bench_node
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 
@@ -23,7 +23,7 @@ FAULTS = "/stowage/faults"
 _RETRY_S = 0.1
 _NAMESPACE, _NAME = CONFIG_MAP.split("/")
 _CONFIG_MAPS = f"/api/v1/namespaces/{_NAMESPACE}/configmaps"
-_NO_LEADER_PATIENCE_S = 5.0
+NO_LEADER_TIMEOUT_S = 5.0
 _BINDING_WITHIN_S = 5.0
 _PEACE_FACTOR = 30.0
 _SETTLED_S = 6.0
@@ -126,11 +126,11 @@ class Trouble:
         async with asyncio.TaskGroup() as group:
             for step in plan.in_storm:
                 await asyncio.sleep(max(0.0, started_at + step.at_s - time.monotonic()))
-                group.create_task(self._carry_out(step))
+                group.create_task(self.do(step))
             await asyncio.sleep(max(0.0, started_at + plan.duration_s - time.monotonic()))
         await self._patiently(lambda: self._faulty.delete(FAULTS, b"{}"))
         for step in plan.in_peace:
-            await self._carry_out(step)
+            await self.do(step)
 
     async def hits(self) -> dict[str, int]:
         """How many requests each API fault has hit."""
@@ -138,8 +138,9 @@ class Trouble:
         hits: dict[str, int] = answer["hits_by_name"]
         return hits
 
-    async def _carry_out(self, step: Step) -> None:
-        # Steps overlap: read the counter only after the step is done.
+    async def do(self, step: Step) -> None:
+        """Do one step and count it if it had an effect."""
+        # Steps overlap: read the count only after the step has ended.
         was_done = await self._carriers[step.kind](step)
         self.done[step.kind] += was_done
 
@@ -166,8 +167,8 @@ class Trouble:
         return True
 
     async def _leader(self) -> str:
-        """The leading replica, waiting a while for one; empty if there is none."""
-        deadline = time.monotonic() + _NO_LEADER_PATIENCE_S
+        """The replica that leads, or is about to; empty if nobody is."""
+        deadline = time.monotonic() + NO_LEADER_TIMEOUT_S
         while time.monotonic() < deadline:
             leader = self._ledger.holding_replica
             if leader in self._replicas.running:

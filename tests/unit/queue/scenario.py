@@ -90,14 +90,22 @@ def make_queue(
     **timing: float,
 ) -> SchedulingQueue:
     """A queue ordered by priority; `events` replaces what some plugins registered."""
+    return SchedulingQueue(make_rules(events, pre_enqueue, **timing))
+
+
+def make_rules(
+    events: Mapping[str, Sequence[tuple[ClusterEvent, Hint | None]]] | None = None,
+    pre_enqueue: Callable[[PodInfo], Status] | None = None,
+    **timing: float,
+) -> QueueRules:
+    """The rules of `make_queue`."""
     registered = {**DEFAULT_EVENTS, **(events or {})}
     rules = QueueRules(
         by_priority,
         pre_enqueue or Gate(),
         {(PROFILE, plugin): wanted for plugin, wanted in registered.items()},
     )
-    rules = msgspec.structs.replace(rules, **timing)
-    return SchedulingQueue(rules)
+    return msgspec.structs.replace(rules, **timing)
 
 
 def pop(queue: SchedulingQueue, now: float = 0.0) -> QueuedPod:

@@ -3,8 +3,20 @@ from __future__ import annotations
 from stowage.queue.heap import KeyedHeap
 
 
-def _heap(*members: tuple[str, int]) -> KeyedHeap[str]:
-    heap: KeyedHeap[str] = KeyedHeap()
+class _OpenHeap(KeyedHeap[str]):
+    """A heap that shows its entries and can be damaged."""
+
+    @property
+    def num_entries(self) -> int:
+        return len(self._entries)
+
+    def damage(self) -> None:
+        self._entries.reverse()
+        self._members["d"] = ((4,), 99, "d", "d")
+
+
+def _heap(*members: tuple[str, int]) -> _OpenHeap:
+    heap = _OpenHeap()
     for uid, key in members:
         heap.push(uid, (key,), uid)
     return heap
@@ -76,13 +88,12 @@ def test_garbage_stays_bounded_however_often_members_change() -> None:
         heap.push("x", (turn,), "x")
         heap.remove("x")
     assert list(heap.inconsistencies()) == []
-    assert len(heap._entries) <= 2 * len(heap) + 64
+    assert heap.num_entries <= 2 * len(heap) + 64
 
 
 def test_problems_names_a_member_without_entry_and_a_disorder() -> None:
     heap = _heap(("a", 1), ("b", 2), ("c", 3))
-    heap._entries.reverse()
-    heap._members["d"] = ((4,), 99, "d", "d")
+    heap.damage()
     assert list(heap.inconsistencies()) == [
         "entry 1 is smaller than its parent",
         "entry 2 is smaller than its parent",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from stowage.queue import QueueInconsistentError, QueueState
+from stowage.queue import QueueInconsistentError, QueueState, SchedulingQueue
+from stowage.queue.sub_queues import SubQueues
 
 from tests.unit.queue.scenario import (
     NODE_ADD,
@@ -11,6 +12,7 @@ from tests.unit.queue.scenario import (
     Gate,
     fail,
     make_queue,
+    make_rules,
     pending,
     pop,
     pop_names,
@@ -208,14 +210,20 @@ def test_a_pod_becoming_active_is_nominated_as_its_status_says() -> None:
     assert [info.name for info in queue.nominator.pods_on("n1")] == ["p"]
 
 
-def test_validate_names_a_pod_that_is_in_two_places() -> None:
-    queue = make_queue()
+class _OpenQueue(SchedulingQueue):
+    @property
+    def sub_queues(self) -> SubQueues:
+        return self._waiting
+
+
+def test_validate_reports_a_pod_that_is_in_two_queues() -> None:
+    queue = _OpenQueue(make_rules())
     queue.add(pending("p"), 0.0)
     queued = pop(queue)
-    queue._waiting.active.put(queued, (0, 0.0))
+    queue.sub_queues.active.put(queued, (0, 0.0))
     with pytest.raises(QueueInconsistentError, match="default/p also waits as active"):
         queue.validate()
     queue.done(queued.uid)
-    queue._waiting.backoff.put(queued, (0, 0.0))
+    queue.sub_queues.backoff.put(queued, (0, 0.0))
     with pytest.raises(QueueInconsistentError, match="uid-p waits in 2 sub-queues"):
         queue.validate()

@@ -214,11 +214,18 @@ def test_the_snapshot_is_the_same_until_something_changes(cache: ClusterCache) -
     assert current == [True, False, True]
 
 
-def test_validate_finds_what_does_not_add_up(cache: ClusterCache) -> None:
+class _OpenCache(ClusterCache):
+    def count_unknown_pod(self) -> None:
+        """Count a pod in row 0 that is in no other part of the cache."""
+        self._state.columns.add_pod(0, make_pod_info(make_pod(cpu="3"), PodClasses()).pod_class)
+
+
+def test_validate_finds_what_does_not_add_up() -> None:
+    cache = _OpenCache()
+    cache.update_node(make_node("n1"))
     cache.assume_pod(info(cache), "n1")
     cache.validate()
-    stranger = make_pod_info(make_pod(cpu="3"), PodClasses())
-    cache._state.columns.add_pod(0, stranger.pod_class)
+    cache.count_unknown_pod()
     with pytest.raises(InvariantViolation, match="requested of node n1 in row 0"):
         cache.validate()
 

@@ -79,7 +79,7 @@ class KopfRunner:
         self._logins = Backoff(jitter, FIRST_LOGIN_PAUSE_S, connection.timeouts.max_backoff_s)
         self._logged_in_at = -STABLE_AFTER_S
         self._registry = kopf.OperatorRegistry()
-        kopf.on.login(registry=self._registry)(self._login)
+        kopf.on.login(registry=self._registry)(self.login)
         kopf.on.event("", "v1", spec.resource, registry=self._registry)(self._take_event)
 
     async def run(self) -> None:
@@ -99,7 +99,7 @@ class KopfRunner:
                 idleness.cancel()
                 errors = await _stop(tasks)
             if self._restart.is_set():
-                log.info("watching anew, as asked", resource=self._spec.resource)
+                log.info("watching again on request", resource=self._spec.resource)
                 backoff.reset()
                 continue
             log.warning("kopf ended, starting it again", errors=errors)
@@ -153,7 +153,8 @@ class KopfRunner:
         )
         return list(tasks)
 
-    async def _login(self, **_kwargs: Any) -> kopf.AiohttpSession:
+    async def login(self, **_kwargs: Any) -> kopf.AiohttpSession:
+        """Make the HTTP session that Kopf uses until the next login."""
         if not self._is_first_login:
             # Kopf logs in again after a 401.
             await self._pause_between_logins()

@@ -28,14 +28,18 @@ class Budget(msgspec.Struct, eq=False):
 
 
 class DisruptionBudgets:
-    """All budgets; written by the cache only."""
+    """All budgets; written by the cache only.
+
+    Attributes:
+        by_namespace: Namespace -> name -> budget.
+    """
 
     def __init__(self) -> None:
-        self._in: dict[str, dict[str, Budget]] = {}
+        self.by_namespace: dict[str, dict[str, Budget]] = {}
         self._covering: LRUCache[NamespacedLabels, tuple[Budget, ...]] = LRUCache(_MAX_KINDS)
 
     def __len__(self) -> int:
-        return sum(map(len, self._in.values()))
+        return sum(map(len, self.by_namespace.values()))
 
     def update(self, budget: PodDisruptionBudget) -> None:
         """Add or update a budget; one with an invalid selector covers no pod."""
@@ -44,7 +48,7 @@ class DisruptionBudgets:
             selector = compile_label_selector(budget.spec.selector)
         except SelectorError:
             selector = NOTHING
-        of_namespace = self._in.setdefault(metadata.namespace, {})
+        of_namespace = self.by_namespace.setdefault(metadata.namespace, {})
         known = of_namespace.get(metadata.name)
         if known is None or known.selector != selector:
             known = of_namespace[metadata.name] = Budget(selector)
@@ -54,12 +58,12 @@ class DisruptionBudgets:
 
     def remove(self, namespace: str, name: str) -> bool:
         """Remove a budget; returns whether it was known."""
-        of_namespace = self._in.get(namespace, {})
+        of_namespace = self.by_namespace.get(namespace, {})
         known = of_namespace.pop(name, None)
         if known is None:
             return False
         if not of_namespace:
-            del self._in[namespace]
+            del self.by_namespace[namespace]
         self._covering.clear()
         return True
 
@@ -69,7 +73,7 @@ class DisruptionBudgets:
         They are the budgets of its namespace whose selector is not empty and matches; no budget
         covers a pod without labels (``filterPodsWithPDBViolation`` of v1.36).
         """
-        of_namespace = self._in.get(pod_class.namespace)
+        of_namespace = self.by_namespace.get(pod_class.namespace)
         if not of_namespace or not pod_class.labels:
             return ()
         known = self._covering.get(pod_class.namespaced_labels)

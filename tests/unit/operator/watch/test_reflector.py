@@ -60,8 +60,16 @@ class _Story:
         # The script ends with a watch that never does.
         self.client = FakeApiClient(get=lists, watch=[*watches, [_EndOfStory()]])
         self.reflector: Reflector[Node] = Reflector(
-            NODES, self.client, self.inbox, no_jitter, self.time.sleep
+            NODES,
+            self.client,
+            self.inbox,
+            no_jitter,
+            self._sleep,
+            monotonic=self.time.monotonic,
         )
+
+    async def _sleep(self, seconds: float) -> None:
+        await self.time.sleep(seconds)
 
     async def arrived(self) -> list[str]:
         with pytest.raises(_EndOfStory):
@@ -247,10 +255,9 @@ async def test_events_in_another_order_than_they_happened_are_all_taken() -> Non
 
 
 async def test_a_bookmark_ends_the_silence_of_a_watch() -> None:
-    story, now = _Story([_list(_node("a"))], [[_line("BOOKMARK", _node("", version=12))]]), 1000.0
-    story.reflector._monotonic = lambda: now
+    story = _Story([_list(_node("a"))], [[_line("BOOKMARK", _node("", version=12))]])
     assert await story.arrived() == ["+a"]
-    now += 7.0
+    story.time.now += 7.0
     assert story.reflector.silence_s == 7.0
 
 
@@ -304,7 +311,9 @@ async def test_a_list_that_is_just_answered_when_a_refresh_is_asked_for_does_not
     assert story.reflector.is_fresh
 
 
-async def test_a_refresh_ends_a_pause_and_the_next_one_is_short() -> None:
+async def test_a_refresh_ends_a_pause_and_the_next_one_is_short(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     story = _Story([*[ApiError(503)] * 9, ApiError(503), _list()], [])
     reflector, sleep = story.reflector, story.time.sleep
 
@@ -313,7 +322,7 @@ async def test_a_refresh_ends_a_pause_and_the_next_one_is_short() -> None:
         if len(story.time.slept) == 9:
             await asyncio.Event().wait()
 
-    reflector._sleep = sleep_until_refreshed
+    monkeypatch.setattr(story.time, "sleep", sleep_until_refreshed)
     running = asyncio.create_task(reflector.run())
     for _ in range(10):
         await _settle()
