@@ -111,3 +111,24 @@ def test_images_that_pages_name_have_the_version_of_the_package() -> None:
     texts = [page.read_text(encoding="utf-8") for page in PAGES]
     named = {found for text in texts for found in re.findall(r"/stowage:(\d\S*)", text)}
     assert named == {version("stowage")}
+
+
+def _defined(pattern: str) -> set[str]:
+    files = (ROOT / "scheduler").rglob("*.py")
+    return {
+        found for file in files for found in re.findall(pattern, file.read_text(encoding="utf-8"))
+    }
+
+
+def test_types_of_the_glossary_exist() -> None:
+    glossary = (ROOT / "docs/explanation/glossary.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([A-Z]\w+)`\)", glossary))
+    assert len(named) > 5
+    assert named <= _defined(r"(?m)^(?:class )?([A-Z]\w+)(?:[(:]| =)")
+
+
+def test_functions_on_the_way_of_a_pod_exist() -> None:
+    page = (ROOT / "docs/explanation/one-pods-way.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"\(`([a-z_]+)`\)", page))
+    assert len(named) > 5
+    assert named <= _defined(r"(?m)^def (\w+)")
