@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 from simcluster.kinds.resources import PODS
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.engine.state import unconfirmed_bindings
 from stowage.operator.client.timeouts import Timeouts
 
 from simcluster import FaultRule
 from tests.support.auditor import node_of, scheduled_condition
-from tests.support.patience import PATIENCE_S
 from tests.support.running_scheduler import running_scheduler, scheduler_process
 from tests.support.storm import Storm
 from tests.support.troubled_cluster import (
@@ -236,7 +236,7 @@ async def test_pods_deleted_while_they_are_bound(sea: TroubledCluster) -> None:
 
 
 async def _soon(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(WAIT_TIMEOUT_S):
         while not holds():  # noqa: ASYNC110 - the engine tells nobody
             await asyncio.sleep(0.005)
 
@@ -396,7 +396,7 @@ async def test_a_scheduler_that_ends_in_mid_drain_and_the_next_one(
     async with scheduler_process(sea.kubeconfig, log) as first:
         await sea.drained(0.25)
         first.send_signal(how)
-        status = await asyncio.wait_for(first.wait(), PATIENCE_S)
+        status = await asyncio.wait_for(first.wait(), WAIT_TIMEOUT_S)
     assert status == (0 if how is signal.SIGTERM else -signal.SIGKILL), log.read_text()
     assert sea.auditor.unbound()
     sea.fail(FaultRule("POST", BINDINGS, times=10, is_applied=True, is_dropped=True))

@@ -14,12 +14,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import structlog
+from simcluster.tests.support.api_client import PODS as PODS_PATH
+from simcluster.tests.support.api_client import ApiClient
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 from simcluster import SimulatedCluster, make_node
-from tests.support.api_client import PODS as PODS_PATH
-from tests.support.api_client import ApiClient
 from tests.support.auditor import node_of
-from tests.support.patience import PATIENCE_S
 from tests.support.running_scheduler import running_scheduler
 from tests.support.troubled_cluster import CAPACITY, small_pod
 
@@ -105,6 +105,6 @@ def _put(cluster: SimulatedCluster, pod: dict[str, Any]) -> None:
 
 
 async def _bound(api: ApiClient, name: str) -> None:
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(WAIT_TIMEOUT_S):
         while not node_of((await api.get(f"{PODS_PATH}/{name}")).body):  # noqa: ASYNC110
             await asyncio.sleep(0.05)

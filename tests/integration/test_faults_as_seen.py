@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
+from simcluster.tests.support.api_client import MERGE, until
+from simcluster.tests.support.api_client import PODS as PODS_PATH
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 from simcluster import FaultRule
 from tests.integration.troubled_world import (
@@ -22,10 +25,7 @@ from tests.integration.troubled_world import (
     world_in,
 )
 from tests.integration.volume_objects import CLAIMS, CLASSES, claim, storage_class, using
-from tests.support.api_client import MERGE, until
-from tests.support.api_client import PODS as PODS_PATH
 from tests.support.fault_table import Fault, Series, faults
-from tests.support.patience import PATIENCE_S
 from tests.support.troubled_cluster import BINDINGS, CAPACITY, TOO_MUCH
 
 
@@ -275,7 +275,7 @@ async def _missing(world: World, fault: Fault, story: Story) -> str:
     await story.cause(world)
     moved: set[Series] = set()
     with suppress(TimeoutError):
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(WAIT_TIMEOUT_S):
             while not (events <= world.events() and len(moved) == len(fault.metrics)):
                 after = await world.values(fault.metrics)
                 moved |= {

@@ -12,13 +12,13 @@ import msgspec
 import pytest
 from simcluster.apiserver.errors import ApiError
 from simcluster.kinds.resources import NODES, PODS
+from simcluster.tests.support.api_client import PODS as PODS_PATH
+from simcluster.tests.support.api_client import ApiClient
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 from simcluster import SimulatedCluster, make_node
 from tests.fuzz.objects import odd_object
-from tests.support.api_client import PODS as PODS_PATH
-from tests.support.api_client import ApiClient
 from tests.support.auditor import node_of
-from tests.support.patience import PATIENCE_S
 from tests.support.running_scheduler import running_scheduler
 from tests.support.troubled_cluster import CAPACITY, TroubledCluster, small_pod, troubled_cluster
 
@@ -77,7 +77,7 @@ async def test_pods_that_own_each_other_are_bound_and_can_be_deleted(
             await api.patch(f"{PODS_PATH}/{name}", {"metadata": {"ownerReferences": [reference]}})
 
         async def are(condition: Callable[[list[Any]], bool]) -> None:
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(WAIT_TIMEOUT_S):
                 while not condition((await api.get(PODS_PATH)).body["items"]):  # noqa: ASYNC110
                     await asyncio.sleep(0.05)
 

@@ -13,6 +13,9 @@ from simcluster.auth.rbac import Decision, rule_allows
 from simcluster.auth.request_attributes import Attributes
 from simcluster.auth.users import User
 from simcluster.tests.integration.test_kubectl import kubectl_for
+from simcluster.tests.support.api_client import MERGE, NODES, PODS, ApiClient, node, pod
+from simcluster.tests.support.api_servers import ApiServerUnderTest, self_signed_certificate
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 from simcluster import (
     ClusterOptions,
@@ -41,9 +44,6 @@ from tests.integration.volume_objects import (
     using,
     volume,
 )
-from tests.support.api_client import MERGE, NODES, PODS, ApiClient, node, pod
-from tests.support.api_servers import ApiServerUnderTest, self_signed_certificate
-from tests.support.patience import PATIENCE_S
 
 pytestmark = needs_kubectl
 
@@ -98,7 +98,7 @@ class Request(NamedTuple):
 
 
 async def _eventually(condition: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(WAIT_TIMEOUT_S):
         while not await condition():  # noqa: ASYNC110 - the server tells nobody
             await asyncio.sleep(0.02)
 

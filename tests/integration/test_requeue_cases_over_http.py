@@ -13,14 +13,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from simcluster.tests.support.api_client import MERGE, NODES, PODS, ApiClient
+from simcluster.tests.support.api_servers import ApiServerUnderTest
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.api.objects.meta import ApiStruct
 from stowage.api.objects.pod import Pod
 
 from tests.stories.requeue_cases import STORIES
 from tests.stories.requeue_cases.case import Put, RequeueCase
-from tests.support.api_client import MERGE, NODES, PODS, ApiClient
-from tests.support.api_servers import ApiServerUnderTest
-from tests.support.patience import PATIENCE_S
 from tests.support.running_scheduler import CONFIGURATION, RunningScheduler, running_scheduler
 
 Json = dict[str, Any]
@@ -125,7 +125,7 @@ def attempts(running: RunningScheduler) -> dict[str, int]:
 async def until(holds: Any, what: str) -> None:
     """Return as soon as something is true."""
     try:
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(WAIT_TIMEOUT_S):
             while not holds():  # noqa: ASYNC110 - polled on purpose
                 await asyncio.sleep(0.01)
     except TimeoutError:

@@ -17,12 +17,12 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 from simcluster.kinds.resources import PODS
 from simcluster.ports import reserved_port
+from simcluster.tests.support.api_client import MERGE, ApiClient
+from simcluster.tests.support.api_client import PODS as PODS_PATH
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 from simcluster import ClusterOptions, FaultRule, SimulatedCluster, make_node
-from tests.support.api_client import MERGE, ApiClient
-from tests.support.api_client import PODS as PODS_PATH
 from tests.support.fault_table import Series
-from tests.support.patience import PATIENCE_S
 from tests.support.troubled_cluster import CAPACITY, small_pod
 
 Json = dict[str, Any]
@@ -117,7 +117,7 @@ class World:
 
     async def leads(self) -> None:
         """Wait until it has the lease."""
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(WAIT_TIMEOUT_S):
             while "became leader" not in self.events():  # noqa: ASYNC110 - the process tells nobody
                 await asyncio.sleep(0.05)
 
@@ -149,7 +149,7 @@ class World:
     async def ended(self) -> int:
         """The exit status of the process, once it has ended."""
         assert self._process is not None
-        return await asyncio.wait_for(self._process.wait(), PATIENCE_S)
+        return await asyncio.wait_for(self._process.wait(), WAIT_TIMEOUT_S)
 
     async def close(self) -> None:
         """Leave nothing running."""

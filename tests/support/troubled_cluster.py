@@ -15,10 +15,10 @@ from typing import Any
 from simcluster.kinds.binding import bind
 from simcluster.kinds.resources import NODES, PODS
 from simcluster.store.deletion import DeleteOptions
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 from simcluster import ClusterOptions, FaultRule, KubeletOptions, SimulatedCluster, make_node
 from tests.support.auditor import Auditor, auditing, is_finished, node_of, scheduled_condition
-from tests.support.patience import PATIENCE_S
 from tests.support.running_scheduler import RunningScheduler
 
 Json = dict[str, Any]
@@ -152,7 +152,7 @@ class TroubledCluster:
         if scheduler is None:
             return
         try:
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(WAIT_TIMEOUT_S):
                 while not self._agrees(scheduler):  # noqa: ASYNC110 - the engine tells nobody
                     await asyncio.sleep(0.02)
         except TimeoutError:

@@ -1,7 +1,7 @@
 """The shape of every served kind: which fields it has, of which types, and how its lists merge.
 
-- ``types.json`` holds the fields and types of API v1.36, written by ``tests.support.client_models``
-  from the models of the kubernetes client; a test holds the two equal.
+- ``types.json`` holds the fields and types of API v1.36. ``simcluster.tests.support.client_models``
+  writes it from the models of the kubernetes client; a test holds the two equal.
 - ``go_types`` knows what only Kubernetes' Go source tells of them: pointers, and how lists merge.
 - ``types`` resolves both into ``Struct``, ``ListType``, ``MapType`` and scalars.
 - ``decoding`` makes an object of a request into one of its type: it drops fields that are unknown,
