@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from simcluster.cli.launch import start_scheduler
-from simcluster.cli.processes import ChildProcess, ChildProcesses
+from simcluster.harness.launch import start_scheduler
+from simcluster.harness.processes import ChildProcess, ChildProcesses
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,8 +84,10 @@ class Cluster:
         pod, state = self.pending[key], CycleState()
         framework.run_pre_filter(state, pod, self.cache.snapshot())
         reserved = framework.run_reserve(state, pod, node_name)
-        if not reserved.is_success:
-            raise AssertionError(f"{key}: {reserved}")
+        if not reserved.status.is_success:
+            raise AssertionError(f"{key}: {reserved.status}")
+        for plan in reserved.plans.values():
+            self.cache.assume_storage(plan.volumes, plan.claims, pod.uid)
         self.cache.assume_pod(self.pending[key], node_name)
         self.nominations.pop(key, None)
 

@@ -11,7 +11,13 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 TUTORIALS = sorted(each for each in (DOCS / "tutorials").glob("*.md") if each.stem != "index")
-PAGES = [README, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
+PAGES = [
+    README,
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    ROOT / "examples" / "README.md",
+    *sorted(DOCS.rglob("*.md")),
+]
 
 #: A block may have notes in comments right above it: `<!-- not run: it needs a registry -->`.
 _BLOCK = re.compile(

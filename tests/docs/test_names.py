@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -104,3 +105,9 @@ def test_every_page_is_in_the_table_of_contents() -> None:
 
 def test_the_readme_is_short() -> None:
     assert len(README.read_text(encoding="utf-8").splitlines()) <= 150
+
+
+def test_images_that_pages_name_have_the_version_of_the_package() -> None:
+    texts = [page.read_text(encoding="utf-8") for page in PAGES]
+    named = {found for text in texts for found in re.findall(r"/stowage:(\d\S*)", text)}
+    assert named == {version("stowage")}

@@ -17,6 +17,25 @@ def test_the_commands_are_listed_with_examples() -> None:
         assert words in result.stdout
 
 
+def test_examples_are_of_installed_commands_only() -> None:
+    code = (
+        "import importlib.metadata; importlib.metadata.entry_points = lambda **_group: (); "
+        "from stowage.cli.main import app; app(['--help'])"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=True, text=True
+    )
+    assert "stowage run --kubeconfig" in answer.stdout
+    assert "demo" not in answer.stdout
+
+
+def test_help_of_run_shows_whole_flags_in_a_narrow_terminal() -> None:
+    result = CliRunner().invoke(app, ["run", "--help"], env={"COLUMNS": "80"})
+    assert "--authorization-webhook-cache-unauthorized-ttl DURATION" in result.stdout
+    assert "Leader election:" in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_explains_itself(command: str) -> None:
     result = CliRunner().invoke(app, [*command.split(), "--help"])

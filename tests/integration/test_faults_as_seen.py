@@ -250,7 +250,7 @@ STORIES: dict[str, Story] = {
     "slow": Story(_slow),
     "pods pending too long": Story(_fits_nowhere),
     "an object is left out": Story(_odd_node),
-    "endpoints refuse everybody": Story(_nobody_is_let_in),
+    "endpoints refuse all clients": Story(_nobody_is_let_in),
     "lease lost": Story(_lease_lost, is_end=True),
     "stopped or starved for longer than the lease": Story(_stopped, is_end=True),
     "it does not start": Story(_cannot_start, is_end=True),

@@ -9,13 +9,13 @@ from typing import Any
 
 from stowage.api.config.loading import Extender, InvalidConfiguration
 from stowage.engine import Engine
-from stowage.operator.app import Process
 from stowage.operator.client.timeouts import Timeouts
 from stowage.operator.clock import Clock
 from stowage.operator.configuration.live_configuration import LiveConfiguration
 from stowage.operator.environment import Environment
 from stowage.operator.extenders.client import ExtenderClient
-from stowage.operator.leader_election import LeaderElectionOptions
+from stowage.operator.lease import LeaderElectionOptions
+from stowage.operator.process import Process
 from stowage.operator.run_options import EngineDependencies, RunOptions
 
 from tests.simulation.configurations import CONFIG_MAP_KEY, Composition, text_in

@@ -31,10 +31,9 @@ from stowage.plugins.scheduling_gates import SchedulingGates
 from stowage.plugins.taint_toleration import TaintToleration
 from stowage.plugins.volumes.binding import VolumeBinding
 from stowage.plugins.volumes.limits import NodeVolumeLimits
-from stowage.plugins.volumes.pre_bind import VolumePlan
 from stowage.queue.scheduling_queue import SchedulingQueue
 from stowage.state.cache import ClusterCache
-from stowage.state.storage import event_handlers as storage_keeper
+from stowage.state.storage import updater as storage_keeper
 
 from tests.simulation.plan import Emphasis
 from tests.simulation.run import simulate
@@ -285,8 +284,8 @@ PLANTED = {
         "still waiting for volumes",
     ),
     "assumed volumes are not restored": Planted(
-        VolumePlan,
-        "restore",
+        ClusterCache,
+        "forget_storage",
         _returns(None),
         _VOLUMES,
         "assumed for pod",

@@ -110,7 +110,7 @@ ANSWERS: Mapping[str, tuple[Any, tuple[Any, ...]]] = {
         _full(1),
         (None, NAN, _full(1, 7), _full(1.5, dtype=np.float64), _full(101)),
     ),
-    "reserve": (SUCCESS, (None, WAIT, "reserved")),
+    "reserve": (SUCCESS, (True, WAIT, "reserved")),
     "permit": (
         (SUCCESS, 0.0),
         (

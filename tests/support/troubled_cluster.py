@@ -12,8 +12,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from simcluster.kinds.binding import bind
 from simcluster.kinds.resources import NODES, PODS
+from simcluster.kinds.subresources.binding import bind
 from simcluster.store.deletion import DeleteOptions
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 

@@ -60,7 +60,7 @@ def chaos(
     server, or memory grew.
     """
     # The Kubernetes client takes a while to import; --help need not wait for it.
-    from simcluster.cli.failures import FAILURES  # noqa: PLC0415
+    from simcluster.harness.failures import FAILURES  # noqa: PLC0415
 
     from stowage_benchmarks.chaos.judge import ChaosOptions  # noqa: PLC0415
     from stowage_benchmarks.chaos.replicas import LeaseTimes  # noqa: PLC0415

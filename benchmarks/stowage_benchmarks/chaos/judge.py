@@ -6,8 +6,8 @@ import asyncio
 import time
 from dataclasses import dataclass, field
 
-from simcluster.cli.apply import create_all
-from simcluster.cli.audit import ClusterState, read_cluster
+from simcluster.harness.apply import create_all
+from simcluster.harness.audit import ClusterState, read_cluster
 from stowage.operator.client.api_client import ApiClient
 
 from stowage_benchmarks.chaos.ledger import Ledger

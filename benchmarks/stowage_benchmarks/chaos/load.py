@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from random import Random
 
 import msgspec
-from simcluster.cli.apply import create
+from simcluster.harness.apply import create
 from stowage.api.instructions import PodReference
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.api_error import ApiError

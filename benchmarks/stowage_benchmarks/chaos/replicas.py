@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
-from simcluster.cli.process_cost import memory_mib
-from simcluster.cli.processes import ChildProcess, ChildProcesses
+from simcluster.harness.processes import ChildProcess, ChildProcesses
 
 from stowage_benchmarks.chaos import replica as chaos_replica
 from stowage_benchmarks.chaos.cluster import REPLICAS, kubeconfig_of
+from stowage_benchmarks.process_cost import memory_mib
 
 CONFIG_MAP = "default/stowage"
 _RESTART_AFTER_S = 0.5

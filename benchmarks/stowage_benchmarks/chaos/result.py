@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 
 import msgspec
-from simcluster.cli.audit import ClusterState, overcommitted_nodes
+from simcluster.harness.audit import ClusterState, overcommitted_nodes
 from stowage.api.objects.pod import Pod
 
 from stowage_benchmarks.chaos.ledger import Disturbance, Ledger

@@ -15,9 +15,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from simcluster.cli.apply import create_all
-from simcluster.cli.launch import NotReadyError, wait_for_file
-from simcluster.cli.processes import ChildProcess, ChildProcesses
+from simcluster.harness.apply import create_all
+from simcluster.harness.launch import NotReadyError, wait_for_file
+from simcluster.harness.processes import ChildProcess, ChildProcesses
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.connection import connect
 

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 import msgspec
-from simcluster.cli.apply import create
+from simcluster.harness.apply import create
 from simcluster.kubelet.nodes import bench_node
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 

@@ -19,10 +19,9 @@ import uvloop
 from rich.console import Console
 from rich.markup import escape
 from simcluster.cli.cluster import Shape
-from simcluster.cli.failures import FAILURES
-from simcluster.cli.launch import start_cluster
-from simcluster.cli.process_cost import cpu_seconds, memory_mib, peak_memory_mib
-from simcluster.cli.processes import ChildProcesses
+from simcluster.harness.failures import FAILURES
+from simcluster.harness.launch import start_cluster
+from simcluster.harness.processes import ChildProcesses
 from simcluster.ports import reserved_port
 
 from stowage_benchmarks.cluster.file import write_cluster_file
@@ -37,6 +36,7 @@ from stowage_benchmarks.cluster.http_load import (
 )
 from stowage_benchmarks.cluster.report import print_cluster_result
 from stowage_benchmarks.cluster.result import ClusterResult, RequestCost, WatchCost
+from stowage_benchmarks.process_cost import cpu_seconds, memory_mib, peak_memory_mib
 from stowage_benchmarks.workloads import pending_pod
 
 Json: TypeAlias = dict[str, Any]

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 import msgspec
-from simcluster.cli.apply import create
+from simcluster.harness.apply import create
 from simcluster.kubelet.nodes import bench_node
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.api_error import ApiError

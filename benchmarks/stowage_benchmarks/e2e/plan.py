@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 from rich.markup import escape
-from simcluster.cli.failures import FAILURES
+from simcluster.harness.failures import FAILURES
 
 from stowage_benchmarks.calibration import calibration_ms
 from stowage_benchmarks.contender import contenders

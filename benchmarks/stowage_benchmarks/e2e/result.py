@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
-from simcluster.cli.audit import ClusterState, overcommitted_nodes
-from simcluster.cli.placements import Placement
+from simcluster.harness.audit import ClusterState, overcommitted_nodes
+from simcluster.harness.placements import Placement
 
 from stowage_benchmarks.contender import Contender
 from stowage_benchmarks.e2e.scenarios import Size

@@ -13,13 +13,12 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 
-from simcluster.cli.apply import create_all
-from simcluster.cli.audit import read_cluster
 from simcluster.cli.cluster import Shape
-from simcluster.cli.launch import start_cluster
-from simcluster.cli.placements import PlacementWatch
-from simcluster.cli.process_cost import cpu_seconds, peak_memory_mib
-from simcluster.cli.processes import ChildProcesses
+from simcluster.harness.apply import create_all
+from simcluster.harness.audit import read_cluster
+from simcluster.harness.launch import start_cluster
+from simcluster.harness.placements import PlacementWatch
+from simcluster.harness.processes import ChildProcesses
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.connection import connect
 
@@ -27,6 +26,7 @@ from stowage_benchmarks.e2e.churn import churning
 from stowage_benchmarks.e2e.cleaning import clean
 from stowage_benchmarks.e2e.result import Cost, Drain, E2EResult, e2e_result
 from stowage_benchmarks.e2e.scenarios import MEASURED_PREFIX, SCENARIOS, scenario_nodes
+from stowage_benchmarks.process_cost import cpu_seconds, peak_memory_mib
 
 
 class _Run:

@@ -1,15 +1,20 @@
-"""The door: everything a person types, and what is printed back.
+"""The ``stowage`` command.
 
-One module or package a command. A command reads its flags, calls one room (`operator` for ``run``,
-`cluster` for ``cluster``) and turns what goes wrong into a sentence and an exit status: 0 it did
-what was asked, 1 it could not, 2 the command line is wrong.
+One module per command: ``run`` runs the scheduler, ``config`` checks and shows configurations.
+Other installed distributions add commands through the entry-point group ``stowage.commands``. A
+command parses its flags, calls another package, and turns errors into a message and an exit status:
+0 success, 1 failure, 2 wrong command line.
 
-``demo`` and ``bench`` use the product from outside: they start ``cluster`` and ``run`` as
-processes of their own and talk to them over HTTP, as a user does. What they report is therefore
-what a watch on the API server saw, never what the scheduler says of itself.
+`composition` is the only place that connects plugins, engine and shell. Its parts are
+`plugin_discovery`, which finds plugins, `profiles`, which makes frameworks, `effective`, which
+writes out the effective configuration, and `configurator`, which loads new versions of it.
 
-Nothing imports this room. A command's module is imported when somebody asks for the command
-(``on_demand``), modules of heavy rooms when it runs: ``stowage --help`` answers at once, and
-``run`` pays for nothing it does not use. argparse was rejected: help panels and typed options
-would have had to be written by hand.
+Invariants:
+
+- No other package imports this one, except for `lazy_commands`, which commands of other
+  distributions use.
+- ``stowage --help`` imports no command. A command's module is imported when the command is called,
+  and heavy packages when it runs.
+
+Rejected: argparse, because help panels and typed options would have to be written by hand.
 """

@@ -1,6 +1,6 @@
-"""From a configuration to frameworks, an engine and the shell's options.
+"""Connects the configuration, the plugins, the engine and the shell.
 
-The one place where core, plugins and shell are put together; heavy to import.
+This module imports numpy, Kopf and the Kubernetes client, so commands import it late.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from pathlib import Path
 import structlog
 from kubernetes.aio.config import ConfigException
 
+from stowage.api.config.extenders import Extenders
 from stowage.api.config.loading import (
-    ConfigError,
-    InvalidConfiguration,
     KubeSchedulerConfiguration,
     LeaderElectionConfiguration,
     settings_without_effect,
@@ -26,10 +25,9 @@ from stowage.cli.configurator import Configurator
 from stowage.cli.plugin_discovery import discover_plugins
 from stowage.cli.profiles import make_extenders, with_plugin_errors
 from stowage.cli.run_flags import LoggingFormat
-from stowage.engine import Engine, make_engine
+from stowage.engine import Engine, EngineSettings, make_engine
 from stowage.framework import Handle, Registry, Timings
 from stowage.operator import (
-    AccessOptions,
     ConfigMapOptions,
     ConfigMapReference,
     EngineDependencies,
@@ -45,20 +43,16 @@ from stowage.operator import (
 log = structlog.get_logger(__name__)
 
 CANNOT_START = (ConfigException, OSError)
-"""What `run_scheduler` raises: no usable kubeconfig, serving address taken, bad certificates."""
-
-
-DEFAULT_REVIEW_TTL_S = 10.0
-"""kube-scheduler's, for all three kinds of answers about who may read what is served."""
+"""Errors of `run_scheduler`: no usable kubeconfig, address in use, unusable certificates."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigMapSource:
-    """Where the configuration comes from while the scheduler runs.
+    """The ConfigMap of the configuration.
 
     Attributes:
-        reference: The ConfigMap.
-        parse: Reads its text, flags put over it; raises InvalidConfiguration.
+        reference: The ConfigMap and key.
+        parse: Parses its text and applies the flags; raises InvalidConfiguration.
     """
 
     reference: ConfigMapReference
@@ -79,11 +73,12 @@ def config_map_source(
 def read_config_map_source(
     source: ConfigMapSource, kubeconfig: Path | None, master: str | None = None
 ) -> KubeSchedulerConfiguration:
-    """Read the configuration to start with.
+    """Read the configuration for the start.
 
     Raises:
-        InvalidConfiguration: the ConfigMap is missing or wrong.
-        ConfigException, OSError: there is no API server to ask.
+        InvalidConfiguration: the ConfigMap is missing or invalid.
+        ConfigException: there is no usable kubeconfig, and the process is not in a cluster.
+        OSError: the API server cannot be reached.
     """
     with _kubeconfig_explained():
         path = str(kubeconfig) if kubeconfig else None
@@ -94,10 +89,10 @@ def read_config_map_source(
 def read_with_plugin_errors(
     read: Callable[[], KubeSchedulerConfiguration],
 ) -> KubeSchedulerConfiguration:
-    """What `read` returns.
+    """Read a configuration, see `with_plugin_errors`.
 
     Raises:
-        InvalidConfiguration: with all mistakes it finds, and those of plugins.
+        InvalidConfiguration: with all errors, including those in plugin arguments.
     """
     return with_plugin_errors(read, discover_plugins)
 
@@ -109,7 +104,14 @@ def run_options(
     max_in_unschedulable_s: float,
     live: ConfigMapSource | None = None,
 ) -> RunOptions:
-    """What the shell needs, from the configuration.
+    """The options of the scheduler process.
+
+    Args:
+        configuration: The configuration at the start.
+        kubeconfig: Path; None for the one of the configuration.
+        serving: Options of the HTTPS endpoints; None serves none.
+        max_in_unschedulable_s: Value of ``--pod-max-in-unschedulable-pods-duration``.
+        live: The ConfigMap to follow; None follows none.
 
     Raises:
         InvalidConfiguration: see `make_frameworks`.
@@ -126,16 +128,8 @@ def run_options(
     extenders = make_extenders(configuration)
 
     def make(parts: EngineDependencies) -> Engine:
-        engine = make_engine(
-            settings.frameworks,
-            parts.choose,
-            queue_settings=settings.queue_settings,
-            timer=parts.timer,
-            extenders=extenders,
-        )
+        engine = _make_engine(settings, extenders, parts)
         engine.follow_configuration(loaded.hash, configurator.configure)
-        if parts.observer is not None:
-            engine.take_durations(Timings(parts.timer, parts.observer))
         handle.connect(parts.post, engine.waiting_pods)
         return engine
 
@@ -151,6 +145,21 @@ def run_options(
         config_map=None if live is None else _config_map(live, configurator, configuration),
         extenders=extenders,
     )
+
+
+def _make_engine(
+    settings: EngineSettings, extenders: Extenders, parts: EngineDependencies
+) -> Engine:
+    engine = make_engine(
+        settings.frameworks,
+        parts.choose,
+        queue_settings=settings.queue_settings,
+        timer=parts.timer,
+        extenders=extenders,
+    )
+    if parts.observer is not None:
+        engine.take_durations(Timings(parts.timer, parts.observer))
+    return engine
 
 
 def _config_map(
@@ -182,7 +191,7 @@ def _leader_election(election: LeaderElectionConfiguration) -> LeaderElectionOpt
 def with_api_server(
     options: RunOptions, master: str | None, qps: float | None, burst: int | None
 ) -> RunOptions:
-    """The same with the flags about the API server over it; None leaves what is configured."""
+    """The options with the flags about the API server; None keeps the configured value."""
     return replace(
         options,
         master=master,
@@ -191,95 +200,8 @@ def with_api_server(
     )
 
 
-def serving_options(
-    bind_address: str,
-    port: int,
-    cert_file: Path | None,
-    key_file: Path | None,
-    cert_dir: Path | None = None,
-) -> ServingOptions | None:
-    """Where to serve health and metrics, to whoever the API server lets; None for port 0."""
-    if port == 0:
-        return None
-    return ServingOptions(
-        bind_address=bind_address,
-        port=port,
-        tls_cert_file=str(cert_file) if cert_file else None,
-        tls_private_key_file=str(key_file) if key_file else None,
-        cert_dir=str(cert_dir) if cert_dir else None,
-    )
-
-
-def with_access(
-    serving: ServingOptions | None,
-    always_allow_paths: str,
-    token_ttl_s: float | None,
-    authorized_ttl_s: float | None,
-    unauthorized_ttl_s: float | None,
-) -> ServingOptions | None:
-    """The same with the flags about who may read over it; None is ten seconds.
-
-    Raises:
-        InvalidConfiguration: a path is none.
-    """
-    if serving is None:
-        return None
-    paths = tuple(path.strip() for path in always_allow_paths.split(",") if path.strip())
-    ten = DEFAULT_REVIEW_TTL_S
-    try:
-        access = AccessOptions(
-            always_allow_paths=paths,
-            token_ttl_s=ten if token_ttl_s is None else token_ttl_s,
-            authorized_ttl_s=ten if authorized_ttl_s is None else authorized_ttl_s,
-            unauthorized_ttl_s=ten if unauthorized_ttl_s is None else unauthorized_ttl_s,
-        )
-    except ValueError as error:
-        flag = "--authorization-always-allow-paths"
-        raise InvalidConfiguration([ConfigError(flag, always_allow_paths, str(error))]) from error
-    return replace(serving, access=access)
-
-
-def with_tls(
-    serving: ServingOptions | None,
-    min_version: str,
-    cipher_suites: str,
-    client_ca_file: Path | None,
-) -> ServingOptions | None:
-    """The same with the flags about TLS over it.
-
-    Raises:
-        InvalidConfiguration: a version or a cipher suite is not known.
-    """
-    if serving is None:
-        return None
-    suites = tuple(suite.strip() for suite in cipher_suites.split(",") if suite.strip())
-    for flag, given, value in (
-        ("--tls-min-version", {"min_version": min_version}, min_version),
-        ("--tls-cipher-suites", {"cipher_suites": suites}, cipher_suites),
-    ):
-        try:
-            serving = replace(serving, tls=replace(serving.tls, **given))
-        except ValueError as error:
-            raise InvalidConfiguration([ConfigError(flag, value, str(error))]) from error
-    return replace(serving, tls=replace(serving.tls, client_ca_file=client_ca_file))
-
-
-def with_reviewers(
-    serving: ServingOptions | None, authentication: Path | None, authorization: Path | None
-) -> ServingOptions | None:
-    """The same with the kubeconfigs to ask about tokens and users with."""
-    if serving is None:
-        return None
-    access = replace(
-        serving.access,
-        authentication_kubeconfig=str(authentication) if authentication else None,
-        authorization_kubeconfig=str(authorization) if authorization else None,
-    )
-    return replace(serving, access=access)
-
-
 def set_up_logging(verbosity: int, logging_format: LoggingFormat | None) -> None:
-    """Send logs to stderr; without a format, as JSON unless that is a terminal."""
+    """Send logs to stderr; without a format as JSON, or as text on a terminal."""
     is_json = None if logging_format is None else logging_format is LoggingFormat.JSON
     configure_logging(verbosity, json=is_json)
 
@@ -287,22 +209,23 @@ def set_up_logging(verbosity: int, logging_format: LoggingFormat | None) -> None
 def failure_log(
     verbosity: int, logging_format: LoggingFormat | None
 ) -> Callable[[str, list[str]], None] | None:
-    """How to tell by a log line why nothing runs; None where it is told to people."""
+    """A function that logs why the scheduler cannot start; None unless logs are JSON."""
     if logging_format is not LoggingFormat.JSON:
         return None
 
-    def tell(event: str, errors: list[str]) -> None:
+    def log_failure(event: str, errors: list[str]) -> None:
         set_up_logging(verbosity, logging_format)
         log.error(event, errors=errors)
 
-    return tell
+    return log_failure
 
 
 def run_scheduler(options: RunOptions) -> int:
-    """Run the scheduler; its exit status.
+    """Run the scheduler; returns the exit status.
 
     Raises:
-        ConfigException, OSError: it cannot start.
+        ConfigException: there is no usable kubeconfig, and the process is not in a cluster.
+        OSError: the address is in use, or a certificate is unusable.
     """
     with _kubeconfig_explained():
         return run_blocking(options)

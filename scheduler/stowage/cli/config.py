@@ -1,4 +1,4 @@
-"""``stowage config``: look at a configuration without running it."""
+"""``stowage config``: check and show configurations."""
 
 from __future__ import annotations
 
@@ -34,11 +34,7 @@ _FILE_HELP = "KubeSchedulerConfiguration, YAML or JSON."
 def check(
     file: Annotated[Path, typer.Argument(help=_FILE_HELP)],
 ) -> None:
-    """Say whether a file would be accepted, or everything that is wrong with it.
-
-    The configuration's hash is the one that logs, metrics and decisions carry. Exits 1 if the file
-    would be refused.
-    """
+    """Check a configuration file and list all errors; exit with 1 if there are any."""
     configuration, effective = _accepted(file)
     names = ", ".join(profile.scheduler_name for profile in configuration.profiles)
     text = f"{escape(str(file))} (profiles: {names}; hash {configuration_hash(effective)})"
@@ -48,18 +44,18 @@ def check(
 @app.command()
 def show(
     file: Annotated[
-        Path | None, typer.Argument(help=f"{_FILE_HELP} Without it: the defaults.")
+        Path | None, typer.Argument(help=f"{_FILE_HELP} Default: the default configuration.")
     ] = None,
     effective: Annotated[
         bool,
         typer.Option(
             "--effective",
-            help="With every plugin in its order, every weight and every argument: what /configz "
-            "shows of a running scheduler.",
+            help="Show every plugin in its order, every weight and every argument, as /configz of "
+            "a running scheduler.",
         ),
     ] = False,
 ) -> None:
-    """Print a configuration with all defaults filled in."""
+    """Print a configuration with all defaults."""
     configuration, shown = _accepted(file)
     if effective:
         sys.stdout.write(f"# hash {configuration_hash(shown)}\n")
@@ -68,8 +64,8 @@ def show(
 
 
 def _accepted(file: Path | None) -> tuple[KubeSchedulerConfiguration, dict[str, Any]]:
-    """The configuration and the effective one; ends the command if it is refused."""
-    # numpy and the plugins take a while to import; --help need not wait for them.
+    """The configuration and its effective form; exits if the configuration is invalid."""
+    # Imported late: --help does not need numpy and the plugins.
     from stowage.cli.effective import effective_builtins  # noqa: PLC0415
     from stowage.cli.plugin_discovery import discover_plugins  # noqa: PLC0415
     from stowage.cli.profiles import make_frameworks, with_plugin_errors  # noqa: PLC0415
@@ -90,7 +86,7 @@ def _accepted(file: Path | None) -> tuple[KubeSchedulerConfiguration, dict[str, 
 
 
 def _plain(value: object) -> object:
-    """Tuples as lists: YAML has only these."""
+    """The value with lists instead of tuples, for YAML."""
     if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""KubeSchedulerConfiguration files."""
+"""Reads KubeSchedulerConfiguration files and prints their errors."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from stowage.api.config.loading import (
 
 MAX_CHARACTERS = 2**20
 MAX_VALUES = 500_000
-_ENDLESS = 2 * MAX_VALUES
-_MAX_COMPLAINT = 500
+_UNBOUNDED = 2 * MAX_VALUES
+_MAX_ERROR_LENGTH = 500
 
 
 def read_configuration(path: Path | None) -> KubeSchedulerConfiguration:
-    """Load a file; without one, the defaults.
+    """Load a configuration file; None loads the defaults.
 
     Raises:
-        InvalidConfiguration: the file cannot be read, is no YAML, or says something wrong.
+        InvalidConfiguration: the file cannot be read, is not YAML, or is invalid.
     """
     if path is None:
         return load_configuration()
@@ -49,11 +49,11 @@ def parse_configuration(text: str, flag: str, source: str) -> KubeSchedulerConfi
 
     Args:
         text: YAML or JSON.
-        flag: That named its source, for the errors.
-        source: Where it comes from, for the errors.
+        flag: The flag that names its source, for error texts.
+        source: The source, for error texts.
 
     Raises:
-        InvalidConfiguration: the text is no YAML, or says something wrong.
+        InvalidConfiguration: the text is not YAML, or is invalid.
     """
     if len(text) > MAX_CHARACTERS:
         expected = f"at most {MAX_CHARACTERS:,} characters, as a ConfigMap may hold"
@@ -61,7 +61,7 @@ def parse_configuration(text: str, flag: str, source: str) -> KubeSchedulerConfi
     try:
         builtins = _read_yaml(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        one_line = " ".join(_yaml_problem(error).split())[:_MAX_COMPLAINT]
+        one_line = " ".join(_yaml_error(error).split())[:_MAX_ERROR_LENGTH]
         raise InvalidConfiguration(
             [ConfigError(flag, source, f"a YAML document; {one_line}")]
         ) from error
@@ -72,8 +72,8 @@ def parse_configuration(text: str, flag: str, source: str) -> KubeSchedulerConfi
     return load_configuration(builtins)
 
 
-def _yaml_problem(error: Exception) -> str:
-    """What is wrong and where; the text itself, which may hold secrets, is not shown."""
+def _yaml_error(error: Exception) -> str:
+    """The error and its position, without the text around it, which may contain secrets."""
     mark = getattr(error, "problem_mark", None)
     if mark is None:
         return str(error).partition(": '")[0]
@@ -85,41 +85,41 @@ def _read_yaml(text: str) -> Any:
     """The document as lists, mappings and scalars.
 
     Raises:
-        yaml.YAMLError: It is none, or aliases make it endless or far larger than it looks.
-        ValueError: A scalar is not what it looks like, such as the date 2001-99-99.
-        RecursionError: It is nested too deep.
+        yaml.YAMLError: the text is not YAML, or its aliases expand to too many values.
+        ValueError: a scalar is invalid, such as the date 2001-99-99.
+        RecursionError: the document is nested too deeply.
     """
     loader = _StrictLoader(text)
     try:
         node = loader.get_single_node()
         if node is None:
             return None
-        if _unfolded_size(node, {}) > MAX_VALUES:
-            raise yaml.YAMLError(f"its aliases unfold to more than {MAX_VALUES:,} values")
+        if _expanded_size(node, {}) > MAX_VALUES:
+            raise yaml.YAMLError(f"its aliases expand to more than {MAX_VALUES:,} values")
         return loader.construct_document(node)
     finally:
         loader.dispose()
 
 
-def _unfolded_size(node: yaml.Node, known: dict[int, int]) -> int:
-    """How many values there are once each alias is replaced by what it stands for."""
+def _expanded_size(node: yaml.Node, known: dict[int, int]) -> int:
+    """Number of values after each alias is replaced by its anchor's value."""
     if isinstance(node, yaml.ScalarNode):
-        node.value.encode()  # an escape can say what is no character
+        node.value.encode()  # an escape may produce an invalid character
         return 1
     size = known.get(id(node))
     if size is None:
-        known[id(node)] = _ENDLESS  # whoever gets back here contains itself
+        known[id(node)] = _UNBOUNDED  # reached again only if the node contains itself
         parts = node.value
         if isinstance(node, yaml.MappingNode):
             parts = [each for pair in node.value for each in pair]
         size = known[id(node)] = min(
-            _ENDLESS, 1 + sum(_unfolded_size(each, known) for each in parts)
+            _UNBOUNDED, 1 + sum(_expanded_size(each, known) for each in parts)
         )
     return size
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """YAML as Kubernetes reads it strictly: a field that is set twice is a mistake."""
+    """Strict YAML, as in Kubernetes: a duplicate field is an error."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
@@ -133,7 +133,7 @@ class _StrictLoader(yaml.SafeLoader):
 
 
 def print_errors(console: Console, invalid: InvalidConfiguration) -> None:
-    """Show all mistakes of a configuration, one a row."""
+    """Print all errors of a configuration, one per row."""
     columns = [Column(heading, overflow="fold") for heading in ("field", "is", "expected")]
     table = Table(*columns, title="configuration refused", title_justify="left")
     for error in invalid.errors:

@@ -1,4 +1,4 @@
-"""From any configuration to what shell and engine take, for one running scheduler."""
+"""Turns configurations into settings of the engine and content of the shell."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ _TLS = "tlsConfig"
 
 
 class Configurator(msgspec.Struct, frozen=True):
-    """Knows what configurations do not say: the plugins there are, and flags.
+    """Loads configurations for one running scheduler.
 
     Attributes:
         registry: The plugins.
-        max_in_unschedulable_s: ``--pod-max-in-unschedulable-pods-duration``.
+        max_in_unschedulable_s: Value of ``--pod-max-in-unschedulable-pods-duration``.
     """
 
     registry: Registry
     max_in_unschedulable_s: float
 
     def settings(self, configuration: KubeSchedulerConfiguration) -> EngineSettings:
-        """What it means to the engine, made anew each time.
+        """The engine's settings, with new frameworks.
 
         Raises:
             InvalidConfiguration: see `make_frameworks`.
@@ -51,19 +51,19 @@ class Configurator(msgspec.Struct, frozen=True):
         )
 
     def configure(self, builtins: Mapping[str, Any]) -> EngineSettings:
-        """The same, of a configuration in the shape of its file; for ``follow_configuration``.
+        """The settings of a configuration in the format of its file; the engine calls it.
 
         Raises:
-            InvalidConfiguration: it is none.
+            InvalidConfiguration: the configuration is invalid.
         """
         return self.settings(load_configuration(builtins))
 
     def describe(
         self, configuration: KubeSchedulerConfiguration, settings: EngineSettings
     ) -> LoadedConfiguration:
-        """What the shell shows of it and sends to the engine."""
+        """The effective configuration, for the endpoints and for the engine."""
         shown = effective_builtins(configuration, settings.frameworks, self.registry)
-        # The engine has no use for TLS, and a journal of its events should hold no certificates.
+        # The engine does not need certificates, so its events contain none.
         extenders = [
             {name: value for name, value in extender.items() if name != _TLS}
             for extender in shown["extenders"]
@@ -78,10 +78,15 @@ class Configurator(msgspec.Struct, frozen=True):
         parse: Callable[[str], KubeSchedulerConfiguration],
         text: str,
     ) -> LoadedConfiguration:
-        """Read the text of another configuration for a scheduler that was started with `running`.
+        """Load a new configuration for a scheduler that was started with `running`.
+
+        Args:
+            running: The configuration at the start.
+            parse: Parses the text and applies the flags.
+            text: Text of the new configuration.
 
         Raises:
-            InvalidConfiguration: with all that is wrong, changes that need a restart included.
+            InvalidConfiguration: with all errors, including changes that need a restart.
         """
         wanted = with_plugin_errors(lambda: parse(text), lambda: self.registry)
         errors: list[ConfigError] = restart_errors(running, wanted)

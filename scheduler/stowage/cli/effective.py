@@ -1,4 +1,4 @@
-"""A configuration with nothing left to defaults: every plugin, weight and argument written out."""
+"""The effective configuration: every plugin, weight and argument written out."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def effective_builtins(
     frameworks: Sequence[Framework],
     registry: Registry,
 ) -> dict[str, Any]:
-    """The effective configuration in the shape of its file, without private keys.
+    """The effective configuration in the format of its file, without private keys.
 
-    Loaded, it gives the same frameworks, and itself again as its effective configuration.
+    Loading it makes the same frameworks, and its effective configuration is itself.
 
     Args:
-        configuration: As loaded.
-        frameworks: Made from its profiles, in their order.
-        registry: That they were made with.
+        configuration: The loaded configuration.
+        frameworks: The frameworks of its profiles, in their order.
+        registry: The plugins of the frameworks.
     """
     shown = to_builtins(without_private_keys(configuration))
     shown["profiles"] = [
@@ -66,7 +66,7 @@ def _setting(name: str, weights: Mapping[str, int]) -> dict[str, Any]:
 def _plugin_config(
     profile: Profile, written: KubeSchedulerProfile, registry: Registry
 ) -> list[dict[str, Any]]:
-    """The arguments of all plugins that take any, by name: their order means nothing."""
+    """The arguments of all plugins that have arguments, sorted by name."""
     given = {entry.name: entry.args for entry in written.plugin_config}
     used = {plugin.name for plugins in profile.plugins.values() for plugin in plugins}
     entries = []

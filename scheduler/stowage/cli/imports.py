@@ -1,4 +1,4 @@
-"""Imports of a process that will run for long."""
+"""Fast imports for a long-running process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def garbage_collection_paused() -> Iterator[None]:
-    """Import without looking for garbage: what a module makes stays as long as the process."""
+    """Import without garbage collection; the objects of modules live as long as the process."""
     gc.disable()
     try:
         yield

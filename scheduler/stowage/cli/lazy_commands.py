@@ -1,4 +1,4 @@
-"""Commands that are imported when somebody asks for them."""
+"""Commands that are imported when they are called."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from stowage.cli.imports import garbage_collection_paused
 
 
 class CommandSource(NamedTuple):
-    """Where a command comes from.
+    """The source of a command.
 
     Attributes:
-        module: Its full name; the command, or the group of commands, is its ``app``.
-        panel: Of the help that lists it.
+        module: Full name of the module; its ``app`` is the command or the group of commands.
+        panel: Panel of the help that lists the command.
     """
 
     module: str
@@ -31,23 +31,23 @@ ENTRY_POINT_GROUP = "stowage.commands"
 
 
 def installed_commands(panel: str) -> dict[str, CommandSource]:
-    """The commands that other installed distributions add, by name; reads metadata only."""
+    """The commands of other installed distributions, by name; reads their metadata only."""
     points = entry_points(group=ENTRY_POINT_GROUP)
     return {point.name: CommandSource(point.module, panel) for point in points}
 
 
 class LazyGroup(TyperGroup):
-    """A group that imports the module of a command with its first use: ``run`` needs no other's.
+    """A group that imports the module of a command when the command is first used.
 
     Attributes:
-        sources: By name, in the order in which they are listed.
+        sources: Name -> source, in the order of the help.
     """
 
     sources: ClassVar[Mapping[str, CommandSource]] = {}
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        # Typer reads the names alone, to list commands and to guess what was meant by a typo.
+        # Typer uses only the names, to list commands and to suggest a command after a typo.
         self.commands: Any = dict.fromkeys(self.sources)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - Typer's signature
@@ -60,7 +60,7 @@ class LazyGroup(TyperGroup):
 def single_command_app(
     function: Callable[..., None], cls: type[TyperCommand] = TyperCommand
 ) -> typer.Typer:
-    """The ``app`` of a module that has one command."""
+    """The ``app`` of a module with one command."""
     app = typer.Typer(add_completion=False, rich_markup_mode="rich")
     app.command(cls=cls)(function)
     return app

@@ -1,4 +1,4 @@
-"""The ``stowage`` command."""
+"""The ``stowage`` command and its list of subcommands."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from stowage.cli.standard_streams import open_standard_streams
 _SCHEDULE = "Schedule"
 _TRY = "Try and measure"
 
-_EPILOG = """[b]Examples[/b]
-
-See it work, without a cluster:  [cyan]stowage demo[/cyan]
-
-Run against a cluster:  [cyan]stowage run --kubeconfig ~/.kube/config[/cyan]
-
-Check a configuration before it is used:  [cyan]stowage config check config/bin-packing.yaml[/cyan]
-
-A cluster to try things on:  [cyan]stowage cluster --write-kubeconfig /tmp/kc[/cyan]
-
-A copy of a real one:  [cyan]stowage dump all.json && stowage cluster --from all.json[/cyan]
-"""
+_EXAMPLES = {
+    "demo": ("Try the scheduler without a cluster", "stowage demo"),
+    "run": ("Schedule the pods of a cluster", "stowage run --kubeconfig ~/.kube/config"),
+    "config": ("Check a configuration file", "stowage config check config.yaml"),
+    "cluster": ("Run a simulated cluster", "stowage cluster --write-kubeconfig /tmp/kubeconfig"),
+    "dump": (
+        "Copy a real cluster into a simulated one",
+        "stowage dump all.json && stowage cluster --from all.json",
+    ),
+}
+"""Command -> what an example does, and its command line; shown if the command is installed."""
 
 
 class _Commands(LazyGroup):
@@ -32,10 +31,19 @@ class _Commands(LazyGroup):
     }
 
 
+def _epilog() -> str:
+    examples = [
+        f"{purpose}:\n  [cyan]{command_line}[/cyan]"
+        for name, (purpose, command_line) in _EXAMPLES.items()
+        if name in _Commands.sources
+    ]
+    return "\n\n".join(["[b]Examples[/b]", *examples])
+
+
 app = typer.Typer(
     name="stowage",
     cls=_Commands,
-    epilog=_EPILOG,
+    epilog=_epilog(),
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -45,5 +53,5 @@ app = typer.Typer(
 
 @app.callback()
 def stowage() -> None:
-    """Stowage, a Kubernetes scheduler: kube-scheduler's decisions, made in Python."""
+    """A Kubernetes scheduler in Python that makes the same decisions as kube-scheduler."""
     open_standard_streams()

@@ -1,11 +1,11 @@
-"""Plugins of installed packages, found through their entry points.
+"""Finds plugins of installed packages through their entry points.
 
-A package offers plugins in its ``pyproject.toml``::
+A package declares its plugins in its ``pyproject.toml``::
 
     [project.entry-points."stowage.plugins"]
     PreferLabel = "my_package:PreferLabel"
 
-None of them is on by itself: a profile enables it by name.
+A profile enables a plugin by name; installing a package enables none.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ GROUP = "stowage.plugins"
 def discover_plugins(
     handle: Handle | None = None, *, offered: Iterable[EntryPoint] | None = None
 ) -> Registry:
-    """All plugins there are: the scheduler's own and those of installed packages.
+    """All plugins: the in-tree plugins and those of installed packages.
 
-    An entry point that cannot be used is among the registry's ``faults``, with its package; it
-    stops a profile that enables it and nothing else.
+    An unusable entry point is in the registry's ``faults`` with its package. Only a profile that
+    enables it is refused.
 
     Args:
-        handle: What plugins reach the running scheduler through.
-        offered: Entry points; None looks them up.
+        handle: Gives plugins access to the running scheduler.
+        offered: Entry points; None looks up the installed ones.
     """
     in_tree = in_tree_registry()
     found = tuple(entry_points(group=GROUP)) if offered is None else tuple(offered)
@@ -59,20 +59,20 @@ def _load(entry_point: EntryPoint, handle: Handle) -> PluginFactory:
     try:
         made_by = entry_point.load()
     except (Exception, SystemExit) as problem:
-        # Whatever a foreign module raises while it is imported, this process can go on without.
+        # An out-of-tree module may raise any exception while it is imported.
         raise PluginUnusable(f"{type(problem).__name__}: {problem}") from problem
     factory = plugin_factory(made_by, name=entry_point.name, handle=handle)
     return replace(factory, construct=_naming_origin(factory.construct, _origin(entry_point)))
 
 
 def _naming_origin(construct: Callable[[Any], Plugin], origin: str) -> Callable[[Any], Plugin]:
-    def construct_or_tell(args: Any) -> Plugin:
+    def construct_with_origin(args: Any) -> Plugin:
         try:
             return construct(args)
         except PluginUnusable as fault:
             raise PluginUnusable(f"{origin}: {fault}") from fault
 
-    return construct_or_tell
+    return construct_with_origin
 
 
 def _origin(entry_point: EntryPoint) -> str:

@@ -1,4 +1,4 @@
-"""From a configuration to frameworks."""
+"""Makes frameworks and extenders from a configuration."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _IGNORED = "ignoredResources"
 
 
 def make_extenders(configuration: KubeSchedulerConfiguration) -> Extenders:
-    """Who has a say besides the plugins, of all profiles."""
+    """The extenders of all profiles."""
     return Extenders(configuration.extenders, configuration.parallelism)
 
 
@@ -32,7 +32,7 @@ def ignoring_resources(
 ) -> KubeSchedulerProfile:
     """The profile with these resources added to NodeResourcesFit's ``ignoredResources``.
 
-    kube-scheduler puts extenders' resources in the place of those a profile names; here both count.
+    In kube-scheduler, extenders' resources replace those of the profile; here both are ignored.
     """
     if not resources:
         return profile
@@ -50,14 +50,14 @@ def ignoring_resources(
 def with_plugin_errors(
     read: Callable[[], KubeSchedulerConfiguration], registry: Callable[[], Registry]
 ) -> KubeSchedulerConfiguration:
-    """What `read` returns; if it finds mistakes, those of the plugins are named along with them.
+    """Read a configuration; if it is invalid, report the errors in plugin arguments as well.
 
     Args:
-        read: Raises InvalidConfiguration.
-        registry: The plugins there are; asked for only if there are mistakes.
+        read: Reads the configuration; raises InvalidConfiguration.
+        registry: Returns the plugins; called only if there are errors.
 
     Raises:
-        InvalidConfiguration: with all that is wrong, each field once.
+        InvalidConfiguration: with all errors, each field once.
     """
     try:
         return read()
@@ -78,12 +78,11 @@ def make_frameworks(
     """One framework a profile, in the configuration's order.
 
     Args:
-        configuration: With the profiles.
-        registry: The plugins there are; None is those that come with the scheduler, see
-            `discover_plugins` for more.
+        configuration: The configuration with the profiles.
+        registry: The plugins; None for the in-tree plugins.
 
     Raises:
-        InvalidConfiguration: plugins are unknown or their arguments wrong; all that is wrong in
+        InvalidConfiguration: plugins are unknown or their arguments invalid; with all errors of
             all profiles.
     """
     plugins = in_tree_registry() if registry is None else registry

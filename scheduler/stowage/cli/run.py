@@ -1,4 +1,4 @@
-"""``stowage run``: the scheduler."""
+"""``stowage run``: runs the scheduler."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def run(
     configmap: run_flags.ConfigMap = None,
     scheduler_name: run_flags.SchedulerName = None,
     pod_max_in_unschedulable_pods_duration: run_flags.MaxInUnschedulable = None,
-    secure_port: run_flags.SecurePort = 10259,
-    bind_address: run_flags.BindAddress = "0.0.0.0",  # noqa: S104 - as kube-scheduler
-    tls_cert_file: run_flags.TlsCertFile = None,
-    tls_private_key_file: run_flags.TlsPrivateKeyFile = None,
+    secure_port: serving_flags.SecurePort = 10259,
+    bind_address: serving_flags.BindAddress = "0.0.0.0",  # noqa: S104 - as kube-scheduler
+    tls_cert_file: serving_flags.TlsCertFile = None,
+    tls_private_key_file: serving_flags.TlsPrivateKeyFile = None,
     cert_dir: serving_flags.CertDir = None,
     tls_min_version: serving_flags.TlsMinVersion = "VersionTLS12",
     tls_cipher_suites: serving_flags.TlsCipherSuites = "",
@@ -60,15 +60,19 @@ def run(
     verbosity: run_flags.Verbosity = 0,
     logging_format: run_flags.Format = None,
 ) -> None:
-    """Schedule the pods of a cluster, until SIGTERM or Ctrl-C.
+    """Schedule the pods of a cluster until SIGTERM or Ctrl-C.
 
-    Flags have the names and the meaning they have in kube-scheduler. A flag wins over what --config
-    or --configmap say, and they win over the defaults. Exits 1 when the Lease is lost, so that a
-    fresh process starts from a fresh view.
+    Flags have the same names and meanings as in kube-scheduler. A flag overrides the file of
+    --config or the ConfigMap of --configmap, which overrides the defaults. The command exits with
+    status 1 when it loses the Lease.
     """
-    # Kopf and the Kubernetes client take a second to import; --help need not wait for them.
+    # Imported late: --help does not need Kopf and the Kubernetes client.
     with garbage_collection_paused():
         from stowage.cli import composition  # noqa: PLC0415
+        from stowage.cli.serving_options import (  # noqa: PLC0415
+            ServingFlags,
+            make_serving_options,
+        )
 
     election = {
         "leader_elect": None if leader_elect is None else leader_elect is GoBool.TRUE,
@@ -86,34 +90,39 @@ def run(
                 lambda: effective_configuration(config, scheduler_name, election)
             )
         else:
-            _refuse_beside("--configmap", configmap, config=config, scheduler_name=scheduler_name)
+            _refuse_conflicts(
+                "--configmap", configmap, config=config, scheduler_name=scheduler_name
+            )
             live = composition.config_map_source(
                 configmap, lambda text: in_config_map(text, election)
             )
             configuration = composition.read_config_map_source(live, kubeconfig, master)
         composition.set_up_logging(verbosity, logging_format)
-        serving = composition.with_access(
-            composition.serving_options(
-                bind_address, secure_port, tls_cert_file, tls_private_key_file, cert_dir
-            ),
-            authorization_always_allow_paths,
-            authentication_token_webhook_cache_ttl,
-            authorization_webhook_cache_authorized_ttl,
-            authorization_webhook_cache_unauthorized_ttl,
+        endpoints = ServingFlags(
+            bind_address=bind_address,
+            secure_port=secure_port,
+            tls_cert_file=tls_cert_file,
+            tls_private_key_file=tls_private_key_file,
+            cert_dir=cert_dir,
+            tls_min_version=tls_min_version,
+            tls_cipher_suites=tls_cipher_suites,
+            client_ca_file=client_ca_file,
+            authentication_kubeconfig=authentication_kubeconfig,
+            authorization_kubeconfig=authorization_kubeconfig,
+            authorization_always_allow_paths=authorization_always_allow_paths,
+            authentication_token_webhook_cache_ttl=authentication_token_webhook_cache_ttl,
+            authorization_webhook_cache_authorized_ttl=authorization_webhook_cache_authorized_ttl,
+            authorization_webhook_cache_unauthorized_ttl=authorization_webhook_cache_unauthorized_ttl,
         )
-        serving = composition.with_tls(serving, tls_min_version, tls_cipher_suites, client_ca_file)
         options = composition.run_options(
             configuration,
             kubeconfig,
-            composition.with_reviewers(
-                serving, authentication_kubeconfig, authorization_kubeconfig
-            ),
+            make_serving_options(endpoints),
             pod_max_in_unschedulable_pods_duration or _FIVE_MINUTES_S,
             live,
         )
-        exit_status = composition.run_scheduler(
-            composition.with_api_server(options, master, kube_api_qps, kube_api_burst)
-        )
+        options = composition.with_api_server(options, master, kube_api_qps, kube_api_burst)
+        exit_status = composition.run_scheduler(options)
     raise typer.Exit(exit_status)
 
 
@@ -122,7 +131,7 @@ def _failures_reported(
     cannot_start: tuple[type[Exception], ...],
     log_failure: Callable[[str, list[str]], None] | None,
 ) -> Iterator[None]:
-    """End with a line of the log where machines read it, or with something for people."""
+    """Report why the scheduler cannot start, in the log or on the terminal, and exit with 1."""
     console = Console(stderr=True, highlight=False)
     try:
         yield
@@ -143,30 +152,30 @@ def _failures_reported(
 def effective_configuration(
     path: Path | None, scheduler_name: str | None, election_flags: dict[str, Any]
 ) -> KubeSchedulerConfiguration:
-    """The file, or the defaults, with the given flags put over it.
+    """The configuration of the file, or the defaults, overridden by the flags.
 
     Raises:
-        InvalidConfiguration: file or flags are wrong, alone or together.
+        InvalidConfiguration: the file or the flags are invalid, or contradict each other.
     """
     configuration = with_flags(read_configuration(path), election_flags)
     if scheduler_name is None:
         return configuration
-    _refuse_beside("--scheduler-name", scheduler_name, config=path)
+    _refuse_conflicts("--scheduler-name", scheduler_name, config=path)
     return load_configuration(
         {**to_builtins(configuration), "profiles": [{"schedulerName": scheduler_name}]}
     )
 
 
 def in_config_map(text: str, election_flags: dict[str, Any]) -> KubeSchedulerConfiguration:
-    """The text of a ConfigMap's key, with the given flags put over it.
+    """The configuration in a ConfigMap's text, overridden by the flags.
 
     Raises:
-        InvalidConfiguration: text or flags are wrong, alone or together.
+        InvalidConfiguration: the text or the flags are invalid, or contradict each other.
     """
     configuration = parse_configuration(text, "--configmap", f"{text[:40]}...")
     kubeconfig = configuration.client_connection.kubeconfig
     if kubeconfig:
-        expectation = "nothing: the ConfigMap is read with the --kubeconfig that holds for all"
+        expectation = "nothing: --kubeconfig is used, also to read the ConfigMap"
         raise InvalidConfiguration(
             [ConfigError("clientConnection.kubeconfig", kubeconfig, expectation)]
         )
@@ -176,10 +185,10 @@ def in_config_map(text: str, election_flags: dict[str, Any]) -> KubeSchedulerCon
 def with_flags(
     configuration: KubeSchedulerConfiguration, election_flags: dict[str, Any]
 ) -> KubeSchedulerConfiguration:
-    """The configuration with the flags that were given put over it.
+    """The configuration, overridden by the flags that were given.
 
     Raises:
-        InvalidConfiguration: they are wrong together.
+        InvalidConfiguration: the flags contradict the configuration.
     """
     given = {name: value for name, value in election_flags.items() if value is not None}
     election = msgspec.structs.replace(configuration.leader_election, **given)
@@ -187,10 +196,10 @@ def with_flags(
     return load_configuration(to_builtins(merged))
 
 
-def _refuse_beside(flag: str, value: str, **others: object) -> None:
+def _refuse_conflicts(flag: str, value: str, **others: object) -> None:
     given = [f"--{name.replace('_', '-')}" for name, other in others.items() if other is not None]
     if given:
-        expectation = f"no {' and no '.join(given)}, for both name the profiles"
+        expectation = f"no {' and no '.join(given)}, because both set the profiles"
         raise InvalidConfiguration([ConfigError(flag, value, expectation)])
 
 

@@ -1,4 +1,4 @@
-"""The flags of ``stowage run``: kube-scheduler's names wherever kube-scheduler has the flag."""
+"""The flags of ``stowage run``, named as in kube-scheduler where it has the flag."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from stowage.cli.go_flags import GoBool
 
 _SERVER = "API server"
 _SCHEDULING = "Scheduling"
-_SERVING = "Health and metrics"
 _ELECTION = "Leader election"
 _LOGGING = "Logging"
 
 
 class LoggingFormat(StrEnum):
-    """How log lines look."""
+    """Format of log lines."""
 
     JSON = "json"
     TEXT = "text"
@@ -31,8 +30,8 @@ Kubeconfig: TypeAlias = Annotated[
         exists=True,
         dir_okay=False,
         metavar="FILE",
-        help="Kubeconfig of the cluster. Without it: $KUBECONFIG or ~/.kube/config, else the "
-        "service account of the pod this runs in.",
+        help="Path to the kubeconfig. Default: $KUBECONFIG or ~/.kube/config, otherwise the "
+        "service account of the pod.",
         rich_help_panel=_SERVER,
     ),
 ]
@@ -40,7 +39,7 @@ Master: TypeAlias = Annotated[
     str | None,
     typer.Option(
         metavar="URL",
-        help="Address of the API server, in place of the kubeconfig's.",
+        help="Address of the API server; overrides the kubeconfig.",
         rich_help_panel=_SERVER,
     ),
 ]
@@ -48,7 +47,8 @@ KubeApiQps: TypeAlias = Annotated[
     float | None,
     typer.Option(
         "--kube-api-qps",
-        help="Requests a second to the API server; 0 or less sets no limit.",
+        metavar="FLOAT",
+        help="Rate limit of requests to the API server, per second; 0 or less for no limit.",
         show_default="clientConnection.qps",
         rich_help_panel=_SERVER,
     ),
@@ -57,7 +57,8 @@ KubeApiBurst: TypeAlias = Annotated[
     int | None,
     typer.Option(
         "--kube-api-burst",
-        help="How many of them may be made at once after a pause.",
+        metavar="INT",
+        help="Number of requests to the API server at once, above the rate limit.",
         show_default="clientConnection.burst",
         rich_help_panel=_SERVER,
     ),
@@ -66,8 +67,8 @@ ConfigFile: TypeAlias = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1), read once. Flags win "
-        "over it.",
+        help="Path to a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1). The file is "
+        "read once. Flags override it.",
         rich_help_panel=_SCHEDULING,
     ),
 ]
@@ -75,17 +76,17 @@ ConfigMap: TypeAlias = Annotated[
     str | None,
     typer.Option(
         metavar="NAMESPACE/NAME[:KEY]",
-        help="ConfigMap with the configuration, in place of --config; the key is config.yaml "
-        "unless given. Flags win over it. An edit takes effect while the scheduler runs; one that "
-        "is wrong changes nothing and is answered by an Event on the ConfigMap.",
+        help="ConfigMap with the configuration, instead of --config; the default key is "
+        "config.yaml. Flags override it. A valid edit takes effect without a restart. An invalid "
+        "edit changes nothing and is reported by an Event on the ConfigMap.",
         rich_help_panel=_SCHEDULING,
     ),
 ]
 SchedulerName: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        help="spec.schedulerName of the pods to schedule, when there is neither --config nor "
-        "--configmap.",
+        metavar="NAME",
+        help="spec.schedulerName of the pods to schedule; only without --config and --configmap.",
         show_default="stowage",
         rich_help_panel=_SCHEDULING,
     ),
@@ -96,38 +97,9 @@ MaxInUnschedulable: TypeAlias = Annotated[
         "--pod-max-in-unschedulable-pods-duration",
         parser=parse_duration,
         metavar="DURATION",
-        help="A pod is tried again after this long even if nothing has changed for it.",
+        help="A pod that is unschedulable for this long is tried again without any event.",
         show_default="5m0s",
         rich_help_panel=_SCHEDULING,
-    ),
-]
-SecurePort: TypeAlias = Annotated[
-    int,
-    typer.Option(
-        min=0,
-        max=65535,
-        help="HTTPS port of /healthz, /livez, /readyz, /metrics, /configz and /debug; 0 serves "
-        "none of them.",
-        rich_help_panel=_SERVING,
-    ),
-]
-BindAddress: TypeAlias = Annotated[
-    str, typer.Option(help="Address to serve on.", rich_help_panel=_SERVING)
-]
-TlsCertFile: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        exists=True,
-        dir_okay=False,
-        metavar="FILE",
-        help="PEM certificate (chain), reread when it changes. Without it, a self-signed one.",
-        rich_help_panel=_SERVING,
-    ),
-]
-TlsPrivateKeyFile: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        exists=True, dir_okay=False, metavar="FILE", help="PEM key.", rich_help_panel=_SERVING
     ),
 ]
 LeaderElect: TypeAlias = Annotated[
@@ -135,7 +107,7 @@ LeaderElect: TypeAlias = Annotated[
     typer.Option(
         "--leader-elect",
         case_sensitive=False,
-        help="Schedule only while holding the Lease, so that replicas stand by.",
+        help="Schedule only while this replica holds the Lease.",
         show_default="true",
         rich_help_panel=_ELECTION,
     ),
@@ -146,7 +118,7 @@ LeaseDuration: TypeAlias = Annotated[
         "--leader-elect-lease-duration",
         parser=parse_duration,
         metavar="DURATION",
-        help="How long others wait for a leader that does not renew.",
+        help="How long candidates wait for a leader that does not renew the Lease.",
         show_default="15s",
         rich_help_panel=_ELECTION,
     ),
@@ -157,7 +129,7 @@ RenewDeadline: TypeAlias = Annotated[
         "--leader-elect-renew-deadline",
         parser=parse_duration,
         metavar="DURATION",
-        help="How long a leader tries to renew before it steps down.",
+        help="How long a leader tries to renew the Lease before it exits.",
         show_default="10s",
         rich_help_panel=_ELECTION,
     ),
@@ -168,7 +140,7 @@ RetryPeriod: TypeAlias = Annotated[
         "--leader-elect-retry-period",
         parser=parse_duration,
         metavar="DURATION",
-        help="Between two tries.",
+        help="Time between two attempts to acquire or renew the Lease.",
         show_default="2s",
         rich_help_panel=_ELECTION,
     ),
@@ -177,6 +149,7 @@ LeaseName: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--leader-elect-resource-name",
+        metavar="NAME",
         help="Name of the Lease.",
         show_default="stowage",
         rich_help_panel=_ELECTION,
@@ -186,6 +159,7 @@ LeaseNamespace: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--leader-elect-resource-namespace",
+        metavar="NAMESPACE",
         help="Namespace of the Lease.",
         show_default="kube-system",
         rich_help_panel=_ELECTION,
@@ -194,14 +168,19 @@ LeaseNamespace: TypeAlias = Annotated[
 Verbosity: TypeAlias = Annotated[
     int,
     typer.Option(
-        "-v", "--v", min=0, help="0: a line an attempt; 4: debug.", rich_help_panel=_LOGGING
+        "-v",
+        "--v",
+        min=0,
+        metavar="LEVEL",
+        help="Log level; 0 logs a line per scheduling attempt, 4 and above logs everything.",
+        rich_help_panel=_LOGGING,
     ),
 ]
 Format: TypeAlias = Annotated[
     LoggingFormat | None,
     typer.Option(
         "--logging-format",
-        help="Without it: text on a terminal, JSON elsewhere.",
+        help="Default: text on a terminal, otherwise JSON.",
         rich_help_panel=_LOGGING,
     ),
 ]

@@ -1,4 +1,4 @@
-"""The flags of ``stowage run`` about HTTPS, and about who may read what it serves."""
+"""The flags of ``stowage run`` about the HTTPS endpoints and their access control."""
 
 from __future__ import annotations
 
@@ -9,15 +9,52 @@ import typer
 
 from stowage.api.values.duration import Duration, parse_duration
 
-_SERVING = "Health and metrics"
+_SERVING = "HTTPS endpoints"
 
+SecurePort: TypeAlias = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        max=65535,
+        metavar="PORT",
+        help="HTTPS port of /healthz, /livez, /readyz, /metrics, /configz, /debug and /version; 0 "
+        "disables them.",
+        rich_help_panel=_SERVING,
+    ),
+]
+BindAddress: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="ADDRESS", help="Address that the port listens on.", rich_help_panel=_SERVING
+    ),
+]
+TlsCertFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        exists=True,
+        dir_okay=False,
+        metavar="FILE",
+        help="Certificate (chain) in PEM, reloaded when it changes. Default: self-signed.",
+        rich_help_panel=_SERVING,
+    ),
+]
+TlsPrivateKeyFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        exists=True,
+        dir_okay=False,
+        metavar="FILE",
+        help="Private key in PEM. Default: the file of --tls-cert-file.",
+        rich_help_panel=_SERVING,
+    ),
+]
 CertDir: TypeAlias = Annotated[
     Path | None,
     typer.Option(
         file_okay=False,
         metavar="DIR",
-        help="Where the self-signed certificate is kept that is made when --tls-cert-file is not "
-        "given. Without it the certificate is kept in memory.",
+        help="Directory of the self-signed certificate, used without --tls-cert-file. Default: "
+        "the certificate is in memory only.",
         rich_help_panel=_SERVING,
     ),
 ]
@@ -26,7 +63,7 @@ AlwaysAllowPaths: TypeAlias = Annotated[
     typer.Option(
         "--authorization-always-allow-paths",
         metavar="PATHS",
-        help="Paths, separated by commas, served to anybody; one ending in * is a prefix.",
+        help="Comma-separated paths that need no authorization; a path ending in * is a prefix.",
         rich_help_panel=_SERVING,
     ),
 ]
@@ -36,7 +73,7 @@ TokenTtl: TypeAlias = Annotated[
         "--authentication-token-webhook-cache-ttl",
         parser=parse_duration,
         metavar="DURATION",
-        help="How long the answer of a TokenReview is believed.",
+        help="How long the answer of a TokenReview is cached.",
         show_default="10s",
         rich_help_panel=_SERVING,
     ),
@@ -47,7 +84,7 @@ AuthorizedTtl: TypeAlias = Annotated[
         "--authorization-webhook-cache-authorized-ttl",
         parser=parse_duration,
         metavar="DURATION",
-        help="How long the leave of a SubjectAccessReview is believed.",
+        help="How long an allowing answer of a SubjectAccessReview is cached.",
         show_default="10s",
         rich_help_panel=_SERVING,
     ),
@@ -58,7 +95,7 @@ UnauthorizedTtl: TypeAlias = Annotated[
         "--authorization-webhook-cache-unauthorized-ttl",
         parser=parse_duration,
         metavar="DURATION",
-        help="How long the refusal of a SubjectAccessReview is believed.",
+        help="How long a denying answer of a SubjectAccessReview is cached.",
         show_default="10s",
         rich_help_panel=_SERVING,
     ),
@@ -68,7 +105,7 @@ TlsMinVersion: TypeAlias = Annotated[
     typer.Option(
         "--tls-min-version",
         metavar="VERSION",
-        help="VersionTLS12 or VersionTLS13.",
+        help="Minimum TLS version: VersionTLS12 or VersionTLS13.",
         rich_help_panel=_SERVING,
     ),
 ]
@@ -77,8 +114,8 @@ TlsCipherSuites: TypeAlias = Annotated[
     typer.Option(
         "--tls-cipher-suites",
         metavar="SUITES",
-        help="Suites of TLS 1.2, separated by commas, by the names Go has for them; those of "
-        "TLS 1.3 are always on.",
+        help="Comma-separated cipher suites of TLS 1.2, with Go's names; those of TLS 1.3 are "
+        "always enabled.",
         show_default="OpenSSL's",
         rich_help_panel=_SERVING,
     ),
@@ -90,7 +127,7 @@ ClientCaFile: TypeAlias = Annotated[
         exists=True,
         dir_okay=False,
         metavar="FILE",
-        help="Clients with a certificate of this authority are the user its common name says.",
+        help="CA of client certificates, which authenticate the user of their common name.",
         rich_help_panel=_SERVING,
     ),
 ]
@@ -101,7 +138,7 @@ AuthenticationKubeconfig: TypeAlias = Annotated[
         exists=True,
         dir_okay=False,
         metavar="FILE",
-        help="As whom to send TokenReviews.",
+        help="Kubeconfig for TokenReviews.",
         show_default="--kubeconfig",
         rich_help_panel=_SERVING,
     ),
@@ -113,7 +150,7 @@ AuthorizationKubeconfig: TypeAlias = Annotated[
         exists=True,
         dir_okay=False,
         metavar="FILE",
-        help="As whom to send SubjectAccessReviews.",
+        help="Kubeconfig for SubjectAccessReviews.",
         show_default="--kubeconfig",
         rich_help_panel=_SERVING,
     ),

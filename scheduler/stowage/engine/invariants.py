@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stowage.engine.preemption.evictions import preemption_problems
+from stowage.engine.preemption.evictions import preemption_inconsistencies
 from stowage.engine.state.bindings import BindingPhase, LastSeen
 from stowage.engine.state.engine_state import EngineState
 from stowage.state.cache import InvariantViolation
@@ -22,14 +22,14 @@ def check_invariants(state: EngineState) -> None:
     """
     state.cache.validate()
     state.queue.validate()
-    for problem in state.bindings.problems():
+    for problem in state.bindings.inconsistencies():
         raise InvariantViolation("bindings", "consistent", problem)
     _check_bindings(state)
     _check_in_flight(state)
-    for problem in state.consultations.problems():
+    for problem in state.consultations.inconsistencies():
         raise InvariantViolation("consultations", "consistent", problem)
     _check_assumed_storage(state)
-    for problem in preemption_problems(state):
+    for problem in preemption_inconsistencies(state):
         raise InvariantViolation("preemptions", "consistent", problem)
     _check_nominations(state)
 

@@ -9,7 +9,7 @@
           filter by extenders                 find_nodes_that_pass_extenders      scheduling
           score                               prioritize_nodes, select_host       scheduling
     3.2 ask extenders; 1. resumes the attempt consult_extenders                   extenders
-    3.3 no node: evict victims, requeue       handle_fit_error                    here
+    3.3 no node: evict victims, requeue       fail_scheduling_cycle               here
     3.4 assume the pod on the node            assume                              here
     3.5 reserve                               run_reserve                         binding
     3.6 permit                                run_permit                          binding
@@ -125,7 +125,7 @@ def scheduling_cycle(state: EngineState, attempt: Attempt, now: float) -> Bindin
     state.outbox.emit(_attempt_result(state, attempt.queued, outcome, duration_s))
     # 3.3 No node takes the pod: evict victims if that helps, and requeue it.
     if not isinstance(outcome, Scheduled):
-        handle_fit_error(state, attempt, outcome, now)
+        fail_scheduling_cycle(state, attempt, outcome, now)
         return None
     # 3.4 Assume the pod on the node.
     cycle = assume(state, attempt, outcome, cycle_state)
@@ -136,7 +136,7 @@ def scheduling_cycle(state: EngineState, attempt: Attempt, now: float) -> Bindin
     return cycle
 
 
-def handle_fit_error(
+def fail_scheduling_cycle(
     state: EngineState, attempt: Attempt, outcome: Unschedulable | Failed, now: float
 ) -> None:
     """Start the preemption that PostFilter decided on, if any, and requeue the pod."""

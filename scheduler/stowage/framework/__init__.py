@@ -42,6 +42,7 @@ from stowage.framework.extension_points import (
     Plugin,
     PreBindProgress,
     PreFilterResult,
+    ReservePlan,
 )
 from stowage.framework.failure import PluginFailed
 from stowage.framework.filter_result import FilterResult, PreFilterOutcome
@@ -108,6 +109,7 @@ __all__ = [
     "Reads",
     "Registry",
     "Rejection",
+    "ReservePlan",
     "ReviewedVictims",
     "ScoreResult",
     "Timings",

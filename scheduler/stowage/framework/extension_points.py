@@ -15,6 +15,7 @@ import msgspec
 
 from stowage.api.events import ClusterEvent, EventResource, QueueingHint, VolumesWritten
 from stowage.api.instructions import BindPod, BindVolumes
+from stowage.api.objects.volume import PersistentVolume, PersistentVolumeClaim
 from stowage.api.status import SUCCESS, Status
 from stowage.framework.cycle_state import CycleState
 from stowage.framework.plugin_traits import PluginTraits
@@ -185,16 +186,33 @@ class NormalizeScorePlugin(Plugin, Protocol):
         ...
 
 
+class ReservePlan(msgspec.Struct, frozen=True):
+    """Volumes and claims in the state they have once the pod is bound to its node.
+
+    The engine assumes them for the pod, so that other pods do not get them, and takes the
+    assumption back if the pod is not bound.
+    """
+
+    volumes: tuple[PersistentVolume, ...] = ()
+    claims: tuple[PersistentVolumeClaim, ...] = ()
+
+
 @runtime_checkable
 class ReservePlugin(Plugin, Protocol):
-    """Keeps books about what a pod takes beyond what the cache knows."""
+    """Notes what a pod takes beyond what the cache counts."""
 
-    def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
-        """Take it; a rejection ends the cycle and unreserves everything."""
+    def reserve(
+        self, state: CycleState, pod: PodInfo, node_name: str
+    ) -> ReservePlan | Status | None:
+        """Reserve for the pod. A plan and None are successes.
+
+        A rejection or an error ends the cycle, and all Reserve plugins unreserve. The plugin does
+        not change the cluster's state: it returns a plan, and the engine applies it.
+        """
         ...
 
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
-        """Give it back; idempotent, and called even where `reserve` was not reached."""
+        """Undo `reserve`; idempotent, and also called if `reserve` did not run."""
         ...
 
 

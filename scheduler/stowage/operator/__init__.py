@@ -1,36 +1,31 @@
-"""The shell: the only place with asyncio, Kopf, HTTP, logs, metrics, clock and randomness.
+"""The shell of the scheduler: everything that does I/O, logs, reads the clock or is random.
 
-    Kopf (pending pods) ----+                                      +-> PreBinder, Binder   POST
-                            +-> Inbox -> SchedulingLoop/Engine -> Dispatcher -> PodStatusWriter
-    Reflectors (the rest) --+     ^                                +-> EventRecorder    PATCH, POST
-                                  +---- BindSucceeded, BindFailed -+
+    Kopf (pending pods) -----+                                      +-> PreBinder, Binder   POST
+                             +-> Inbox -> SchedulingLoop/Engine -> Dispatcher -> PodStatusWriter
+    Reflectors (all others) -+     ^                                +-> EventRecorder    PATCH, POST
+                                   +---- BindSucceeded, BindFailed -+
+
+The root has the entry points (`app`), all parts of a process and their connections (`process`), the
+scheduling loop, the inbox, the dispatcher and the leader election. Sub-packages: `client` (requests
+to the API server), `watch` and `kopf` (events in), `writers` and `extenders` (instructions out),
+`configuration` (the ConfigMap), `serving` (HTTPS endpoints), `metrics`, `logging`.
 
 Invariants:
 
-- The engine is called from one place, `SchedulingLoop.turn`, never from two tasks and never
-  across an ``await``.
-- Everything that arrives goes through the inbox; everything that leaves, through the dispatcher.
-- Nothing is scheduled before the engine has handled all first lists, nor without the lease, nor
-  from a view older than the lease: a new leader lists nodes and assigned pods anew (`view`). Each
-  write asks ``may_write`` once more, at the last moment (`gated_client`).
-- Nobody reads what is served but health without the API server's leave (`delegated_access`).
-- Unknown is not failed: a binding whose answer was lost is read back until its fate is known.
-- Bindings wait for nothing but bindings: every other kind of request has its own lane.
-- An extender that is slow holds up the pods that need it and no others: the engine goes on while
-  `ExtenderDispatcher` asks, and hears of the outcome by an event. Extenders see objects as the API server
-  wrote them (`ExtenderObjects`); nothing is kept for them unless one is configured.
-- Typed client models never touch a hot path: bytes to msgspec structs, bytes from dicts.
+- Only `SchedulingLoop.turn` calls the engine: never two tasks at once, never across an ``await``.
+- Every event goes through the inbox, every instruction through the dispatcher.
+- Scheduling begins after the engine has handled all first lists, and only with the lease. A new
+  leader first lists nodes and assigned pods again (`CacheSync`). `GatedClient` checks the lease
+  immediately before each write.
+- A lost answer is not a failure: the writer reads the object back until the outcome is known.
+- Bindings never wait for requests of another kind: each kind has its own worker pool.
+- The generated client models of the ``kubernetes`` package are on no hot path: msgspec decodes
+  bytes into structs and encodes dicts into bytes.
 
-The configuration has a way of its own (`live_configuration`): a second Kopf, limited to the
-namespace and name of the ConfigMap, brings each edit; what is valid goes through the inbox like
-everything else, so the engine changes between two cycles. It runs beside the Kopf for pods, so
-that profiles that come and go restart only the latter.
+Only `stowage.cli` and tests call it; tools of other distributions use `client`.
 
-Who may call it: `stowage.cli`, and tests. The rest of the package does not know it exists.
-
-Rejected: ``kopf.operator()`` (ends by cancelling every task younger than itself); Kopf for
-everything (23 KiB and 0.3 ms per object); a task per request (22 µs against 2 µs of a lane);
-prometheus_client's own histograms on the hot path (4.7 µs per observation against 0.4 µs).
+Rejected: ``kopf.operator()``, which ends by cancelling every task younger than itself; Kopf for all
+kinds (23 KiB and 0.3 ms per object); a task per request (22 µs against 2 µs with a worker pool).
 """
 
 from stowage.operator.app import run, run_blocking
@@ -40,12 +35,13 @@ from stowage.operator.configuration.config_map import (
     read_config_map,
 )
 from stowage.operator.configuration.live_configuration import ConfigMapOptions, LoadedConfiguration
-from stowage.operator.leader_election import LeaderElectionOptions
+from stowage.operator.lease import LeaderElectionOptions
 from stowage.operator.logging.setup import configure_logging
 from stowage.operator.loop import LoopOptions
 from stowage.operator.run_options import EngineDependencies, EngineFactory, RunOptions
 from stowage.operator.serving.delegated_access import AccessOptions
 from stowage.operator.serving.server import ServingOptions
+from stowage.operator.serving.tls_options import TlsOptions
 
 __all__ = [
     "AccessOptions",
@@ -58,6 +54,7 @@ __all__ = [
     "LoopOptions",
     "RunOptions",
     "ServingOptions",
+    "TlsOptions",
     "configure_logging",
     "parse_reference",
     "read_config_map",

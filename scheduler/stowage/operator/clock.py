@@ -1,4 +1,4 @@
-"""Clock and randomness of the process; nothing else in the package reads either."""
+"""Clock and randomness of the process; no other module reads either."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from datetime import UTC, datetime
 import msgspec
 
 monotonic = time.monotonic
-"""Seconds that never jump; the `now` of the engine."""
+"""Returns monotonic seconds, the engine's `now`."""
 
 timer = time.perf_counter
-"""Seconds for measuring durations."""
+"""Returns seconds, to measure durations."""
 
 _random = random.Random()  # noqa: S311 - ties and jitter, not secrets
 
 jitter = _random.random
-"""A number in 0..1."""
+"""Returns a random number in 0..1."""
 
 choose = _random.randrange
-"""An index below n: which of n equally good nodes is taken."""
+"""Returns a random index below n, to choose one of n nodes with the same score."""
 
 
 def rfc3339() -> str:
@@ -35,20 +35,20 @@ def rfc3339_micro() -> str:
 
 
 def unix_nanoseconds() -> int:
-    """The present time, for names that have to be unique."""
+    """The present time, for unique names."""
     return time.time_ns()
 
 
 class Clock(msgspec.Struct, frozen=True):
-    """Time and randomness as a process sees them; a simulation gives it others.
+    """The clock and randomness of a process; a simulation replaces them.
 
     Attributes:
-        monotonic: Seconds that never jump; the `now` of the engine.
-        timestamp: The present time in whole seconds, as in ``metav1.Time``.
-        timestamp_micro: The present time with microseconds, as in ``metav1.MicroTime``.
-        unix_nanoseconds: The present time, for names that have to be unique.
-        jitter: A number in 0..1.
-        choose: An index below n.
+        monotonic: Returns monotonic seconds, the engine's `now`.
+        timestamp: Returns the present time in whole seconds, as in ``metav1.Time``.
+        timestamp_micro: Returns the present time with microseconds, as in ``metav1.MicroTime``.
+        unix_nanoseconds: Returns the present time, for unique names.
+        jitter: Returns a random number in 0..1.
+        choose: Returns a random index below n.
     """
 
     monotonic: Callable[[], float] = monotonic

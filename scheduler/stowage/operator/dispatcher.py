@@ -1,7 +1,7 @@
-"""Carries out instructions; outcomes go back to the engine as events.
+"""Carries out the engine's instructions and returns the outcomes as events.
 
-Each kind of work has its own lane, so a slow answer to an Event or a status patch never stands
-before a binding.
+Each kind of work has its own worker pool, so that slow Events and status patches never delay a
+binding.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ MAX_VOLUME_WRITES_IN_FLIGHT = 64
 MAX_READS_IN_FLIGHT = 8
 MAX_EVICTIONS_IN_FLIGHT = 64
 
-PROBLEM_AGAIN_S = 60.0
-"""An object that is wrong may be changed a hundred times a second; it is told of once a minute."""
+PROBLEM_LOG_INTERVAL_S = 60.0
+"""An invalid object may change a hundred times a second; it is logged once per interval."""
 
 MAX_REMEMBERED_PROBLEMS = 1024
 
@@ -65,7 +65,7 @@ log = structlog.get_logger("scheduler")
 
 
 class Writers(msgspec.Struct, frozen=True, kw_only=True):
-    """Who carries out which kind of instruction."""
+    """The writers, one for each kind of instruction."""
 
     pre_binder: PreBinder
     volumes: VolumeWriter
@@ -79,17 +79,14 @@ class Writers(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Dispatcher:
-    """Sorts instructions into lanes, the log and the metrics.
-
-    `dispatch` never waits.
-    """
+    """Passes instructions to worker pools, the log and the metrics; `dispatch` never waits."""
 
     def __init__(self, inbox: Inbox, writers: Writers, metrics: Metrics) -> None:
         self._inbox = inbox
         self._writers = writers
         self._metrics = metrics
-        self._said: TTLCache[tuple[str, str], None] = TTLCache(
-            MAX_REMEMBERED_PROBLEMS, PROBLEM_AGAIN_S, timer=clock.monotonic
+        self._logged_problems: TTLCache[tuple[str, str], None] = TTLCache(
+            MAX_REMEMBERED_PROBLEMS, PROBLEM_LOG_INTERVAL_S, timer=clock.monotonic
         )
         self._bindings: WorkerPool[BindPod] = WorkerPool(
             "bindings", MAX_BINDINGS_IN_FLIGHT, self._bind, self._answer_unbound
@@ -107,7 +104,7 @@ class Dispatcher:
         self._evictions: WorkerPool[EvictPod] = WorkerPool(
             "evictions", MAX_EVICTIONS_IN_FLIGHT, self._evict, self._answer_not_evicted
         )
-        self._carriers: dict[type[Any], Callable[[Any], None]] = {
+        self._handlers: dict[type[Any], Callable[[Any], None]] = {
             BindPod: self._bindings.add,
             BindByExtender: self._bind_by_extender,
             ConsultExtenders: writers.extenders.evaluate,
@@ -120,37 +117,37 @@ class Dispatcher:
             PatchPodStatus: writers.pod_status.patch,
             ClearNomination: writers.pod_status.clear_nomination,
             EvictPod: self._evictions.add,
-            PreemptionAttempted: self._note_preemption,
-            PreemptionFinished: self._note_preemption_finished,
-            AttemptResult: self._note_attempt,
-            PodBound: self._note_bound,
-            ReportProblem: self._note_problem,
+            PreemptionAttempted: self._record_preemption,
+            PreemptionFinished: self._record_preemption_finished,
+            AttemptResult: self._record_attempt,
+            PodBound: self._record_bound,
+            ReportProblem: self._record_problem,
             ConfigurationApplied: writers.configuration_applied,
         }
 
     @property
     def num_unfinished_bindings(self) -> int:
-        """Pods on their way from decided to bound."""
+        """Number of pods that have been scheduled and are not bound yet."""
         by_extenders = self._writers.extenders.num_unfinished_bindings
         before = len(self._pre_binds) + len(self._volume_writes)
         return len(self._bindings) + before + by_extenders
 
     def extender_failure_counts(self) -> Mapping[str, int]:
-        """How often each extender failed, by its URL."""
+        """Number of failures of each extender, by URL."""
         return self._writers.extenders.failure_counts()
 
     def dispatch(self, instructions: Iterable[Instruction]) -> None:
-        """Have everything done."""
+        """Start to carry out the instructions."""
         for instruction in instructions:
-            self._carriers[type(instruction)](instruction)
+            self._handlers[type(instruction)](instruction)
 
     async def close(self, grace_s: float) -> None:
-        """Begin nothing more; what is in flight has `grace_s` to end."""
+        """Start nothing more; bindings, evictions and Events in flight have `grace_s` to end."""
         await self._pre_binds.close(0)
         await self._volume_writes.close(0)
         await self._reads.close(0)
         await self._writers.pod_status.close(0)
-        # At the same time: the next leader waits for all of them.
+        # Concurrently, because the next leader waits for all of them.
         await asyncio.gather(
             self._bindings.close(grace_s),
             self._evictions.close(grace_s),
@@ -158,11 +155,11 @@ class Dispatcher:
             self._writers.events.close(grace_s),
         )
 
-    def _note_attempt(self, attempt: AttemptResult) -> None:
+    def _record_attempt(self, attempt: AttemptResult) -> None:
         self._metrics.observe_attempt(attempt)
         _log_attempt(attempt)
 
-    def _note_preemption(self, attempted: PreemptionAttempted) -> None:
+    def _record_preemption(self, attempted: PreemptionAttempted) -> None:
         self._metrics.observe_preemption(attempted)
         if attempted.node_name:
             log.info(
@@ -172,7 +169,7 @@ class Dispatcher:
                 victims=attempted.num_victims,
             )
 
-    def _note_preemption_finished(self, finished: PreemptionFinished) -> None:
+    def _record_preemption_finished(self, finished: PreemptionFinished) -> None:
         self._metrics.observe_preemption_finished(finished)
         write = log.warning if finished.is_error else log.info
         write(
@@ -181,14 +178,14 @@ class Dispatcher:
             node=finished.node_name,
         )
 
-    def _note_problem(self, problem: ReportProblem) -> None:
+    def _record_problem(self, problem: ReportProblem) -> None:
         self._metrics.observe_problem()
-        said = (problem.subject, problem.text)
-        if said not in self._said:
-            self._said[said] = None
+        key = (problem.subject, problem.text)
+        if key not in self._logged_problems:
+            self._logged_problems[key] = None
             log.warning("problem", subject=problem.subject, text=problem.text)
 
-    def _note_bound(self, bound: PodBound) -> None:
+    def _record_bound(self, bound: PodBound) -> None:
         self._writers.pod_status.forget(bound.pod.uid)
         self._metrics.observe_bound(bound)
 
@@ -246,9 +243,9 @@ class Dispatcher:
         self._inbox.put(EvictionFinished(preemptor_uid, victim, error=repr(fault)))
 
     async def _read(self, pod: PodReference) -> None:
-        news = await self._writers.pod_reader.read(pod)
-        if news is not None:
-            self._inbox.put(news)
+        event = await self._writers.pod_reader.read(pod)
+        if event is not None:
+            self._inbox.put(event)
 
 
 def _log_attempt(attempt: AttemptResult) -> None:

@@ -1,4 +1,4 @@
-"""What a process finds outside of itself besides the API server."""
+"""The replaceable parts of a process: clock, Kopf watches, extender clients."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stowage.operator.kopf.pending_pod_watch import PendingPodWatch
 
 
 class ConfigMapWatcher(Protocol):
-    """Who watches the ConfigMap with our configuration."""
+    """Watches the ConfigMap with the configuration."""
 
     async def run(self) -> None:
         """Watch until cancelled."""
@@ -22,29 +22,29 @@ class ConfigMapWatcher(Protocol):
 
 
 class PodWatcher(Protocol):
-    """Who watches our pending pods."""
+    """Watches the pending pods of our profiles."""
 
     async def run(self) -> None:
         """Watch until cancelled."""
         ...
 
     def select(self, scheduler_names: Collection[str]) -> None:
-        """Watch for the pods of these profiles from now on."""
+        """Watch the pods of these profiles from now on."""
         ...
 
     def reconnect(self, unresponsive_since: float | None) -> None:
-        """Go on over a connection that is known to be good."""
+        """Watch over a new connection, because the API server is back."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What a process finds outside of itself; a simulation gives it a world of its own.
+    """The parts of a process that a simulation replaces.
 
     Attributes:
         clock: Time and randomness.
-        watch_pending_pods: Makes the watch on pending pods, as `PendingPodWatch` is made.
-        watch_config_map: Makes the watch on our ConfigMap, as `ConfigMapWatch` is made.
+        watch_pending_pods: Makes the watch of pending pods; same arguments as `PendingPodWatch`.
+        watch_config_map: Makes the watch of the ConfigMap; same arguments as `ConfigMapWatch`.
         make_extender_client: Makes the client of an extender.
     """
 

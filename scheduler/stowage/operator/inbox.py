@@ -1,4 +1,4 @@
-"""What has arrived and waits for the engine."""
+"""The queue of events that the engine has not handled yet."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from stowage.api.events import Event, NodeGone, NodeSeen
 
 
 class Inbox:
-    """Events in order of arrival; whoever puts one wakes the loop.
+    """Events in order of arrival; each new event wakes the loop.
 
-    Of several `NodeSeen` of one node only the newest is kept, in the place of the first: nodes
-    report their status all the time, the engine wants to know where they stand.
+    Of several waiting `NodeSeen` events of a node only the newest is kept, in the place of the
+    first: nodes report their status often, and the engine needs the latest one only.
     """
 
     def __init__(self) -> None:
@@ -39,20 +39,20 @@ class Inbox:
             self.put(event)
 
     def wake(self) -> None:
-        """Wake the loop although nothing arrived, e.g. because it may schedule from now on."""
+        """Wake the loop without an event, e.g. because scheduling may begin."""
         self._arrived.set()
 
     def drain(self, limit: int) -> list[Event]:
         """Take the oldest `limit` events."""
         taken, self._events = self._events[:limit], self._events[limit:]
-        # The places have moved; a later update of these nodes simply comes on top.
+        # The positions have changed; a later event of these nodes is appended.
         self._node_places.clear()
         if not self._events:
             self._arrived.clear()
         return taken
 
     async def wait(self, timeout_s: float | None) -> None:
-        """Return as soon as something is there, or after `timeout_s`."""
+        """Return when an event is waiting, or after `timeout_s`."""
         try:
             async with asyncio.timeout(timeout_s):
                 await self._arrived.wait()

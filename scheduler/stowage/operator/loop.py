@@ -1,4 +1,4 @@
-"""The loop: take what arrived, schedule a little, let I/O have its turn."""
+"""The scheduling loop: handle events, schedule for a few milliseconds, yield to I/O."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from stowage.operator.dispatcher import Dispatcher
 from stowage.operator.inbox import Inbox
 
 MAX_EVENTS_AT_ONCE = 1_000
-"""A first list may bring 150,000 events; in between, I/O gets its turn."""
+"""Limit of events per turn: a first list may bring 150,000, and I/O must not wait for all."""
 
 GATHER_S = 0.001
-"""Kopf delivers pod by pod: what comes within this of the first is taken in at one go."""
+"""Kopf delivers pods one by one; events within this time of the first are handled together."""
 
 
 class LoopOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How the loop shares its time.
+    """Limits of the scheduling loop.
 
     Attributes:
-        slice_s: Scheduling goes on no longer than this before I/O gets its turn.
-        pods_per_call: How many pods one call of the engine may try.
-        max_unfinished_bindings: Scheduling pauses while more pods are on their way; a server that
-            cannot keep up is not outrun.
+        slice_s: Time for scheduling before the loop yields to I/O.
+        pods_per_call: Maximum number of pods per call of the engine.
+        max_unfinished_bindings: Scheduling pauses while this many bindings are unfinished, so that
+            the queue of bindings stays bounded if the API server is slow.
     """
 
     slice_s: float = 0.004
@@ -37,12 +37,12 @@ class SchedulingLoop:
     """Drives the engine.
 
     Args:
-        engine: The pure core.
-        inbox: What arrives.
-        dispatcher: Where instructions go.
-        may_schedule: Whether caches are filled and the lease is ours.
-        monotonic: The clock.
-        options: How time is shared.
+        engine: The engine.
+        inbox: Holds the events for the engine.
+        dispatcher: Carries out the engine's instructions.
+        may_schedule: Whether the caches have synced and this replica holds the lease.
+        monotonic: Returns monotonic seconds.
+        options: Limits of the loop.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class SchedulingLoop:
         self._is_stopping = False
 
     async def run(self) -> None:
-        """Go on until `stop`."""
+        """Run until `stop`."""
         while not self._is_stopping:
             if self.turn():
                 await asyncio.sleep(0)
@@ -72,18 +72,18 @@ class SchedulingLoop:
                 await asyncio.sleep(GATHER_S)
 
     def stop(self) -> None:
-        """Pop no more pods; `run` returns soon."""
+        """Schedule no more pods; `run` returns after the current turn."""
         self._is_stopping = True
         self._inbox.wake()
 
     def turn(self) -> bool:
-        """Take events and schedule for one slice; whether there is more to do at once."""
-        self._take_events()
+        """Handle events and schedule for one slice; returns whether more work is waiting."""
+        self._handle_events()
         if self._can_schedule():
             self._schedule()
         return len(self._inbox) > 0 or self._can_schedule()
 
-    def _take_events(self) -> None:
+    def _handle_events(self) -> None:
         events = self._inbox.drain(MAX_EVENTS_AT_ONCE)
         now = self._monotonic()
         deadline = self._engine.next_deadline()
@@ -107,6 +107,6 @@ class SchedulingLoop:
         )
 
     def _idle_s(self) -> float | None:
-        """How long nothing needs to be done unless something arrives."""
+        """Seconds until the engine's next deadline; None if it has none."""
         deadline = self._engine.next_deadline()
         return None if deadline is None else max(0.0, deadline - self._monotonic())

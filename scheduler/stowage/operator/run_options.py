@@ -1,4 +1,4 @@
-"""What a running scheduler is told at its start."""
+"""Options of the scheduler process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stowage.framework import DurationObserver
 from stowage.operator.client.connection import DEFAULT_TIMEOUTS
 from stowage.operator.client.timeouts import Timeouts
 from stowage.operator.configuration.live_configuration import ConfigMapOptions, LoadedConfiguration
-from stowage.operator.leader_election import LeaderElectionOptions
+from stowage.operator.lease import LeaderElectionOptions
 from stowage.operator.loop import LoopOptions
 from stowage.operator.serving.server import ServingOptions
 
@@ -42,28 +42,28 @@ EngineFactory: TypeAlias = Callable[[EngineDependencies], Engine]
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """Everything `run` wants to know.
+    """Options of `run`.
 
     Attributes:
-        engine_factory: Makes the engine from configuration.
-        scheduler_names: Of all profiles.
-        kubeconfig: Path; None for ``$KUBECONFIG``, ``~/.kube/config`` or in-cluster.
-        context: Of the kubeconfig; None for its current one.
-        master: Address of the API server, in place of the kubeconfig's.
-        kube_api_qps: How many requests a second scheduling may make; 0 or less for no limit.
-        kube_api_burst: How many of them may be made at once after a pause.
-        serving: None serves nothing.
-        leader_election: None schedules without a lease.
-        configuration: What the engine is made from; /configz shows it.
-        config_map: Where other configurations come from while we run; None for nowhere.
-        extenders: Who has a say besides the plugins; the engine's own have to be the same.
-        pre_bind_limit_s: How long one PreBind plugin may take for one pod.
-        loop: How the loop shares its time.
-        timeouts: How long the API server is waited for.
+        engine_factory: Makes the engine from its configuration.
+        scheduler_names: Scheduler names of all profiles.
+        kubeconfig: Path; None for ``$KUBECONFIG``, ``~/.kube/config`` or in-cluster configuration.
+        context: Context of the kubeconfig; None for its current one.
+        master: Address of the API server that replaces the kubeconfig's.
+        kube_api_qps: Requests of scheduling per second; 0 or less for no limit.
+        kube_api_burst: Number of requests at once after a pause.
+        serving: Options of the HTTPS endpoints; None serves none.
+        leader_election: Options of the leader election; None schedules without a lease.
+        configuration: The configuration that the engine is made from; /configz shows it.
+        config_map: The ConfigMap to follow while the process runs; None follows none.
+        extenders: The configured extenders; the engine must have the same.
+        pre_bind_limit_s: Time limit of one PreBind plugin for one pod.
+        loop: Options of the scheduling loop.
+        timeouts: Timeouts of requests to the API server.
         shutdown_grace_s: How long bindings in flight may take after the signal to end.
         stop: Ends the process when set; SIGTERM and SIGINT set it too.
-        owns_process: False leaves the signals and the garbage collector alone, for tests and for a
-            guest in another program.
+        owns_process: Whether the scheduler may install signal handlers and tune the garbage
+            collector; False for tests and for embedding in another program.
     """
 
     engine_factory: EngineFactory

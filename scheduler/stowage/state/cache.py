@@ -20,7 +20,7 @@ is kept on an imaginary row, which snapshots do not show as a node.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from stowage.api.decoding.errors import require_identity
 from stowage.api.events import ActionType
@@ -28,7 +28,7 @@ from stowage.api.objects.meta import LabelSelector
 from stowage.api.objects.namespace import Namespace
 from stowage.api.objects.node import Node
 from stowage.api.objects.policy import PodDisruptionBudget
-from stowage.api.objects.volume import StorageObject
+from stowage.api.objects.volume import PersistentVolume, PersistentVolumeClaim, StorageObject
 from stowage.state.changes import (
     NOTHING_CHANGED,
     NodeChange,
@@ -42,7 +42,7 @@ from stowage.state.cluster_state import ClusterState
 from stowage.state.pods.pod_class import PodClass, PodClasses
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import LastAsked, Snapshot
-from stowage.state.storage.event_handlers import StorageKeeper
+from stowage.state.storage.updater import StorageUpdater
 from stowage.state.validation import InvariantViolation, validate_state
 
 __all__ = ["ClusterCache", "InvariantViolation"]
@@ -65,7 +65,7 @@ class ClusterCache:
         self._assumed: set[str] = set()
         self._last = LastAsked()
         self._snapshot = Snapshot(self._state, self._last)
-        self._storage = StorageKeeper(self._state)
+        self._storage = StorageUpdater(self._state)
 
     def snapshot(self) -> Snapshot:
         """The cluster as it is now; the same object until something changes."""
@@ -208,6 +208,29 @@ class ClusterCache:
     def remove_storage(self, kind: type[StorageObject], key: str) -> StorageObject | None:
         """Remove a storage object by ``namespace/name`` or name; None if it is unknown."""
         return self._storage.remove(kind, key)
+
+    def assume_storage(
+        self,
+        volumes: Iterable[PersistentVolume],
+        claims: Iterable[PersistentVolumeClaim],
+        pod_uid: str,
+    ) -> None:
+        """Assume that volumes and claims are about to be written; see `Storage.assume`.
+
+        Raises:
+            ValueError: The API server has shown a newer version of one of them.
+        """
+        self._state.storage.assume(volumes, claims, pod_uid)
+
+    def forget_storage(
+        self,
+        volumes: Iterable[PersistentVolume],
+        claims: Iterable[PersistentVolumeClaim],
+        pod_uid: str,
+        written: Collection[str],
+    ) -> None:
+        """Take back what was assumed for a pod; see `Storage.forget`."""
+        self._state.storage.forget(volumes, claims, pod_uid, written)
 
     def assumed_storage(self) -> dict[str, str]:
         """Assumed storage object -> UID of the pod that assumed it."""

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from simcluster.apiserver.errors import ApiError, not_acceptable
 from simcluster.apiserver.formats import Format, MetadataFormat, plain_format
 from simcluster.apiserver.negotiation import META_VERSIONS, negotiate
-from simcluster.kinds.catalog import BUILT_IN
-from simcluster.kinds.resources import Resource
+from simcluster.kinds.resources import BUILT_IN, Resource
 from simcluster.printing.table import TableFormat
 
 _PLAIN: Mapping[int, Format] = {id(found): plain_format(found) for found in BUILT_IN}

@@ -12,10 +12,11 @@ from simcluster.apiserver.json_errors import json_error
 from simcluster.apiserver.yaml_text import load_yaml
 from simcluster.crds.apply_types import object_type
 from simcluster.crds.rules import unknown_field_warnings
+from simcluster.crds.schema import unknown_fields
 from simcluster.kinds.catalog import BY_KIND
-from simcluster.kinds.resources import EVENTS_V1, Resource
+from simcluster.kinds.resources import Resource
 from simcluster.protobuf.decoding import MEDIA_TYPE, decode_protobuf
-from simcluster.schema import DecodingError, Problems, Struct, conform, struct_of
+from simcluster.schema import DecodingError, Problems, Struct, conform, struct_of, type_of_kind
 
 Json = dict[str, Any]
 
@@ -27,12 +28,8 @@ _SCHEME = "pkg/api/legacyscheme/scheme.go:30"
 
 
 def type_of(resource: Resource) -> Struct | None:
-    """The type of a resource's objects; ``None`` if it is not known, as for custom resources."""
-    if resource.custom is not None:
-        return None
-    struct = struct_of("events.Event" if resource is EVENTS_V1 else resource.kind)
-    # A part of a pod has the same name as a kind: ResourceClaim.
-    return struct if struct is not None and "metadata" in struct.fields else None
+    """The type of a resource's objects; ``None`` for custom resources."""
+    return None if resource.custom else type_of_kind(resource.group, resource.kind)
 
 
 _UNKNOWN_TYPE = object_type({})
@@ -151,14 +148,25 @@ def read_object(
 
 
 def _read_untyped(obj: Json, resource: Resource, directive: str) -> tuple[Json, tuple[str, ...]]:
-    """An object of a custom kind, or of a kind whose type is not known."""
-    if resource.custom is None:
-        _drop_nulls(obj)
+    """An object of a custom kind."""
     try:
         conform_metadata(obj)
     except DecodingError as error:
         raise errors.bad_request(str(error)) from error
     return obj, unknown_field_warnings(resource, obj, directive)
+
+
+def conform_to(resource: Resource, obj: Json) -> list[str]:
+    """Make an object conform to its kind, in place; returns the paths of its unknown fields.
+
+    Raises:
+        DecodingError: a value is of the wrong type.
+    """
+    struct = type_of(resource)
+    if struct is not None:
+        return conform(obj, struct).unknown
+    conform_metadata(obj)
+    return unknown_fields(obj, resource.custom.schema) if resource.custom else []
 
 
 def conform_metadata(obj: Json) -> None:
@@ -281,15 +289,3 @@ def _duplicates(value: Any, path: str) -> list[str]:
         for position, inner in enumerate(value):
             found += _duplicates(inner, f"{path}[{position}]")
     return found
-
-
-def _drop_nulls(value: object) -> None:
-    """Drop null values, in place: to the API server they are the same as not set."""
-    if isinstance(value, dict):
-        for key in [key for key, inner in value.items() if inner is None]:
-            del value[key]
-        for inner in value.values():
-            _drop_nulls(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            _drop_nulls(inner)

@@ -28,12 +28,16 @@ from simcluster.apiserver.paths import Review, Target
 from simcluster.auth.access import Access
 from simcluster.auth.reviews import review
 from simcluster.auth.users import name_requester
-from simcluster.kinds.binding import bind
-from simcluster.kinds.control_plane_resources import CERTIFICATE_SIGNING_REQUESTS
-from simcluster.kinds.eviction import evict
-from simcluster.kinds.resources import CONNECTIONS, EVENTS_V1, Resource
-from simcluster.kinds.scale import scale_of, set_scale
-from simcluster.kinds.strategy_warnings import warnings_on_create, warnings_on_update
+from simcluster.kinds.resources import (
+    CERTIFICATE_SIGNING_REQUESTS,
+    CONNECTIONS,
+    EVENTS_V1,
+    Resource,
+)
+from simcluster.kinds.subresources.binding import bind
+from simcluster.kinds.subresources.eviction import evict
+from simcluster.kinds.subresources.scale import scale_of, set_scale
+from simcluster.kinds.warnings import warnings_on_create, warnings_on_update
 from simcluster.patch.apply import Recorder, Writer, record_create, record_update
 from simcluster.patch.apply.field_sets import MissingKeyError
 from simcluster.patch.requests import (
@@ -47,7 +51,7 @@ from simcluster.patch.requests import (
     patched,
 )
 from simcluster.store.deletion import DeleteOptions, options_of_query, parse_delete_options
-from simcluster.store.owners import Owners
+from simcluster.store.managed_fields import ManagedFields
 from simcluster.store.registry import WHOLE_OBJECT_SUBRESOURCES, Registry, WriteOptions
 from simcluster.store.selection import Selection
 from simcluster.store.store import Stored, encode
@@ -185,17 +189,19 @@ class Endpoints:
         struct = apply_type_of(target.resource)
         is_tracked = target.resource.stored_in not in _TRACKED_FROM_FIRST_APPLY
 
-        def record(obj: Json, before: Json | None, owners: Owners | None) -> Owners | None:
-            if not (is_tracked if before is None else owners):
-                return owners
+        def record(
+            obj: Json, before: Json | None, managed_fields: ManagedFields | None
+        ) -> ManagedFields | None:
+            if not (is_tracked if before is None else managed_fields):
+                return managed_fields
             writer = self._writer(request, target)
             # An object without the keys of its lists is not tracked; validation comes later.
             with contextlib.suppress(MissingKeyError):
                 if before is None:
                     return record_create(obj, struct, writer)
-                if owners is not None:
-                    return record_update(obj, before, struct, writer, owners)
-            return owners
+                if managed_fields is not None:
+                    return record_update(obj, before, struct, writer, managed_fields)
+            return managed_fields
 
         return record
 

@@ -15,7 +15,7 @@ def review(target: Review, body: Json, user: User, access: Access, now: str) -> 
     """Answer a review that ``user`` posted to ``target`` at the time ``now``.
 
     Raises:
-        ApiError: 400 or 422, it does not say what is to be reviewed.
+        ApiError: 400 or 422, the review is incomplete.
     """
     spec: Json = body.get("spec") or {}
     _check_spec(target, spec)

@@ -1,4 +1,4 @@
-"""How objects of custom kinds are owned in parts, as their schemas say, for server-side apply."""
+"""Types of custom resources for server-side apply, made from their schemas."""
 
 from typing import Any
 
@@ -13,7 +13,8 @@ _ANYTHING = Scalar("any")
 def object_type(schema: Json) -> Struct:
     """The type of a custom resource, made from its ``openAPIV3Schema``.
 
-    Lists in what a schema keeps without knowing it are single values, objects are owned in parts.
+    In fields that a schema preserves without describing them, lists are single values, and objects
+    are owned field by field.
     """
     found = _struct(schema, keeps_unknown=False)
     metadata = struct_of("ObjectMeta")
@@ -33,7 +34,7 @@ def _struct(schema: Json, *, keeps_unknown: bool) -> Struct:
 
 
 def _keeps_unknown(schema: Json, parent_keeps: bool) -> bool:
-    """What a schema keeps without knowing it, those of its fields keep too."""
+    """Whether unknown fields are preserved; fields inherit it from their parents."""
     return parent_keeps or bool(schema.get("x-kubernetes-preserve-unknown-fields"))
 
 

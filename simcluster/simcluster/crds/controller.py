@@ -1,4 +1,4 @@
-"""Serves what CustomResourceDefinitions define: establishes them, and cleans up when they go."""
+"""The controller of CustomResourceDefinitions: establishes them and cleans up deleted ones."""
 
 from typing import Any
 
@@ -15,10 +15,10 @@ FINALIZER = CUSTOM_RESOURCE_DEFINITIONS.deletion_finalizer
 
 
 class DefinitionController(Reconciler):
-    """Keeps the catalog in step with the stored definitions."""
+    """Keeps the catalog in sync with the stored definitions."""
 
     def follow(self) -> None:
-        """Follow definitions."""
+        """Subscribe to definitions."""
         self._emptying: set[str] = set()
         self.subscribe(CUSTOM_RESOURCE_DEFINITIONS, self._on_change)
         self.enqueue_all(CUSTOM_RESOURCE_DEFINITIONS)
@@ -31,7 +31,7 @@ class DefinitionController(Reconciler):
         self.enqueue(key_of(change))
 
     def reconcile(self, key: Key) -> None:
-        """Establish a new definition; empty and remove one that is being deleted."""
+        """Establish a new definition; delete the objects of a deleted one, then the definition."""
         stored = self.store.get(CUSTOM_RESOURCE_DEFINITIONS.stored_in, "", key.name)
         if stored is None:
             return
@@ -51,7 +51,7 @@ class DefinitionController(Reconciler):
         self.store.put(CUSTOM_RESOURCE_DEFINITIONS.stored_in, {**stored.obj, "status": status})
 
     def _conflict(self, definition: Json) -> str:
-        """Why a definition's names cannot be taken: another one of its group has them."""
+        """The reason to refuse a definition's names: another one of its group has them."""
         names, group = definition["spec"]["names"], definition["spec"]["group"]
         for name, versions in self.registry.catalog.custom().items():
             other = versions[0]
@@ -66,7 +66,7 @@ class DefinitionController(Reconciler):
         return ""
 
     def _remove(self, stored: Stored) -> None:
-        """Delete the custom resources first; what has finalizers keeps the definition waiting."""
+        """Delete the custom resources first; objects with finalizers delay the removal."""
         if FINALIZER in (stored.obj["metadata"].get("finalizers") or ()):
             served = self.registry.catalog.custom().get(stored.name)
             if served and not self._is_emptied(stored.name, served[0]):

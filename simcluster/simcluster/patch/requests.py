@@ -7,13 +7,12 @@ import msgspec
 import yaml
 
 from simcluster.apiserver import errors
-from simcluster.apiserver.bodies import apply_type_of, conform_metadata, duplicate_fields, type_of
+from simcluster.apiserver.bodies import apply_type_of, conform_to, duplicate_fields, type_of
 from simcluster.apiserver.event_conversion import to_core, to_events_v1
 from simcluster.apiserver.json_errors import json_error
 from simcluster.apiserver.yaml_text import load_yaml
-from simcluster.crds.schema import unknown_fields
 from simcluster.kinds.resources import EVENTS_V1, Resource
-from simcluster.kinds.strategy_warnings import warnings_on_create, warnings_on_update
+from simcluster.kinds.warnings import warnings_on_create, warnings_on_update
 from simcluster.patch.apply import Writer, apply
 from simcluster.patch.apply.field_sets import MissingKeyError
 from simcluster.patch.merge_patch import json_merge, json_patch
@@ -126,9 +125,7 @@ def patch_object(
     before = {"kind": resource.kind, "apiVersion": resource.api_version, **shown}
     struct = type_of(resource)
     after = patched(before, request.content_type, patch, struct)
-    fresh, unknown = _conformed(before, after, request, struct)
-    if resource.custom is not None:
-        unknown = unknown_fields(fresh, resource.custom.schema)
+    fresh, unknown = _conformed(before, after, request, resource)
     warnings = _strict_errors(request, patch, unknown)
     if warnings and request.directive == "Strict":
         why = f"strict decoding error: {', '.join(warnings)}"
@@ -157,7 +154,7 @@ def _store(
 
 
 def _conformed(
-    before: Json, after: Json, request: PatchRequest, struct: Struct | None
+    before: Json, after: Json, request: PatchRequest, resource: Resource
 ) -> tuple[Json, list[str]]:
     """A copy of the result that conforms to its type, and its unknown fields.
 
@@ -172,13 +169,10 @@ def _conformed(
     else:
         rest = _decoded_again(rest)
     try:
-        if struct is None:
-            conform_metadata(touched)
-            return {**rest, **touched}, []
-        problems = conform(touched, struct)
+        unknown = conform_to(resource, touched)
     except DecodingError as error:
         raise _invalid_patch(request, after, str(error)) from error
-    return {**rest, **touched}, problems.unknown
+    return {**rest, **touched}, unknown
 
 
 def _strict_errors(request: PatchRequest, patch: object, unknown: list[str]) -> tuple[str, ...]:
@@ -239,7 +233,7 @@ def apply_object(
         conform(fresh, known)
     stored_shape = to_core(fresh) if resource is EVENTS_V1 else fresh
     registry.check_address(resource, *address, stored_shape)
-    options = request.options._replace(recorder=lambda _new, _old, _owners: applied.owners)
+    options = request.options._replace(recorder=lambda _new, _old, _owners: applied.managed_fields)
     if current is not None:
         kept = request._replace(options=options)
         stored = _store(registry, resource, current, stored_shape, kept)
@@ -293,16 +287,10 @@ def _decoded_again(config: Json) -> Json:
 
 def _check_typed(resource: Resource, address: tuple[str, str], config: Json) -> None:
     """Refuse unknown fields and wrong types, whatever the fieldValidation."""
-    unknown: list[str] = []
     try:
-        if (struct := type_of(resource)) is not None:
-            unknown = conform(config, struct).unknown
-        else:
-            conform_metadata(config)
+        unknown = conform_to(resource, config)
     except DecodingError as error:
         raise errors.internal(_untyped(resource, address, str(error))) from error
-    if resource.custom is not None:
-        unknown = unknown_fields(config, resource.custom.schema)
     if unknown:
         listed = [f".{path}: field not declared in schema" for path in unknown]
         text = listed[0] if len(listed) == 1 else "errors:\n  " + "\n  ".join(listed)

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from simcluster.clock import parse_timestamp
-from simcluster.openapi.model_schemas import field_description
+from simcluster.openapi.descriptions import field_description
 from simcluster.store.json_path import JsonPathError, compile_path
 from simcluster.store.selectors import selector_text
 
@@ -43,12 +43,13 @@ def cell_of_all(function: Callable[[list[Any]], Cell]) -> Callable[[list[Any]], 
 
 
 class Column(msgspec.Struct, frozen=True):
-    """One column: its definition and what it shows of an object.
+    """One column: its definition and its cells.
 
     Args:
         name: heading.
         path: JSON path of the value to show; empty for the whole object.
         show: name of the function in ``CELLS`` that makes the cell; empty shows the value itself.
+        template: format of an object's fields, such as ``{kind}/{name}``, instead of ``show``.
         default: the cell of an object that has no such value; empty text if there is no ``show``.
         type: ``string``, ``integer``, ``boolean``, ``number`` or ``date``.
         format: ``name`` for the column that names the object.
@@ -59,6 +60,7 @@ class Column(msgspec.Struct, frozen=True):
     name: str
     path: str = ""
     show: str = ""
+    template: str = ""
     default: Cell | msgspec.UnsetType = msgspec.UNSET
     type: str = "string"
     format: str = ""
@@ -93,8 +95,8 @@ class Column(msgspec.Struct, frozen=True):
         if self.show:
             value: Any = found if self.show in _OF_ALL_VALUES else next(iter(found), None)
             return CELLS[self.show](value, now)
-        shown: Cell = found[0] if found else ""
-        return shown
+        shown: Any = found[0] if found else ""
+        return self.template.format_map(shown) if self.template and shown else shown
 
 
 def elapsed(timestamp: str | None, now: float) -> str:

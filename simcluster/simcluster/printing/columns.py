@@ -63,11 +63,11 @@ def _custom_column(written: Json) -> Column:
         written["name"],
         path,
         f"custom_{type_}",
-        None,
-        type_,
-        written.get("format") or "",
-        written.get("priority") or 0,
-        written.get("description") or described,
+        default=None,
+        type=type_,
+        format=written.get("format") or "",
+        priority=written.get("priority") or 0,
+        description=written.get("description") or described,
     )
 
 

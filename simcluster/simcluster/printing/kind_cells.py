@@ -165,12 +165,6 @@ def controller(owners: Values) -> str:
 
 
 @cell
-def scale_target(target: Json) -> str:
-    """The scaled object."""
-    return f"{target['kind']}/{target['name']}"
-
-
-@cell
 def metric_targets(metrics: Values) -> str:
     """The target of each metric; nothing here measures the current value."""
     found = []
@@ -307,12 +301,6 @@ def claim_capacity(claim: Json) -> str:
 
 
 @cell
-def claim_reference(claim: Json | None) -> str:
-    """Namespace and name of a volume's claim."""
-    return f"{claim.get('namespace')}/{claim.get('name')}" if claim else ""
-
-
-@cell
 def storage_class_name(storage_class: Json) -> str:
     """The name, and whether the class is the default."""
     metadata = storage_class["metadata"]
@@ -360,22 +348,10 @@ def _quota(status: Json | None, *, are_limits: bool) -> str:
     return ", ".join(f"{name}: {used.get(name, 0)}/{hard[name]}" for name in names)
 
 
-@cell
-def bound_role(reference: Json) -> str:
-    """Kind and name of a role."""
-    return f"{reference['kind']}/{reference['name']}"
-
-
 @cell_of_all
 def subjects(values: list[Json]) -> str:
     """Names of the subjects of one kind."""
     return ", ".join(_joined("/", found.get("namespace"), found["name"]) for found in values)
-
-
-@cell
-def param_kind(kind: Json | None) -> str:
-    """The kind of parameters."""
-    return f"{kind.get('apiVersion')}/{kind.get('kind')}" if kind else UNSET
 
 
 @cell
@@ -384,12 +360,6 @@ def param_ref(reference: Json | None) -> str:
     if not reference:
         return UNSET
     return _joined("/", reference.get("namespace"), reference.get("name") or "*")
-
-
-@cell
-def api_service(service: Json | None) -> str:
-    """The service of an APIService."""
-    return f"{service.get('namespace')}/{service.get('name')}" if service else "Local"
 
 
 @cell

@@ -15,7 +15,7 @@ _FINISHED: Mapping[str, str] = {
 
 
 class _Summary(NamedTuple):
-    """What the columns tell of a pod's containers."""
+    """The state of a pod's containers that the columns show."""
 
     reason: str
     num_ready: int

@@ -1,4 +1,4 @@
-"""``meta.k8s.io/v1`` Tables: what ``kubectl get`` prints."""
+"""The Table format, which ``kubectl get`` asks for."""
 
 import time
 from collections.abc import Callable
@@ -21,9 +21,9 @@ class TableFormat(Format):
 
     Args:
         resource: decides the columns.
-        include_object: ``None``, ``Metadata`` or ``Object``: what each row carries along.
+        include_object: ``None``, ``Metadata`` or ``Object``: the part of the object in each row.
         version: of ``meta.k8s.io``.
-        time_s: the present, for ages.
+        time_s: returns the current time, for ages.
 
     Raises:
         ApiError: 400, ``include_object`` is none of the three.

@@ -1,4 +1,4 @@
-"""What Kubernetes' Go types declare and the models of the client do not tell.
+"""Declarations of Kubernetes' Go types that the models of the client lack.
 
 ``go_types.json`` says which fields are pointers, how Go names their types, which lists merge and
 which objects are one value to server-side apply. A key is the name of a field or ``Type.field``.

@@ -1,4 +1,4 @@
-"""The types of the served kinds, read once from ``types.json`` and resolved on first use."""
+"""The types of the served kinds, read from ``types.json`` and resolved on first use."""
 
 from functools import cache
 from importlib.resources import files
@@ -34,7 +34,7 @@ DEDUCED = Scalar("deduced")
 
 
 class MapType(NamedTuple):
-    """A map from strings to values of one type; ``is_atomic`` to server-side apply."""
+    """A map from strings to values of one type; server-side apply owns an atomic one as a whole."""
 
     value: "Type"
     is_atomic: bool = False
@@ -59,11 +59,12 @@ class Struct:
         self.is_atomic = name in GO_TYPES.atomic_structs
         self.fields: dict[str, Type] = {}
         self.others: Type | None = None
-        """The type of fields that are kept without being known."""
+        """The type of unknown fields that are preserved."""
         self.plain: dict[str, type] = {}
-        """The Python type of each field that holds a text, a truth or a whole number."""
+        """The Python type of each field that is a string, a boolean or an integer."""
+        self.required: frozenset[str] = frozenset()
         self.kept_empty: frozenset[str] = frozenset()
-        """Fields that are written even if they hold nothing."""
+        """Fields that are written even if they are empty."""
         self.always_written: dict[str, Any] = GO_TYPES.always_written.get(name, {})
         self._go_types: dict[str, str] = {}
 
@@ -72,13 +73,14 @@ class Struct:
         return self._go_types.get(field, "") or go_type(self.name, field)
 
     def fill(self, described: dict[str, str]) -> None:
-        """Resolve the fields; apart from construction, for types refer to each other."""
+        """Resolve the fields; done after construction because types refer to each other."""
+        self.required = frozenset(key for key, text in described.items() if text.endswith("!"))
         kept = set()
         for field, declared in described.items():
             text = declared.rstrip("!")
             self.fields[field] = _resolve(self.name, field, text)
             self._go_types[field] = go_type(self.name, field, text)
-            if text != declared or is_pointer(self.name, field, text):
+            if field in self.required or is_pointer(self.name, field, text):
                 kept.add(field)
         self.kept_empty = frozenset(kept)
         for field, type_ in self.fields.items():
@@ -106,6 +108,11 @@ def struct_of(name: str) -> Struct | None:
         found = _STRUCTS[name] = Struct(name)
         found.fill(_described()[name])
     return found
+
+
+def type_of_kind(group: str, kind: str) -> Struct | None:
+    """The type of a built-in kind; a kind that several groups have is qualified by its group."""
+    return struct_of(f"{group.partition('.')[0]}.{kind}") or struct_of(kind)
 
 
 def _resolve(owner: str, field: str, text: str) -> Type:

@@ -8,7 +8,7 @@ from typing import Any
 from simcluster.apiserver.errors import FieldError, bad_request, internal, invalid_value
 from simcluster.clock import Clock
 from simcluster.kinds.resources import Resource
-from simcluster.store.owners import Owners, owners_of_entries
+from simcluster.store.managed_fields import ManagedFields, managed_fields_of_entries
 
 Json = dict[str, Any]
 
@@ -112,7 +112,9 @@ def immutable_metadata_errors(new: Json, old: Json) -> list[FieldError]:
     return found
 
 
-def take_owners(new: Json, owners: Owners | None, *, is_part: bool = False) -> Owners | None:
+def take_managed_fields(
+    new: Json, managed_fields: ManagedFields | None, *, is_part: bool = False
+) -> ManagedFields | None:
     """Take the managedFields out of an object that a client sends; returns those that hold now.
 
     The ones that the client sends replace the current ones, except in an update of a part. One
@@ -120,13 +122,13 @@ def take_owners(new: Json, owners: Owners | None, *, is_part: bool = False) -> O
 
     Args:
         new: the object that the client sends.
-        owners: of the current object.
+        managed_fields: of the current object.
         is_part: the client updates a part of the object.
     """
     sent = new["metadata"].pop("managedFields", None)
     if sent == [{}]:
         return None
-    return owners if is_part or not _are_owners(sent) else owners_of_entries(sent)
+    return managed_fields if is_part or not _are_owners(sent) else managed_fields_of_entries(sent)
 
 
 def _are_owners(entries: object) -> bool:

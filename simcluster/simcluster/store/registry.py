@@ -11,21 +11,21 @@ from typing import Any, NamedTuple
 from simcluster.apiserver import errors
 from simcluster.clock import Clock
 from simcluster.kinds.catalog import Catalog
-from simcluster.kinds.pod_defaults import set_pod_defaults
-from simcluster.kinds.pod_parts import ephemeral_containers, resized, validate_part
+from simcluster.kinds.defaults.pods import set_pod_defaults
 from simcluster.kinds.resources import NAMESPACES, Resource
 from simcluster.kinds.rules import rules_of
+from simcluster.kinds.subresources.pod_parts import ephemeral_containers, resized, validate_part
 from simcluster.patch.apply import Recorder
 from simcluster.store.deletion import DeleteOptions, plan_deletion
+from simcluster.store.managed_fields import ManagedFields
 from simcluster.store.object_meta import (
     carry_over,
     check_addressed,
     fill_on_create,
     immutable_metadata_errors,
     keep_fields,
-    take_owners,
+    take_managed_fields,
 )
-from simcluster.store.owners import Owners
 from simcluster.store.store import Store, Stored
 from simcluster.validation.metadata import validate_metadata, validate_metadata_update
 
@@ -49,9 +49,13 @@ class WriteOptions(NamedTuple):
     dry_run: bool = False
     recorder: Recorder | None = None
 
-    def owners(self, obj: Json, before: Json | None, owners: Owners | None) -> Owners | None:
+    def managed_fields(
+        self, obj: Json, before: Json | None, managed_fields: ManagedFields | None
+    ) -> ManagedFields | None:
         """The managedFields after a write."""
-        return owners if self.recorder is None else self.recorder(obj, before, owners)
+        return (
+            managed_fields if self.recorder is None else self.recorder(obj, before, managed_fields)
+        )
 
 
 DIRECT = WriteOptions()
@@ -103,7 +107,7 @@ class Registry:
         name = obj["metadata"].get("name", "")
         if resource.namespaced:
             self._check_namespace(resource, namespace, name)
-        owners = self._complete(resource, obj, options)
+        managed_fields = self._complete(resource, obj, options)
         if self.store.get(resource.stored_in, namespace, name) is not None:
             raise errors.already_exists(resource, name)
         if resource.has_status and resource.stored_in not in {"pods", "nodes", "namespaces"}:
@@ -111,10 +115,12 @@ class Registry:
             obj.pop("status", None)
             rules_of(resource).set_defaults(obj)
         if options.dry_run:
-            return Stored(obj, 0, owners=owners)
-        return self.store.put(resource.stored_in, obj, owners)
+            return Stored(obj, 0, managed_fields=managed_fields)
+        return self.store.put(resource.stored_in, obj, managed_fields)
 
-    def _complete(self, resource: Resource, obj: Json, options: WriteOptions) -> Owners | None:
+    def _complete(
+        self, resource: Resource, obj: Json, options: WriteOptions
+    ) -> ManagedFields | None:
         """Set defaults, run admission and validate.
 
         Returns:
@@ -126,11 +132,11 @@ class Registry:
                 error = errors.invalid_value(part, obj[part], "must be an object")
                 raise errors.invalid_object(resource, name, [error])
         rules.set_defaults(obj)
-        owners = options.owners(obj, None, None)
+        managed_fields = options.managed_fields(obj, None, None)
         if resource.stored_in != "nodes" or self._taint_new_nodes:
             rules.admit(self.store, obj)
         _refuse(resource, name, validate_metadata(resource, obj["metadata"]) + rules.validate(obj))
-        return owners
+        return managed_fields
 
     def _check_namespace(self, resource: Resource, namespace: str, name: str) -> None:
         found = self.store.get(NAMESPACES.stored_in, "", namespace)
@@ -207,7 +213,7 @@ class Registry:
         found = immutable_metadata_errors(obj, old)
         _drop_type(obj)
         carry_over(obj, old)
-        owners = take_owners(obj, current.owners)
+        managed_fields = take_managed_fields(obj, current.managed_fields)
         if resource.has_status:
             keep_fields(obj, old, ("status",))
         rules = rules_of(resource)
@@ -215,7 +221,7 @@ class Registry:
         rules.keep_on_update(obj, old)
         found += validate_metadata_update(resource, obj["metadata"], old["metadata"])
         found += rules.validate_update(obj, old)
-        return self._commit(resource, current, obj, owners, found, options)
+        return self._commit(resource, current, obj, managed_fields, found, options)
 
     def _replace_part(
         self,
@@ -233,7 +239,7 @@ class Registry:
         new["spec"] = part(obj.get("spec") or {}, new["spec"])
         set_pod_defaults(new)
         found += validate_part(new, current.obj, subresource)
-        return self._commit(resource, current, new, current.owners, found, options)
+        return self._commit(resource, current, new, current.managed_fields, found, options)
 
     def replace_status(
         self, resource: Resource, current: Stored, obj: Json, options: WriteOptions = DIRECT
@@ -244,39 +250,39 @@ class Registry:
             ApiError: 409, ``obj`` names another revision; 422, another uid.
         """
         _check_revision(resource, current, obj)
-        old, owners, rules = current.obj, current.owners, rules_of(resource)
+        old, managed_fields, rules = current.obj, current.managed_fields, rules_of(resource)
         found = immutable_metadata_errors(obj, old)
         if resource.custom is not None:
             new = editable(current)
             keep_fields(new, obj, ("status",))
             rules.set_defaults(new)
             found += rules.validate(new)
-            return self._commit(resource, current, new, owners, found, options)
+            return self._commit(resource, current, new, managed_fields, found, options)
         carry_over(obj, old)
-        owners = take_owners(obj, owners, is_part=True)
+        managed_fields = take_managed_fields(obj, managed_fields, is_part=True)
         keep_fields(obj["metadata"], old["metadata"], ("ownerReferences", "finalizers"))
         new = {**old, "metadata": obj["metadata"]}
         keep_fields(new, obj, ("status",))
         rules.keep_on_status_update(new, old)
         found += validate_metadata_update(resource, new["metadata"], old["metadata"])
         found += rules.validate_status(new, old)
-        return self._commit(resource, current, new, owners, found, options)
+        return self._commit(resource, current, new, managed_fields, found, options)
 
     def _commit(
         self,
         resource: Resource,
         current: Stored,
         obj: Json,
-        owners: Owners | None,
+        managed_fields: ManagedFields | None,
         found: list[errors.FieldError],
         options: WriteOptions,
     ) -> Stored:
         """Store a changed object unless it has errors; it goes if its last finalizer went."""
         _refuse(resource, current.name, found)
         _count_generation(resource, obj, current.obj)
-        owners = options.owners(obj, current.obj, owners)
+        managed_fields = options.managed_fields(obj, current.obj, managed_fields)
         if options.dry_run:
-            return Stored(obj, current.revision, owners=owners)
+            return Stored(obj, current.revision, managed_fields=managed_fields)
         metadata = obj["metadata"]
         is_finalized = current.obj["metadata"].get("finalizers") and not metadata.get("finalizers")
         is_waiting = metadata.get("deletionTimestamp") and not metadata.get(
@@ -284,8 +290,8 @@ class Registry:
         )
         if is_finalized and is_waiting and not (obj.get("spec") or {}).get("finalizers"):
             self.store.remove(resource.stored_in, current)
-            return Stored(obj, current.revision, owners=owners)
-        return self.store.put(resource.stored_in, obj, owners)
+            return Stored(obj, current.revision, managed_fields=managed_fields)
+        return self.store.put(resource.stored_in, obj, managed_fields)
 
     def change_status(
         self, resource: Resource, namespace: str, name: str, transform: Transform
@@ -312,7 +318,9 @@ class Registry:
         if options.dry_run:
             if plan.marked is None:
                 return current, True
-            return Stored(plan.marked, current.revision, owners=current.owners), True
+            return Stored(
+                plan.marked, current.revision, managed_fields=current.managed_fields
+            ), True
         if plan.marked is not None:
             current = self.store.put(resource.stored_in, plan.marked)
         if not plan.removes:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from typing import Any, Final, Literal, Protocol, TypeVar, cast
 
-from simcluster.store.owners import Owners
+from simcluster.store.managed_fields import ManagedFields
 from simcluster.store.selectable_fields import field_values
 from simcluster.store.stored import Stored, encode, object_key
 
@@ -77,7 +77,7 @@ class Change:
         if self._departed is None:
             before = self.previous
             obj = _with_revision(before.obj, self.revision)
-            self._departed = Stored(obj, self.revision, before.fields, before.owners)
+            self._departed = Stored(obj, self.revision, before.fields, before.managed_fields)
         return self._departed
 
 
@@ -302,25 +302,27 @@ class Store:
         """The current revision of an object, if it exists."""
         return self.collection(collection).get(namespace, name)
 
-    def put(self, collection: str, obj: Json, owners: Owners | Kept | None = KEPT) -> Stored:
+    def put(
+        self, collection: str, obj: Json, managed_fields: ManagedFields | Kept | None = KEPT
+    ) -> Stored:
         """Store an object under a new revision; equal content keeps its revision.
 
         Args:
             collection: of the object.
             obj: the object without its managedFields.
-            owners: its managedFields; by default those that it has.
+            managed_fields: its managedFields; by default those that it has.
         """
         target = self.collection(collection)
         metadata = obj["metadata"]
         namespace, name = metadata.get("namespace", ""), metadata["name"]
         previous = target.get(namespace, name)
-        if owners is KEPT:
-            owners = None if previous is None else previous.owners
-        if previous is not None and _is_same(previous, obj, owners):
+        if managed_fields is KEPT:
+            managed_fields = None if previous is None else previous.managed_fields
+        if previous is not None and _is_same(previous, obj, managed_fields):
             return previous
         self.revision += 1
         fields = field_values(collection, obj)
-        stored = Stored(_with_revision(obj, self.revision), self.revision, fields, owners)
+        stored = Stored(_with_revision(obj, self.revision), self.revision, fields, managed_fields)
         target.put(stored)
         kind: ChangeType = "ADDED" if previous is None else "MODIFIED"
         target.record(Change(collection, kind, stored, previous))
@@ -348,7 +350,7 @@ class Store:
         target.remove(stored)
         self.revision += 1
         obj = _with_revision(stored.obj, self.revision)
-        last = Stored(obj, self.revision, stored.fields, stored.owners)
+        last = Stored(obj, self.revision, stored.fields, stored.managed_fields)
         target.record(Change(collection, "DELETED", last, stored))
         return last
 
@@ -370,9 +372,11 @@ class Store:
             collection.forget_history(self.revision)
 
 
-def _is_same(previous: Stored, obj: Json, owners: Owners | None) -> bool:
-    if owners is not previous.owners and (
-        owners is None or previous.owners is None or owners.text != previous.owners.text
+def _is_same(previous: Stored, obj: Json, managed_fields: ManagedFields | None) -> bool:
+    if managed_fields is not previous.managed_fields and (
+        managed_fields is None
+        or previous.managed_fields is None
+        or managed_fields.text != previous.managed_fields.text
     ):
         return False
     metadata, before = obj["metadata"], previous.obj

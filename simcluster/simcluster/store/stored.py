@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from simcluster.store.owners import Owners
+from simcluster.store.managed_fields import ManagedFields
 
 Json = dict[str, Any]
 
@@ -46,13 +46,13 @@ _label_sets: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
 
 
 class Stored(msgspec.Struct, gc=False, eq=False):
-    """One revision of one object: ``Stored(obj, revision, fields, owners)``.
+    """One revision of one object: ``Stored(obj, revision, fields, managed_fields)``.
 
     Args:
         tree: the object without its managedFields; must not be changed any more.
         revision: its resourceVersion.
         fields: values of its selectable fields, see :mod:`simcluster.store.selectable_fields`.
-        owners: its managedFields, if it has any.
+        managed_fields: its managedFields, if it has any.
 
     Attributes:
         content: the object encoded, without kind, apiVersion and managedFields.
@@ -64,7 +64,7 @@ class Stored(msgspec.Struct, gc=False, eq=False):
     tree: Json | None
     revision: int
     fields: tuple[str, ...] = ()
-    owners: Owners | None = None
+    managed_fields: ManagedFields | None = None
     content: bytes = b""
     name: str = ""
     namespace: str = ""
@@ -77,7 +77,7 @@ class Stored(msgspec.Struct, gc=False, eq=False):
         self.name = metadata["name"]
         self.namespace = sys.intern(metadata.get("namespace") or "")
         self.labels = _shared_labels(metadata.get("labels"))
-        if self.owners is None:
+        if self.managed_fields is None:
             self.content = encode(obj)
         else:
             self.content, self._metadata_end = _encoded(obj)
@@ -91,11 +91,11 @@ class Stored(msgspec.Struct, gc=False, eq=False):
     @property
     def body(self) -> bytes:
         """The object encoded, without kind and apiVersion."""
-        owners, content = self.owners, self.content
-        if owners is None:
+        managed_fields, content = self.managed_fields, self.content
+        if managed_fields is None:
             return content
         end = self._metadata_end
-        return b"".join((content[:end], _OWNERS_KEY, owners.text, content[end:]))
+        return b"".join((content[:end], _OWNERS_KEY, managed_fields.text, content[end:]))
 
     @property
     def obj(self) -> Json:
@@ -113,9 +113,9 @@ class Stored(msgspec.Struct, gc=False, eq=False):
     def whole(self) -> Json:
         """The object with its managedFields as a dict that must not be changed."""
         obj = self.obj
-        if self.owners is None:
+        if self.managed_fields is None:
             return obj
-        metadata = {**obj["metadata"], "managedFields": self.owners.entries()}
+        metadata = {**obj["metadata"], "managedFields": self.managed_fields.entries()}
         return {**obj, "metadata": metadata}
 
     def copy_of_obj(self) -> Json:

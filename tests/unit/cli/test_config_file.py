@@ -105,11 +105,11 @@ def _bomb(field: str) -> str:
 @pytest.mark.parametrize(
     ("text", "want"),
     [
-        (_bomb("profiles"), "its aliases unfold to more than 500,000 values"),
-        (_bomb("unheardOf"), "its aliases unfold to more than 500,000 values"),
-        ("profiles: &x [*x]", "its aliases unfold"),
-        ("extenders:\n- &x\n  tlsConfig: *x", "its aliases unfold"),
-        ("&x\na: *x", "its aliases unfold"),
+        (_bomb("profiles"), "its aliases expand to more than 500,000 values"),
+        (_bomb("unheardOf"), "its aliases expand to more than 500,000 values"),
+        ("profiles: &x [*x]", "its aliases expand"),
+        ("extenders:\n- &x\n  tlsConfig: *x", "its aliases expand"),
+        ("&x\na: *x", "its aliases expand"),
         ("profiles: " + "[" * 5_000 + "]" * 5_000, "recursion"),
         ("parallelism: " + "9" * 10_000, "4300 digits"),
         ("parallelism: 2001-99-99", "month must be in 1..12"),

@@ -7,7 +7,7 @@ import pytest
 from stowage.api.config.loading import InvalidConfiguration, KubeSchedulerConfiguration
 from stowage.api.events import Event
 from stowage.cli import composition
-from stowage.cli.composition import run_options, serving_options
+from stowage.cli.composition import run_options
 from stowage.cli.main import app
 from stowage.cli.run import effective_configuration
 from stowage.operator import EngineDependencies, RunOptions
@@ -143,7 +143,7 @@ def test_the_engine_has_a_framework_for_each_profile() -> None:
     options = run_options(
         effective_configuration(None, "mine", builtins),
         None,
-        serving_options("127.0.0.1", 0, None, None),
+        None,
         max_in_unschedulable_s=60.0,
     )
     parts = EngineDependencies(choose=lambda n: n - 1, timer=lambda: 0.0, post=posted.append)

@@ -68,7 +68,7 @@ def pod() -> PodInfo:
 def test_a_failed_reserve_gives_everything_back_in_reverse_order(pod: PodInfo) -> None:
     log: list[str] = []
     plugins = [Book("A", log), Book("B", log, unschedulable("taken")), Book("C", log)]
-    status = framework_of(*plugins).run_reserve(STATE, pod, "n0")
+    status = framework_of(*plugins).run_reserve(STATE, pod, "n0").status
     assert (status.plugin, status.message) == ("B", "taken")
     assert log == ["reserve A", "reserve B", "unreserve C", "unreserve B", "unreserve A"]
 
@@ -102,7 +102,7 @@ def test_a_rejection_by_permit_wins_over_waiting(pod: PodInfo) -> None:
 def test_errors_after_the_decision_are_worded_as_kube_scheduler_does(pod: PodInfo) -> None:
     broken = framework_of(Book("A", breaks=True))
     failing = framework_of(Book("A", status=error("lost")))
-    assert broken.run_reserve(STATE, pod, "n0").reasons == (
+    assert broken.run_reserve(STATE, pod, "n0").status.reasons == (
         'running Reserve plugin "A": out of ink',
         'running Unreserve plugin "A": out of ink',
     )

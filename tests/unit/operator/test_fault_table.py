@@ -8,9 +8,9 @@ from pathlib import Path
 
 import stowage
 import yaml
-from stowage.operator.app import STOPPED_TOO_LONG
 from stowage.operator.metrics import definitions as metric_definitions
 from stowage.operator.metrics.definitions import Definition
+from stowage.operator.signals import STOPPED_TOO_LONG
 
 from tests.support.fault_table import FAULTS_PAGE, faults
 

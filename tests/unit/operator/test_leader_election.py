@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from stowage.operator.client.api_error import ApiError
-from stowage.operator.leader_election import ElectionClock, LeaderElectionOptions, LeaderElector
+from stowage.operator.leader_election import ElectionClock, LeaderElector
+from stowage.operator.lease import LeaderElectionOptions
 
 from tests.support.fake_api import FakeApiClient, FakeTime
 

@@ -21,7 +21,7 @@ from stowage.api.objects.volume import (
     VolumeAttachment,
 )
 from stowage.api.status import Code
-from stowage.framework import CycleState, ExtensionPoint, NoArgs, build_profile
+from stowage.framework import CycleState, ExtensionPoint, NoArgs, ReservePlan, build_profile
 from stowage.framework.extension_points import FilterPlugin, PreFilterPlugin
 from stowage.framework.runtime.row_filter import judges_rows
 from stowage.plugins import in_tree_registry
@@ -365,12 +365,11 @@ def test_claims_of_a_pod_get_different_volumes_the_smallest_that_fit() -> None:
     assert list(refused(BINDING, cluster, pod)) == ["n1"]
     state, snapshot = CycleState(), cluster.snapshot()
     BINDING.pre_filter(state, cluster.info(pod), snapshot)
-    assert BINDING.reserve(state, cluster.info(pod), "n0").is_success
-    volumes = snapshot.storage.volumes
-    assumed = {name: each.object.spec.claim_ref for name, each in volumes.assumptions()}
-    assert {name: ref.name for name, ref in assumed.items() if ref} == {"a": "small", "b": "large"}
-    BINDING.unreserve(state, cluster.info(pod), "n0")
-    assert list(volumes.assumptions()) == []
+    plan = BINDING.reserve(state, cluster.info(pod), "n0")
+    assert isinstance(plan, ReservePlan)
+    given = {volume.metadata.name: volume.spec.claim_ref for volume in plan.volumes}
+    assert {name: ref.name for name, ref in given.items() if ref} == {"a": "small", "b": "large"}
+    assert list(snapshot.storage.volumes.assumptions()) == []
 
 
 def _hint(hint: Any, volumes: tuple[Volume, ...], old: Any, new: Any) -> QueueingHint:

@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 import pytest
-from simcluster.cli.apply import create_all
+from simcluster.harness.apply import create_all
 from simcluster.tests.support.api_servers import ApiServerUnderTest
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.operator.client.api_client import ApiClient

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from simcluster.cli.audit import ClusterState
-from simcluster.cli.processes import ChildProcesses
+from simcluster.harness.audit import ClusterState
+from simcluster.harness.processes import ChildProcesses
 from stowage.operator.client.api_client import ApiClient
 
 from stowage_benchmarks.chaos import plan as chaos_plan

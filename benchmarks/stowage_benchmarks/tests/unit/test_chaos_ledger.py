@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from simcluster.cli.audit import ClusterState
+from simcluster.harness.audit import ClusterState
 
 from stowage_benchmarks.chaos.history import (
     HistoryReader,

@@ -1,7 +1,6 @@
-"""What kube-scheduler v1.36 refuses in a configuration, and what Stowage cannot honour.
+"""Validation of a configuration: the rules of kube-scheduler v1.36, and unsupported fields.
 
-Plugin names and arguments are judged where the plugins are known, when a profile is built; here
-only what the configuration says by itself.
+Plugin names and arguments are validated when a profile is built, where the plugins are known.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Node selectors and preferred terms, compiled (component-helpers' ``nodeaffinity``, v1.36)."""
+"""Compiled node selectors and preferred terms (``component-helpers/nodeaffinity`` v1.36)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from stowage.api.values.selectors import (
 )
 
 NODE_NAME_FIELD = "metadata.name"
-"""The one field of a node that ``matchFields`` can ask about; any other counts as empty."""
+"""The only node field that ``matchFields`` supports; others count as empty."""
 
 
 class NodeTerm(msgspec.Struct, frozen=True, gc=False):
     """A node selector term: label and field requirements that must all hold.
 
-    A term with a `error` cannot be judged; it matches nothing.
+    A term with an `error` is invalid and matches nothing.
     """
 
     labels: tuple[Requirement, ...] = ()
@@ -41,7 +41,7 @@ class NodeTerm(msgspec.Struct, frozen=True, gc=False):
         )
 
     def matches_name(self, node_name: str) -> bool:
-        """Whether the field requirements hold; a node without a name passes them, as upstream."""
+        """Whether the field requirements hold; they do for a node without a name, as in v1.36."""
         return not node_name or all(
             each.matches_value(node_name if each.key == NODE_NAME_FIELD else "")
             for each in self.fields
@@ -55,7 +55,7 @@ class NodeTerms(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def error(self) -> str:
-        """What is wrong with the terms; empty if nothing."""
+        """The errors of invalid terms; empty if there are none."""
         errors = [term.error for term in self.terms if term.error]
         return joined_errors(errors) if errors else ""
 
@@ -63,7 +63,7 @@ class NodeTerms(msgspec.Struct, frozen=True, gc=False):
         """Whether some term matches a node.
 
         Raises:
-            SelectorError: No term matches, and some could not be judged.
+            SelectorError: No term matches, and some are invalid.
         """
         if any(term.matches(labels, node_name) for term in self.terms):
             return True
@@ -73,16 +73,16 @@ class NodeTerms(msgspec.Struct, frozen=True, gc=False):
 
 
 class RequiredNodeAffinity(msgspec.Struct, frozen=True, gc=False):
-    """Where a pod may go by ``nodeSelector`` and required node affinity; None asks nothing."""
+    """``nodeSelector`` and required node affinity of a pod; None requires nothing."""
 
     node_selector: Selector | None = None
     terms: NodeTerms | None = None
 
     def matches(self, labels: Mapping[str, str], node_name: str) -> bool:
-        """Whether the pod may go to a node.
+        """Whether a node matches.
 
         Raises:
-            SelectorError: No term of the affinity matches, and some could not be judged.
+            SelectorError: No term of the affinity matches, and some are invalid.
         """
         if self.node_selector is not None and not self.node_selector.matches(labels):
             return False
@@ -97,7 +97,7 @@ class PreferredTerm(msgspec.Struct, frozen=True, gc=False):
 
 
 def compile_node_selector(selector: NodeSelector, path: str = "") -> NodeTerms:
-    """Compile a node selector; faulty terms are kept with their error, empty ones dropped."""
+    """Compile a node selector; invalid terms are kept with their error, empty ones dropped."""
     prefix = f"{path}." if path else ""
     return NodeTerms(
         tuple(
@@ -121,10 +121,10 @@ def required_node_affinity(spec: PodSpec) -> RequiredNodeAffinity:
 
 
 def compile_preferred_terms(terms: Iterable[PreferredSchedulingTerm]) -> tuple[PreferredTerm, ...]:
-    """Compile preferred terms; those of weight 0 and empty ones are dropped unread.
+    """Compile preferred terms; empty ones and those of weight 0 are dropped.
 
     Raises:
-        SelectorError: Some other term is faulty.
+        SelectorError: Another term is invalid.
     """
     compiled = tuple(
         PreferredTerm(term.weight, _compile_term(term.preference, f"[{index}]"))

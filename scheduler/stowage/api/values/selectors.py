@@ -1,8 +1,8 @@
-"""Label selectors, compiled: what apimachinery's ``labels`` package does (v1.36).
+"""Compiled label selectors (``apimachinery/pkg/labels`` v1.36).
 
-The compiled values are frozen and canonical (requirements sorted, doubles dropped), so equal
-selectors are equal and hash alike, and others may intern them. `Requirement.matches_value` judges
-one label value, or its absence; columns ask it once per distinct value instead of once per object.
+Compiled selectors are immutable and canonical (requirements sorted, duplicates dropped), so they
+can be compared, hashed and interned. `Requirement.matches_value` evaluates a label value or its
+absence; columns call it once per distinct value instead of once per object.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _CHARACTERS = (
 
 
 class Operator(StrEnum):
-    """How a requirement relates a label to its values."""
+    """The operator of a requirement."""
 
     IN = "In"
     NOT_IN = "NotIn"
@@ -62,14 +62,14 @@ _INFIX = {Operator.IN: " in ", Operator.NOT_IN: " notin ", Operator.GT: ">", Ope
 
 
 class Requirement(msgspec.Struct, frozen=True, order=True, gc=False):
-    """One condition on one label; `values` are sorted and distinct."""
+    """A condition on a label; `values` are sorted and distinct."""
 
     key: str
     operator: Operator
     values: tuple[str, ...] = ()
 
     def matches_value(self, value: str | None) -> bool:
-        """Judge the label's value; None says that the label is absent."""
+        """Whether a value of the label matches; None stands for an absent label."""
         if self.operator in _POSITIVE:
             return value is not None and self._names(value)
         if self.operator in _NEGATIVE:
@@ -79,7 +79,7 @@ class Requirement(msgspec.Struct, frozen=True, order=True, gc=False):
         return value is not None and self._compares(value)
 
     def _names(self, value: str) -> bool:
-        """Whether `value` is among `values`, of which there may be thousands."""
+        """Whether `value` is among `values`, which may be thousands."""
         if len(self.values) < _MANY:
             return value in self.values
         place = bisect_left(self.values, value)
@@ -103,24 +103,24 @@ class Requirement(msgspec.Struct, frozen=True, order=True, gc=False):
 
 
 class Selector(msgspec.Struct, frozen=True, gc=False):
-    """Requirements that must all hold (``labels.Selector``); none at all matches everything."""
+    """Requirements that must all hold (``labels.Selector``); without any it matches everything."""
 
     requirements: tuple[Requirement, ...] = ()
     matches_nothing: bool = False
 
     @property
     def matches_everything(self) -> bool:
-        """Whether the selector restricts nothing (upstream ``Empty``)."""
+        """Whether the selector has no requirements (``Empty`` of v1.36)."""
         return not self.requirements and not self.matches_nothing
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether an object with these labels is selected."""
+        """Whether the selector matches an object with these labels."""
         if self.matches_nothing:
             return False
         return all(each.matches_value(labels.get(each.key)) for each in self.requirements)
 
     def with_requirements(self, more: Iterable[Requirement]) -> Selector:
-        """The selector restricted further (upstream ``Add``); nothing stays nothing."""
+        """The selector with more requirements (``Add`` of v1.36)."""
         if self.matches_nothing:
             return self
         return _canonical((*self.requirements, *more))
@@ -130,16 +130,16 @@ class Selector(msgspec.Struct, frozen=True, gc=False):
 
 
 EVERYTHING = Selector()
-"""Selects every object: an empty selector."""
+"""Matches every object: an empty selector."""
 NOTHING = Selector(matches_nothing=True)
-"""Selects no object: an absent selector."""
+"""Matches no object: an absent selector."""
 
 
 def compile_label_selector(selector: LabelSelector | None) -> Selector:
-    """Compile a selector as sent (``metav1.LabelSelectorAsSelector``); None selects nothing.
+    """Compile a selector as sent (``metav1.LabelSelectorAsSelector``); None matches nothing.
 
     Raises:
-        SelectorError: An operator, key or value is not allowed.
+        SelectorError: An operator, key or value is invalid.
     """
     if selector is None:
         return NOTHING
@@ -158,23 +158,23 @@ def compile_label_selector(selector: LabelSelector | None) -> Selector:
 
 
 def selector_from_labels(labels: Mapping[str, str]) -> Selector:
-    """Select what carries all these labels, unchecked (``labels.SelectorFromSet``)."""
+    """A selector of these labels, without validation (``labels.SelectorFromSet``)."""
     return _canonical(Requirement(key, Operator.IN, (value,)) for key, value in labels.items())
 
 
 def valid_requirement(
     key: str, operator: Operator, values: Iterable[str], path: str = ""
 ) -> Requirement:
-    """Build a requirement, checked as upstream's ``labels.NewRequirement`` does.
+    """Create a validated requirement (``labels.NewRequirement``).
 
     Args:
         key: A label key.
         operator: The relation.
         values: None for Exists and DoesNotExist, one integer for Gt and Lt, else at least one.
-        path: Where the requirement stands, for the error text.
+        path: The field path of the requirement, for the error text.
 
     Raises:
-        SelectorError: Key, number of values or a value is not allowed.
+        SelectorError: The key, the number of values or a value is invalid.
     """
     given = tuple(values)
     distinct = tuple(sorted(set(given)))
@@ -182,10 +182,10 @@ def valid_requirement(
     errors = []
     if error := key_error(key):
         errors.append(f'{prefix}key: Invalid value: "{key}": {error}')
-    if error := _values_problem(operator, given):
+    if error := _values_error(operator, given):
         errors.append(f"{prefix}{error}")
     for index, value in enumerate(distinct):
-        if error := _value_problem(value):
+        if error := _value_error(value):
             errors.append(f'{prefix}values[{index}][{key}]: Invalid value: "{value}": {error}')
     if errors:
         raise SelectorError(joined_errors(errors))
@@ -193,14 +193,14 @@ def valid_requirement(
 
 
 def joined_errors(errors: list[str]) -> str:
-    """Several errors as one text, the way upstream prints aggregated errors."""
+    """Several errors as one text, in the format of an aggregate error of v1.36."""
     distinct = list(dict.fromkeys(errors))
     return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
 
 
 @lru_cache(maxsize=4096)
 def key_error(key: str) -> str:
-    """What is wrong with a label key; empty if nothing."""
+    """Why a label key is invalid; empty if it is valid."""
     prefix, slash, name = key.rpartition("/")
     if "/" in prefix:
         return (
@@ -226,7 +226,7 @@ def key_error(key: str) -> str:
 
 
 @lru_cache(maxsize=16384)
-def _value_problem(value: str) -> str:
+def _value_error(value: str) -> str:
     if len(value) > 63:
         return "must be no more than 63 bytes"
     if value and not _NAME_PART.fullmatch(value):
@@ -239,7 +239,7 @@ def _value_problem(value: str) -> str:
     return ""
 
 
-def _values_problem(operator: Operator, values: tuple[str, ...]) -> str:
+def _values_error(operator: Operator, values: tuple[str, ...]) -> str:
     shown = "[" + ",".join(f'"{value}"' for value in values) + "]"
     if operator in (Operator.IN, Operator.NOT_IN):
         wrong, rule = not values, "for 'in', 'notin' operators, values set can't be empty"

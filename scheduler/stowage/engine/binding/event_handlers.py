@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TypeAlias
+
 from stowage.api.events import (
     BindFailed,
     BindSucceeded,
@@ -17,6 +20,16 @@ from stowage.api.status import unschedulable
 from stowage.engine.binding.state_machine import BindingEvent, advance_binding
 from stowage.engine.state.engine_state import EngineState
 from stowage.framework import WaitingPod
+
+#: The outcomes of instructions that a binding cycle emits.
+Finished: TypeAlias = PreBindFinished | VolumesWritten | BindSucceeded | BindFailed
+
+_FINISHED: Mapping[type[Finished], BindingEvent] = {
+    PreBindFinished: BindingEvent.PRE_BIND_FINISHED,
+    VolumesWritten: BindingEvent.VOLUMES_WRITTEN,
+    BindSucceeded: BindingEvent.BIND_SUCCEEDED,
+    BindFailed: BindingEvent.BIND_FAILED,
+}
 
 
 def waiting_pod_allowed(state: EngineState, event: WaitingPodAllowed, now: float) -> None:
@@ -36,24 +49,9 @@ def pods_activated(state: EngineState, event: PodsActivated, now: float) -> None
     state.queue.activate(event.uids, now)
 
 
-def pre_bind_finished(state: EngineState, event: PreBindFinished, now: float) -> None:
-    """The shell has run PreBind plugins."""
-    advance_binding(state, event.uid, BindingEvent.PRE_BIND_FINISHED, now, event)
-
-
-def volumes_written(state: EngineState, event: VolumesWritten, now: float) -> None:
-    """The shell has written a pod's claims and volumes."""
-    advance_binding(state, event.uid, BindingEvent.VOLUMES_WRITTEN, now, event)
-
-
-def bind_succeeded(state: EngineState, event: BindSucceeded, now: float) -> None:
-    """The API server has bound a pod."""
-    advance_binding(state, event.uid, BindingEvent.BIND_SUCCEEDED, now, event)
-
-
-def bind_failed(state: EngineState, event: BindFailed, now: float) -> None:
-    """The API server has not bound a pod."""
-    advance_binding(state, event.uid, BindingEvent.BIND_FAILED, now, event)
+def instruction_finished(state: EngineState, event: Finished, now: float) -> None:
+    """The shell has carried out an instruction of a binding cycle."""
+    advance_binding(state, event.uid, _FINISHED[type(event)], now, event)
 
 
 def storage_changed(state: EngineState, resource: EventResource, key: str, now: float) -> None:

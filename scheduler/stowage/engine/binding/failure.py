@@ -59,11 +59,11 @@ def fail_binding_cycle(
 
 
 def unreserve(state: EngineState, cycle: BindingCycle) -> None:
-    """Run Unreserve in reverse order."""
-    run_unreserve = cycle.framework.run_unreserve
-    tell_plugins(
-        state, cycle, lambda: run_unreserve(cycle.cycle_state, cycle.info, cycle.node_name)
-    )
+    """Run Unreserve in reverse order, and take back the plans of Reserve."""
+    run = cycle.framework.run_unreserve
+    tell_plugins(state, cycle, lambda: run(cycle.cycle_state, cycle.info, cycle.node_name))
+    for plan in cycle.reserve_plans.values():
+        state.cache.forget_storage(plan.volumes, plan.claims, cycle.info.uid, cycle.written)
 
 
 def tell_plugins(state: EngineState, cycle: BindingCycle, tell: Callable[[], None]) -> None:

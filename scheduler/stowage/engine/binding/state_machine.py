@@ -1,33 +1,24 @@
 """The state machine of the binding cycle.
 
-                        run in one call of Engine.schedule
-      .------------------------------------------------------.
-      |  RESERVING ---> PERMITTING ---> PRE_FLIGHT           |
-      '-----------------------------------+------------------'
-                                          |  a Permit plugin
-                   no plugin waits        |  returned Wait
-              .---------------------------+---------> WAITING_ON_PERMIT
-              |                                              | ALLOWED
-              |<---------------------------------------------'
-              |
-              |   .--------------------------------.
-              v   v                                |  more PreBind
-      next PreBind plugin, or Bind if none is left |  plugins
-              |                                    |
-              +--> PRE_BINDING ---- PRE_BIND_FINISHED ------------------->+
-              |                                                           |
-              +--> WRITING_VOLUMES --- VOLUMES_WRITTEN                    |
-              |                            v                              |
-              |    WAITING_FOR_VOLUMES --- STORAGE_CHANGED (claims bound)>+
-              |
-              +--> BINDING --- BIND_SUCCEEDED --> bound
+    RESERVING -> PERMITTING -> PRE_FLIGHT --+--(a Permit plugin returned Wait)--> WAITING_ON_PERMIT
+    '-- one call of Engine.schedule ------' |                                           |
+                                            +--> next step <--------- ALLOWED ----------+
 
-    Each phase but BINDING also ends, back in the queue, by a failed step, a rejection, a timeout,
-    NOT_PENDING (the pod was deleted or bound by another client) and PREEMPTED. BINDING ends by
-    BIND_FAILED and BIND_SUCCEEDED only: once the Binding is sent, the API server's answer decides.
+    next step, the first that applies:
+      a PreBind coroutine is left      PRE_BINDING --- PRE_BIND_FINISHED ---> next step
+      the PreBind of volumes is left   WRITING_VOLUMES --- VOLUMES_WRITTEN ---> WAITING_FOR_VOLUMES
+                                       WAITING_FOR_VOLUMES --- STORAGE_CHANGED ---> next step,
+                                                               when all claims are bound
+      no PreBind plugin is left        BINDING --- BIND_SUCCEEDED ---> bound
 
-`TRANSITIONS` is the same as data. An event that the phase does not list is out of date (the shell
-answers an instruction of an earlier cycle, for example) and is ignored.
+    back to the queue:
+      from every phase but BINDING     a step fails; REJECTED; VOLUMES_TIMED_OUT; PREEMPTED
+                                       NOT_PENDING: another client deleted or bound the pod
+      from BINDING                     BIND_FAILED only: once the Binding is sent, the answer of
+                                       the API server decides
+
+`TRANSITIONS` is the same as data. An event that it does not list for the phase is out of date, like
+an answer to an instruction of an earlier cycle, and is ignored.
 """
 
 from __future__ import annotations
@@ -139,6 +130,7 @@ def _volumes_written(
     volume_pre_bind = cycle.volume_pre_bind
     if volume_pre_bind is None:
         return
+    cycle.written = frozenset((*event.volumes, *event.claims))
     try:
         volume_pre_bind.written(event)
     except PluginFailed as failure:

@@ -12,7 +12,7 @@ from stowage.engine.binding.failure import fail_binding_cycle, tell_plugins
 from stowage.engine.state.bindings import BindingCycle, BindingPhase
 from stowage.engine.state.engine_state import EngineState
 from stowage.framework import PluginFailed
-from stowage.framework.runtime.binding_run import StagedPreBind
+from stowage.framework.runtime.binding_run import StagedPreBind, reserve_failed
 
 #: Runs plugins and emits instructions; anything but Success ends the binding cycle.
 Step: TypeAlias = Callable[[EngineState, BindingCycle], Status]
@@ -34,12 +34,18 @@ def run_step(state: EngineState, cycle: BindingCycle, step: Step, now: float) ->
 
 
 def run_reserve(state: EngineState, cycle: BindingCycle) -> Status:
-    """Run the Reserve plugins. If one fails, all of them have unreserved."""
-    del state
-    status = cycle.framework.run_reserve(cycle.cycle_state, cycle.info, cycle.node_name)
-    if status.is_success:
-        cycle.phase = BindingPhase.PERMITTING
-    return status
+    """Run the Reserve plugins and apply their plans. If one fails, all of them have unreserved."""
+    outcome = cycle.framework.run_reserve(cycle.cycle_state, cycle.info, cycle.node_name)
+    if not outcome.status.is_success:
+        return outcome.status
+    cycle.phase = BindingPhase.PERMITTING
+    cycle.reserve_plans = outcome.plans
+    for plugin, plan in outcome.plans.items():
+        try:
+            state.cache.assume_storage(plan.volumes, plan.claims, cycle.info.uid)
+        except ValueError as problem:
+            raise reserve_failed(plugin, problem) from problem
+    return SUCCESS
 
 
 def run_permit(state: EngineState, cycle: BindingCycle) -> Status:

@@ -68,9 +68,9 @@ def eviction_finished(state: EngineState, event: EvictionFinished, now: float) -
     _evict_last_victim(state, preemption, now)
 
 
-def preemption_problems(state: EngineState) -> Iterator[str]:
+def preemption_inconsistencies(state: EngineState) -> Iterator[str]:
     """Inconsistencies; none if all is well."""
-    yield from state.preemptions.problems()
+    yield from state.preemptions.inconsistencies()
     for preemption in state.preemptions:
         if not preemption.unanswered and not _waits_for_watch(state, preemption):
             yield f"preemption for {preemption.preemptor.key} waits for nothing"

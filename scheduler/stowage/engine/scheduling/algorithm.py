@@ -107,7 +107,7 @@ def _run_post_filter(
         and request.reviews_victims
         and request.victim_review is None
     ):
-        return VictimReviewNeeded(tuple(preemption.find_candidates().values()), num_evaluated)
+        return VictimReviewNeeded(tuple(preemption.find_candidates().values()))
     diagnosis = diagnosis.with_post_filter_message(outcome.status.message)
     return Unschedulable(
         diagnosis,

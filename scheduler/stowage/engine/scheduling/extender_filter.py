@@ -47,7 +47,7 @@ def find_nodes_that_pass_extenders(
     names = [snapshot.node_names[row] for row in found.rows.tolist()]
     passed = np.array([name in answers.passed for name in names], dtype=np.bool_)
     if not passed.any() and not answers.asked.issuperset(names):
-        return ExtendersNeeded(tuple(names), found.num_evaluated)
+        return ExtendersNeeded(tuple(names))
     reason = absent_nodes_reason(pre_filtered)
     unexplained = Status(
         Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (reason,) if reason else (), EXTENDER_PLUGIN

@@ -87,11 +87,9 @@ class ExtendersNeeded(msgspec.Struct, frozen=True):
 
     Attributes:
         node_names: The nodes to send to the extenders.
-        evaluated_nodes: The number of nodes that were filtered.
     """
 
     node_names: tuple[str, ...]
-    evaluated_nodes: int
 
 
 class VictimReviewNeeded(msgspec.Struct, frozen=True):
@@ -99,11 +97,9 @@ class VictimReviewNeeded(msgspec.Struct, frozen=True):
 
     Attributes:
         candidates: The nodes to send to the extenders, each with its victims.
-        evaluated_nodes: The number of nodes that were filtered.
     """
 
     candidates: tuple[Candidate, ...]
-    evaluated_nodes: int
 
 
 SchedulingResult: TypeAlias = Scheduled | Unschedulable | Failed

@@ -12,7 +12,7 @@ from stowage.api.instructions import PodReference
 from stowage.engine.state.permit_waits import PermitWaits
 from stowage.engine.state.unconfirmed_bindings import UnconfirmedBindings
 from stowage.engine.state.volume_waits import VolumeWaits
-from stowage.framework import CycleState, Framework
+from stowage.framework import CycleState, Framework, ReservePlan
 from stowage.framework.runtime.binding_run import StagedPreBind
 from stowage.queue.queued_pod import QueuedPod
 from stowage.state.pods.pod_info import PodInfo
@@ -60,6 +60,8 @@ class BindingCycle(msgspec.Struct):
         permit_timeouts: The timeouts of the Permit plugins that make the pod wait, in seconds.
         bind_plugin: The Bind plugin that binds the pod; empty before Bind.
         pre_binds: The PreBind plugins that have not run yet.
+        reserve_plans: What the engine assumed for the pod, by plugin.
+        written: Names of the volumes and claims that the shell has written.
         volume_pre_bind: The PreBind of volumes in progress; None if none is.
     """
 
@@ -74,6 +76,8 @@ class BindingCycle(msgspec.Struct):
     permit_timeouts: Mapping[str, float] | None = None
     bind_plugin: str = ""
     pre_binds: tuple[str, ...] = ()
+    reserve_plans: Mapping[str, ReservePlan] = {}
+    written: frozenset[str] = frozenset()
     volume_pre_bind: StagedPreBind | None = None
 
     @property
@@ -140,7 +144,7 @@ class Bindings:
         deadlines = (each.next_deadline() for each in waits)
         return min((each for each in deadlines if each is not None), default=None)
 
-    def problems(self) -> Iterator[str]:
+    def inconsistencies(self) -> Iterator[str]:
         """Inconsistencies; none if all is well."""
         for cycle in self:
             is_waiting = cycle.info.uid in self.permit_waits

@@ -156,7 +156,7 @@ class Consultations:
             self._num_unanswered -= 1
         return removed is not None
 
-    def problems(self) -> Iterator[str]:
+    def inconsistencies(self) -> Iterator[str]:
         """Inconsistencies; none if all is well."""
         num_unanswered = sum(consultation.is_unanswered for consultation in self)
         if num_unanswered != self._num_unanswered:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from stowage.api.instructions import Instruction, ReportProblem
 
 
@@ -18,10 +16,6 @@ class Outbox:
     def emit(self, instruction: Instruction) -> None:
         """Add an instruction."""
         self._instructions.append(instruction)
-
-    def emit_all(self, instructions: Iterable[Instruction]) -> None:
-        """Add instructions."""
-        self._instructions.extend(instructions)
 
     def report(self, subject: str, problem: str) -> None:
         """Add a `ReportProblem`: something is wrong, and the engine goes on."""

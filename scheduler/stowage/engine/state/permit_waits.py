@@ -28,9 +28,6 @@ class PermitWaits:
     def __contains__(self, uid: str) -> bool:
         return uid in self._deadlines
 
-    def __len__(self) -> int:
-        return len(self._deadlines)
-
     def add(self, uid: str, timeouts: Mapping[str, float], now: float) -> None:
         """A pod starts to wait; `timeouts` are in seconds, by plugin."""
         self._deadlines[uid] = {plugin: now + timeout for plugin, timeout in timeouts.items()}

@@ -119,7 +119,7 @@ class Preemptions:
         """The pods to retry now that a victim is gone."""
         return self._retries.pop(victim_uid, ())
 
-    def problems(self) -> Iterator[str]:
+    def inconsistencies(self) -> Iterator[str]:
         """Inconsistencies; none if all is well."""
         for uid, preemption in self._ongoing.items():
             preemptors = self._preemptors_by_last_victim.get(preemption.last_victim.uid, ())

@@ -32,7 +32,12 @@ from stowage.framework.filter_result import FilterResult, PreFilterOutcome
 from stowage.framework.preemption import VictimReview
 from stowage.framework.profile.profile import ExtensionPoint, Profile
 from stowage.framework.runtime import binding_run
-from stowage.framework.runtime.binding_run import PermitOutcome, PreBindPlan, StagedPreBind
+from stowage.framework.runtime.binding_run import (
+    PermitOutcome,
+    PreBindPlan,
+    ReserveOutcome,
+    StagedPreBind,
+)
 from stowage.framework.runtime.class_cache import ClassCache
 from stowage.framework.runtime.dry_run import DryRun
 from stowage.framework.runtime.enqueue_run import (
@@ -294,8 +299,8 @@ class Framework:
         self.evaluations.add(SCORE, state.skip_score, len(rows))
         return self._timed(state, "Score", self._scorers.run)(state, pod, snapshot, rows)
 
-    def run_reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
-        """Reserve; if it fails everything has been given back."""
+    def run_reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> ReserveOutcome:
+        """Run Reserve; if it fails, all plugins have unreserved."""
         run = self._timed(state, "Reserve", binding_run.run_reserve_plugins)
         return run(self._reserve, state, pod, node_name)
 

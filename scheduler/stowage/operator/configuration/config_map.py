@@ -1,4 +1,4 @@
-"""The ConfigMap that holds the configuration: which one it is, and its text."""
+"""References to the ConfigMap that holds the configuration, and its text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ConfigMapReference(msgspec.Struct, frozen=True):
 
     @property
     def path(self) -> str:
-        """Where the API server has it."""
+        """Path of the ConfigMap at the API server."""
         return f"/api/v1/namespaces/{self.namespace}/configmaps/{self.name}"
 
     def __str__(self) -> str:
@@ -36,10 +36,10 @@ class ConfigMapReference(msgspec.Struct, frozen=True):
 
 
 def parse_reference(text: str) -> ConfigMapReference:
-    """Read ``NAMESPACE/NAME`` or ``NAMESPACE/NAME:KEY``.
+    """Parse ``NAMESPACE/NAME`` or ``NAMESPACE/NAME:KEY``.
 
     Raises:
-        InvalidConfiguration: it is neither.
+        InvalidConfiguration: the text has neither form.
     """
     namespace, _, rest = text.partition("/")
     name, colon, key = rest.partition(":")
@@ -50,10 +50,10 @@ def parse_reference(text: str) -> ConfigMapReference:
 
 
 def text_of(config_map: Mapping[str, Any], reference: ConfigMapReference) -> str:
-    """The configuration's text in a ConfigMap object.
+    """The configuration's text in a ConfigMap.
 
     Raises:
-        InvalidConfiguration: the ConfigMap has no such key.
+        InvalidConfiguration: the ConfigMap does not have the key.
     """
     data: Mapping[str, str] = config_map.get("data") or {}
     text = data.get(reference.key)
@@ -66,16 +66,16 @@ def text_of(config_map: Mapping[str, Any], reference: ConfigMapReference) -> str
 def read_config_map(
     reference: ConfigMapReference, kubeconfig: str | None, master: str | None = None
 ) -> str:
-    """Read the configuration's text once, before anything runs.
+    """Read the configuration's text once, before the event loop of the scheduler starts.
 
     Args:
-        reference: Which ConfigMap.
-        kubeconfig: Path; None for ``$KUBECONFIG``, ``~/.kube/config`` or in-cluster.
-        master: Address of the API server, in place of the kubeconfig's.
+        reference: The ConfigMap and key.
+        kubeconfig: Path; None for ``$KUBECONFIG``, ``~/.kube/config`` or in-cluster configuration.
+        master: Address of the API server that replaces the kubeconfig's.
 
     Raises:
-        InvalidConfiguration: the ConfigMap or its key is missing, or may not be read.
-        ConfigException: no usable kubeconfig, and not running in a cluster.
+        InvalidConfiguration: the ConfigMap or its key is missing, or the server refuses to read it.
+        ConfigException: there is no usable kubeconfig, and the process is not in a cluster.
         OSError: the API server cannot be reached.
     """
     return asyncio.run(_read(reference, kubeconfig, master))

@@ -1,4 +1,4 @@
-"""Events about the ConfigMap: its author reads them with ``kubectl describe``."""
+"""Kubernetes Events on the ConfigMap, which report whether an edit was applied."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ log = structlog.get_logger("stowage.operator.configuration.config_map_events")
 
 
 class ConfigMapEventRecorder:
-    """Writes an Event for each edit, one after the other; only the leader does.
+    """Writes Events on the ConfigMap, one after the other; only the leader writes.
 
     Args:
-        client: To the API server.
-        config_map: What they are about.
-        clock: For names and times.
-        may_write: Whether this replica leads.
+        client: Client of the API server.
+        config_map: The ConfigMap.
+        clock: Clock for names and times.
+        may_write: Whether this replica holds the lease.
         jitter: Returns random numbers in 0..1.
         sleep: Sleeps for a number of seconds.
     """
@@ -46,18 +46,18 @@ class ConfigMapEventRecorder:
         self._instance = f"{CONTROLLER}-{socket.gethostname()}"
         self._clock = clock
         self._may_write = may_write
-        self._lane: WorkerPool[bytes] = WorkerPool("configuration events", 1, self._write)
+        self._pool: WorkerPool[bytes] = WorkerPool("configuration events", 1, self._write)
         self._jitter = jitter
         self._sleep = sleep
 
     def record(self, uid: str, *, is_warning: bool, reason: str, note: str) -> None:
-        """Have an Event written when there is time."""
+        """Write an Event when the worker is free."""
         if self._may_write():
-            self._lane.add(self._body(uid, is_warning, reason, note))
+            self._pool.add(self._body(uid, is_warning, reason, note))
 
     async def close(self, grace_s: float) -> None:
-        """Write no more."""
-        await self._lane.close(grace_s)
+        """Write no more Events."""
+        await self._pool.close(grace_s)
 
     def _body(self, uid: str, is_warning: bool, reason: str, note: str) -> bytes:
         config_map = self._config_map

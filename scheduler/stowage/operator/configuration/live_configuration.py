@@ -1,4 +1,4 @@
-"""The configuration in force, and what becomes of the versions of its ConfigMap.
+"""The configuration in force, and how a new version of the ConfigMap replaces it.
 
 ::
 
@@ -7,8 +7,8 @@
                          +-----refused: the old one stays in force         v
     log, metrics, Event, /readyz?verbose <---------------------- ConfigurationApplied
 
-A version is in force from the moment the engine says so. One that is refused changes nothing and
-stays on show until a valid one comes.
+A version is in force when the engine has applied it. A refused version changes nothing and is
+reported until a valid version replaces it.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ log = structlog.get_logger("stowage.operator.configuration.live_configuration")
 
 
 class LoadedConfiguration(msgspec.Struct, frozen=True):
-    """A configuration that was found valid.
+    """A valid configuration.
 
     Attributes:
-        hash: What it is called.
-        shown: The effective configuration in the shape of its file, for /configz.
-        engine_part: The same as far as the engine needs it: no secrets.
+        hash: Hash of the effective configuration; identifies it in logs and metrics.
+        shown: The effective configuration in the format of its file, for /configz.
+        engine_part: The same without what the engine does not need, such as certificates.
     """
 
     hash: str = ""
@@ -43,37 +43,37 @@ class LoadedConfiguration(msgspec.Struct, frozen=True):
     engine_part: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
-#: Text -> what it says; raises InvalidConfiguration.
+#: Loads a configuration from its text; raises InvalidConfiguration.
 Load: TypeAlias = Callable[[str], LoadedConfiguration]
 
 
 class ConfigMapOptions(msgspec.Struct, frozen=True):
-    """Where the configuration comes from while we run, and how it is read."""
+    """The ConfigMap to follow, and the function that loads its text."""
 
     reference: ConfigMapReference
     load: Load
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """A version of the ConfigMap that cannot be used."""
+    """A refused version of the ConfigMap."""
 
     resource_version: str
     errors: Sequence[ConfigError]
 
 
 class LiveConfiguration:
-    """Takes versions of the ConfigMap, and says which configuration is in force.
+    """Handles versions of the ConfigMap and knows the configuration in force.
 
     Args:
-        start: The one the engine was made from.
-        post: Puts an event before the engine.
-        select: Told the scheduler names of each configuration that comes into force.
+        start: The configuration that the engine was made from.
+        post: Puts an event into the inbox.
+        select: Called with the scheduler names of each configuration that comes into force.
 
     Attributes:
-        active: In force.
-        refusal: Of the ConfigMap's latest version, if it was refused.
-        num_applied: How many came into force since the start.
-        num_refused: How many were refused.
+        active: The configuration in force.
+        refusal: The ConfigMap's latest version, if it was refused.
+        num_applied: Number of configurations that came into force since the start.
+        num_refused: Number of refused versions.
     """
 
     def __init__(
@@ -90,19 +90,19 @@ class LiveConfiguration:
         self._select = select
         self._options: ConfigMapOptions | None = None
         self._events: ConfigMapEventRecorder | None = None
-        self._underway: dict[str, LoadedConfiguration] = {}
+        self._pending: dict[str, LoadedConfiguration] = {}
         self._uid = ""
         self._latest = start.hash
         self._last_version: str | None = None
         self._newest = 0
 
     def follow(self, options: ConfigMapOptions, events: ConfigMapEventRecorder) -> None:
-        """Take versions of this ConfigMap and tell its author about them."""
+        """Handle versions of this ConfigMap from now on, and record Events about them."""
         self._options = options
         self._events = events
 
     def take(self, event_type: str | None, config_map: dict[str, Any]) -> None:
-        """Take one watch event, or (`event_type` None) the object of a list."""
+        """Handle a watch event, or (`event_type` None) an object of a list."""
         options = self._options
         if options is None:
             return
@@ -126,7 +126,7 @@ class LiveConfiguration:
         self._take_valid(loaded)
 
     def handle_missing(self) -> None:
-        """The ConfigMap is not there any more; what is in force stays."""
+        """Report that the ConfigMap does not exist; the configuration in force stays."""
         if self._options is None or self._last_version == "":
             return
         self._last_version = ""
@@ -134,8 +134,8 @@ class LiveConfiguration:
         self._refuse(Refusal("", [missing]))
 
     def applied(self, instruction: ConfigurationApplied) -> None:
-        """The engine has taken a configuration over."""
-        loaded = self._underway.pop(instruction.hash, None)
+        """Note that the engine has applied a configuration."""
+        loaded = self._pending.pop(instruction.hash, None)
         if loaded is None:
             return
         self.active = loaded
@@ -152,21 +152,21 @@ class LiveConfiguration:
         )
 
     def configz(self) -> dict[str, object]:
-        """What /configz shows: the effective configuration, and what it is called."""
+        """The content of /configz: the effective configuration and its hash."""
         return {
             "kubescheduler.config.k8s.io": self.active.shown,
             "stowage": {"configurationHash": self.active.hash},
         }
 
     def notes(self) -> list[str]:
-        """For ``/readyz?verbose``: what is wrong, and that the old configuration holds."""
+        """Lines for ``/readyz?verbose``: the errors of a refused version."""
         if self.refusal is None:
             return []
         lines = [f"configuration refused, {self.active.hash} stays in force:"]
         return [*lines, *(f"  {error}" for error in self.refusal.errors)]
 
     def _is_overtaken(self, metadata: Mapping[str, Any]) -> bool:
-        """Whether a watch event is older than what is known, as one that comes again is."""
+        """Whether a watch event is older than the newest version, e.g. because it is repeated."""
         return 0 < parse_resource_version(metadata.get("resourceVersion", "")) < self._newest
 
     def _take_valid(self, loaded: LoadedConfiguration) -> None:
@@ -174,7 +174,7 @@ class LiveConfiguration:
         self.refusal = None
         if loaded.hash != self._latest:
             self._latest = loaded.hash
-            self._underway[loaded.hash] = loaded
+            self._pending[loaded.hash] = loaded
             self._post(ConfigurationChanged(loaded.hash, loaded.engine_part))
         elif was_refused:
             log.info("configuration valid again", configuration=loaded.hash)

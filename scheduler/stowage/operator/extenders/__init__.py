@@ -1,1 +1,15 @@
-"""Scheduler extenders over HTTP: filter, prioritize, preempt and bind."""
+"""Scheduler extenders: HTTP client, protocol, and the calls that kube-scheduler makes to them.
+
+`ExtenderDispatcher` carries out the engine's instructions for extenders: `ExtenderEvaluator`
+filters and prioritizes nodes, `VictimReviewer` reviews the victims of preemption, `ExtenderBinder`
+binds pods. `ExtenderObjects` provides complete pods and nodes; the engine keeps only some fields.
+
+Invariants:
+
+- A slow extender delays only the pods that need it: the engine goes on with other pods and gets the
+  answer as an event.
+- Every call has a time limit and a maximum length of the answer, and every instruction an outcome.
+- Nothing is kept in memory for extenders unless one is configured.
+
+Only `stowage.operator.app` and the dispatcher call it.
+"""

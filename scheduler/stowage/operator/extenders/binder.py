@@ -1,13 +1,13 @@
-"""Has extenders bind pods, and never guesses what became of one.
+"""Lets extenders bind pods and finds out the outcome of each binding.
 
-POST --- 200 without error ----------------------------> BindSucceeded
-|----- could not be reached ---------------------------+
-|----- error, no answer, or one that makes no sense    |
-|--> GET the pod:                            |
-on our node, our uid --> BindSucceeded|
-gone, or on another node --> BindFailed
-no node ------------------------------+--> ignorable: the Bind plugins' way
-+--> otherwise: BindFailed
+POST --- 200 without error -------------------------> BindSucceeded
+|----- extender not reached --------------------+
+|----- error, no answer or an invalid answer    |
+--> GET the pod:                       |
+on our node, our uid --------------|-> BindSucceeded
+gone, or on another node ----------|-> BindFailed
+no node ---------------------------+-> ignorable: POST a Binding ourselves
++-> otherwise: BindFailed
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ log = structlog.get_logger("stowage.operator.extenders")
 
 
 class ExtenderBinder:
-    """Binds pods by extenders; many may be on their way at once.
+    """Binds pods through extenders; many bindings may run at once.
 
     Args:
-        extenders: All configured ones, by their index in the configuration.
-        binder: Binds what an ignorable extender did not, and finds out where pods are.
-        may_write: Whether this replica still holds the lease; asked before each request, and
-            again when it is about to go out.
+        extenders: All extenders, in the order of the configuration.
+        binder: Binds the pods that an ignorable extender did not bind, and reads pods back.
+        may_write: Whether this replica holds the lease; checked before each request and again
+            immediately before it is sent.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class ExtenderBinder:
         self._may_write = may_write
 
     async def bind(self, instruction: BindByExtender) -> BindSucceeded | BindFailed:
-        """Have the extender bind, and return only once the pod's fate is known."""
+        """Send the binding to the extender; returns when the outcome is known."""
         pod, node_name = instruction.pod, instruction.node_name
         if not self._may_write():
             text = "this replica does not hold the lease any more"
@@ -71,12 +71,12 @@ class ExtenderBinder:
         self, instruction: BindByExtender, error: ExtenderError
     ) -> BindSucceeded | BindFailed:
         pod, node_name = instruction.pod, instruction.node_name
-        fate = BindingState.UNBOUND
+        state = BindingState.UNBOUND
         if error.may_have_acted:
-            fate = await self._binder.read_binding_state(pod, node_name)
-        if fate is BindingState.BOUND:
+            state = await self._binder.read_binding_state(pod, node_name)
+        if state is BindingState.BOUND:
             return BindSucceeded(pod.uid, node_name)
-        if fate is BindingState.UNBOUND and instruction.fallback is not None:
+        if state is BindingState.UNBOUND and instruction.fallback is not None:
             log.warning("extender ignored", pod=pod.key, error=str(error))
             return await self._binder.bind(instruction.fallback)
         return BindFailed(pod.uid, node_name, str(error), by_extender=True)

@@ -1,4 +1,4 @@
-"""An extender over HTTP: its session, TLS and time limit; what goes wrong is named after it."""
+"""The HTTP client of an extender: session, TLS, time limit and error texts."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from stowage.operator.client.tls import without_strict_x509
 
 DEFAULT_TIMEOUT_S = 5.0
 MAX_ANSWER_BYTES = 256 * 2**20
-"""Fifteen thousand nodes in full are some 150 MB; kube-scheduler itself has no limit."""
-#: A small answer may unfold to a very long one; no extender has to squeeze what it says.
+"""15,000 complete nodes take about 150 MB; kube-scheduler has no limit."""
+#: No compression: a small compressed answer could expand without bound.
 _HEADERS = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
 _PLAIN = ("", "identity")
 
 
 class ExtenderError(Exception):
-    """An extender did not do what it was asked for.
+    """A call of an extender failed.
 
     Attributes:
-        may_have_acted: Whether the request may have reached it.
+        may_have_acted: Whether the request may have reached the extender.
     """
 
     def __init__(self, text: str, *, may_have_acted: bool = True) -> None:
@@ -40,14 +40,14 @@ class ExtenderClient:
     """Sends requests to one extender.
 
     Args:
-        config: Where it is and what it does.
-        max_answer_bytes: An answer may be so long.
+        config: The extender's configuration.
+        max_answer_bytes: Maximum length of an answer.
 
     Attributes:
-        num_failures: Requests that were not answered, or not with what was asked for.
+        num_failures: Number of requests without an answer or with an invalid one.
 
     Raises:
-        OSError: A certificate, key or CA cannot be read or used.
+        OSError: a certificate, key or CA cannot be read or used.
     """
 
     def __init__(self, config: Extender, max_answer_bytes: int = MAX_ANSWER_BYTES) -> None:
@@ -62,7 +62,7 @@ class ExtenderClient:
 
     @property
     def name(self) -> str:
-        """The configured URL, as in ``HTTPExtender.Name``, without a password in it."""
+        """The configured URL without credentials, as in ``HTTPExtender.Name``."""
         return without_credentials(self.config.url_prefix)
 
     async def send(
@@ -71,13 +71,13 @@ class ExtenderClient:
         """POST to a verb and return the answer.
 
         Args:
-            verb: Appended to the configured URL.
+            verb: Path that is appended to the configured URL.
             body: JSON.
-            may_send: Asked when the bytes are about to go out; None always lets them.
+            may_send: Checked immediately before the bytes are sent; None sends always.
 
         Raises:
-            ExtenderError: It may not be sent, it cannot be reached, does not answer in time, with
-                another code than 200, or at a length nobody can mean.
+            ExtenderError: `may_send` is false, the extender cannot be reached, does not answer in
+                time, answers with another code than 200, or its answer is too long.
         """
         url = f"{self._url}/{verb}"
         shown = without_credentials(url)
@@ -102,15 +102,15 @@ class ExtenderClient:
             raise self.failure(f'extender "{shown}": {error}', may_have_acted=reached) from error
 
     def failure(self, text: str, *, may_have_acted: bool = True) -> ExtenderError:
-        """The error to raise for what it did or did not do; counted."""
+        """Count a failure and return the error to raise."""
         self.num_failures += 1
         return ExtenderError(text, may_have_acted=may_have_acted)
 
     async def _bounded(self, response: aiohttp.ClientResponse, url: str) -> bytes:
-        """The body of an answer.
+        """Read the body of an answer.
 
         Raises:
-            ExtenderError: It is longer than allowed; the rest is not read.
+            ExtenderError: the body is too long; the rest is not read.
         """
         parts: list[bytes] = []
         left = self._max_answer_bytes
@@ -141,13 +141,13 @@ class ExtenderClient:
 
 
 def tls_context(config: Extender) -> ssl.SSLContext | bool:
-    """The TLS settings towards an extender (``makeTransport`` of v1.36).
+    """The TLS context for an extender (``makeTransport`` of v1.36).
 
-    ``enableHTTPS`` without a CA trusts any server. Data goes before files, as in client-go. Plain
-    HTTP needs none, and to make one takes time; True is then aiohttp's own.
+    ``enableHTTPS`` without a CA trusts any server. Inline data takes precedence over files, as in
+    client-go. Returns True (aiohttp's default) for plain HTTP, because making a context takes time.
 
     Raises:
-        OSError: A certificate, key or CA cannot be read or used.
+        OSError: a certificate, key or CA cannot be read or used.
     """
     is_plain = not config.url_prefix.lower().startswith("https:")
     if is_plain and config.tls_config is None and not config.enable_https:
@@ -167,7 +167,7 @@ def tls_context(config: Extender) -> ssl.SSLContext | bool:
 
 
 def _load_certificate(context: ssl.SSLContext, tls: ExtenderTLSConfig) -> None:
-    """OpenSSL wants files, so data goes through a directory only this user can read."""
+    """Load a client certificate; OpenSSL reads files only, so data goes through private files."""
     with tempfile.TemporaryDirectory(prefix="stowage-") as directory:
         paths = []
         for name, data, path in (

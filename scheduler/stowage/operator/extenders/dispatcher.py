@@ -1,4 +1,4 @@
-"""Everything about extenders in the shell: their clients, what they are told, and two lanes."""
+"""Carries out the instructions for extenders: evaluation, victim review and binding."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ log = structlog.get_logger("stowage.operator.extenders")
 
 
 class ExtenderDispatcher:
-    """Carries out the instructions that are about extenders.
+    """Carries out the instructions for extenders, each kind in a worker pool of its own.
 
     Args:
-        extenders: As configured.
-        inbox: Where their answers go.
-        objects: Where pods and nodes come from.
-        binder: Of the API server.
-        may_write: Whether this replica still holds the lease.
-        make_client: Makes the client of each.
+        extenders: The configured extenders.
+        inbox: Receives the outcomes.
+        objects: Provides pods and nodes as JSON.
+        binder: Binds through the API server, and reads pods back.
+        may_write: Whether this replica holds the lease.
+        make_client: Makes the client of an extender.
 
     Raises:
-        OSError: A certificate, key or CA cannot be read or used.
+        OSError: a certificate, key or CA cannot be read or used.
     """
 
     def __init__(
@@ -52,9 +52,9 @@ class ExtenderDispatcher:
         self._inbox = inbox
         self._clients = [make_client(config) for config in extenders.configured]
         self._evaluator = ExtenderEvaluator(self._clients, objects)
-        self._reader = binder
+        self._api_binder = binder
         self._binder = ExtenderBinder(self._clients, binder, may_write)
-        self._consultations: WorkerPool[ConsultExtenders] = WorkerPool(
+        self._evaluations: WorkerPool[ConsultExtenders] = WorkerPool(
             "consultations", extenders.max_consultations, self._consult
         )
         self._bindings: WorkerPool[BindByExtender] = WorkerPool(
@@ -67,28 +67,28 @@ class ExtenderDispatcher:
 
     @property
     def num_unfinished_bindings(self) -> int:
-        """Pods that extenders are binding."""
+        """Number of pods that extenders are binding."""
         return len(self._bindings)
 
     def failure_counts(self) -> dict[str, int]:
-        """How often each extender failed, by its URL."""
+        """Number of failures of each extender, by URL."""
         return {client.name: client.num_failures for client in self._clients}
 
     def evaluate(self, instruction: ConsultExtenders) -> None:
-        """Have extenders asked about a pod."""
-        self._consultations.add(instruction)
+        """Evaluate a pod's nodes with extenders."""
+        self._evaluations.add(instruction)
 
     def review(self, instruction: ConsultOnVictims) -> None:
-        """Have extenders asked about the victims of a preemption."""
+        """Review the victims of a preemption with extenders."""
         self._reviews.add(instruction)
 
     def bind(self, instruction: BindByExtender) -> None:
-        """Have an extender bind a pod."""
+        """Bind a pod through an extender."""
         self._bindings.add(instruction)
 
     async def close(self, grace_s: float) -> None:
-        """Ask nothing more; bindings in flight have `grace_s` to end."""
-        await self._consultations.close(0)
+        """Stop; bindings in flight have `grace_s` to end."""
+        await self._evaluations.close(0)
         await self._reviews.close(0)
         await self._bindings.close(grace_s)
         await asyncio.gather(*(client.close() for client in self._clients))
@@ -97,7 +97,7 @@ class ExtenderDispatcher:
         try:
             answer = await self._evaluator.evaluate(instruction)
         except Exception as fault:
-            # Without an answer the pod would wait for ever.
+            # The engine waits for an answer.
             log.exception("consultation failed", pod=instruction.pod.key)
             answer = ExtendersAnswered(
                 instruction.pod.uid, instruction.number, error=f"consultation: {fault!r}"
@@ -127,4 +127,4 @@ class ExtenderDispatcher:
 
     async def _answer_unbound(self, instruction: BindByExtender, fault: Exception) -> None:
         pod, node_name = instruction.pod, instruction.node_name
-        self._inbox.put(await self._reader.outcome_after_fault(pod, node_name, fault))
+        self._inbox.put(await self._api_binder.outcome_after_fault(pod, node_name, fault))

@@ -1,11 +1,11 @@
-"""A consultation: all extenders that have a say about a pod, asked from first to last.
+"""Evaluates the feasible nodes of a pod with the extenders: filter, then prioritize.
 
     nodes --> filter --> filter --> ... --> survivors --+--> prioritize --+--> answer
                                                         +--> prioritize --+
 
-Filters run one after the other, each seeing what the former left; ratings run side by side over
-the survivors. An extender that fails ends the consultation, unless it may be ignored; one that
-fails to rate is left out.
+The filters run one after the other, each on the nodes that the previous one passed. The prioritize
+calls run concurrently on the remaining nodes. An extender that fails to filter ends the evaluation,
+unless it is ignorable; one that fails to prioritize adds no scores.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from stowage.operator.extenders.protocol import (
 log = structlog.get_logger("stowage.operator.extenders")
 
 
-class _Opinion(msgspec.Struct):
-    """What the extenders asked so far make of a pod."""
+class _Evaluation(msgspec.Struct):
+    """The combined answers of the extenders that were called so far."""
 
     pod: bytes
     names: list[str]
     failed: dict[str, str] = msgspec.field(default_factory=dict)
     unresolvable: dict[str, str] = msgspec.field(default_factory=dict)
 
-    def take(self, answer: FilterAnswer, passed: list[str]) -> None:
-        """Add an answer; the latest word on a node counts."""
+    def add(self, answer: FilterAnswer, passed: list[str]) -> None:
+        """Add an answer; for each node, the latest reason counts."""
         for name, reason in answer.failed.items():
             self.failed[name] = reason
             self.unresolvable.pop(name, None)
@@ -51,11 +51,11 @@ class _Opinion(msgspec.Struct):
 
 
 class ExtenderEvaluator:
-    """Holds consultations; many may run at once.
+    """Evaluates pods; many evaluations may run at once.
 
     Args:
-        extenders: All configured ones, by their index in the configuration.
-        objects: Where pods and nodes come from.
+        extenders: All extenders, in the order of the configuration.
+        objects: Provides pods and nodes as JSON.
     """
 
     def __init__(self, extenders: Sequence[ExtenderClient], objects: ExtenderObjects) -> None:
@@ -63,96 +63,102 @@ class ExtenderEvaluator:
         self._objects = objects
 
     async def evaluate(self, question: ConsultExtenders) -> ExtendersAnswered:
-        """Ask everybody; whatever goes wrong is in the answer."""
+        """Call the extenders; the event contains the error, if any."""
         uid, number = question.pod.uid, question.number
         extenders = [self._extenders[index] for index in question.extenders]
         try:
-            opinion = _Opinion(await self._objects.pod(question.pod), list(question.node_names))
+            evaluation = _Evaluation(
+                await self._objects.pod(question.pod), list(question.node_names)
+            )
             for extender in extenders:
-                if extender.config.filter_verb and opinion.names:
-                    await self._filter_or_ignore(extender, opinion, question.pod)
-            scores = await self._scores(extenders, opinion, question.pod)
+                if extender.config.filter_verb and evaluation.names:
+                    await self._filter_or_ignore(extender, evaluation, question.pod)
+            scores = await self._scores(extenders, evaluation, question.pod)
         except ExtenderError as error:
             log.warning("consultation failed", pod=question.pod.key, error=str(error))
             return ExtendersAnswered(uid, number, error=str(error))
         return ExtendersAnswered(
             uid,
             number,
-            passed=tuple(opinion.names),
-            failed=opinion.failed,
-            failed_and_unresolvable=opinion.unresolvable,
+            passed=tuple(evaluation.names),
+            failed=evaluation.failed,
+            failed_and_unresolvable=evaluation.unresolvable,
             scores=scores,
         )
 
     async def _filter_or_ignore(
-        self, extender: ExtenderClient, opinion: _Opinion, pod: PodReference
+        self, extender: ExtenderClient, evaluation: _Evaluation, pod: PodReference
     ) -> None:
         try:
-            await self._filter(extender, opinion)
+            await self._filter(extender, evaluation)
         except ExtenderError as error:
             if not extender.config.ignorable:
                 raise
             log.warning("extender ignored", pod=pod.key, extender=extender.name, error=str(error))
 
-    async def _filter(self, extender: ExtenderClient, opinion: _Opinion) -> None:
-        body = await extender.send(extender.config.filter_verb, self._question(extender, opinion))
+    async def _filter(self, extender: ExtenderClient, evaluation: _Evaluation) -> None:
+        body = await extender.send(
+            extender.config.filter_verb, self._request_body(extender, evaluation)
+        )
         try:
             answer = decode_filter_answer(body)
         except InvalidAnswer as invalid:
             raise invalid_answer_error(extender, extender.config.filter_verb, invalid) from invalid
         if answer.error:
             raise extender.failure(answer.error)
-        known = set(opinion.names)
+        known = set(evaluation.names)
         passed = _passed(extender, answer, known)
         _warn_of_unknown(extender, (*answer.failed, *answer.failed_and_unresolvable), known)
-        opinion.take(_about(answer, known), passed)
+        evaluation.add(_only_known(answer, known), passed)
 
     async def _scores(
-        self, extenders: Iterable[ExtenderClient], opinion: _Opinion, pod: PodReference
+        self, extenders: Iterable[ExtenderClient], evaluation: _Evaluation, pod: PodReference
     ) -> dict[str, int]:
-        """Node -> weighted scores added up; a single node is not scored."""
-        raters = [extender for extender in extenders if extender.config.prioritize_verb]
-        if len(opinion.names) < 2 or not raters:
+        """Node -> sum of the weighted scores; a single node is not scored."""
+        scoring = [extender for extender in extenders if extender.config.prioritize_verb]
+        if len(evaluation.names) < 2 or not scoring:
             return {}
         total: Counter[str] = Counter()
-        ratings = await asyncio.gather(*(self._rate(each, opinion, pod) for each in raters))
-        for rating in ratings:
-            for name, score in rating:
+        answers = await asyncio.gather(
+            *(self._prioritize(each, evaluation, pod) for each in scoring)
+        )
+        for scores in answers:
+            for name, score in scores:
                 total[name] += score
         return dict(total)
 
-    async def _rate(
-        self, extender: ExtenderClient, opinion: _Opinion, pod: PodReference
+    async def _prioritize(
+        self, extender: ExtenderClient, evaluation: _Evaluation, pod: PodReference
     ) -> list[tuple[str, int]]:
         verb = extender.config.prioritize_verb
         try:
-            body = await extender.send(verb, self._question(extender, opinion))
+            body = await extender.send(verb, self._request_body(extender, evaluation))
             try:
-                rating = decode_scores(body, extender.config.weight)
+                scores = decode_scores(body, extender.config.weight)
             except InvalidAnswer as invalid:
                 raise invalid_answer_error(extender, verb, invalid) from invalid
         except ExtenderError as error:
-            # As upstream: the others decide.
+            # As in kube-scheduler, the other extenders' scores count.
             log.warning(
                 "extender gave no scores", pod=pod.key, extender=extender.name, error=str(error)
             )
             return []
-        known = set(opinion.names)
-        _warn_of_unknown(extender, [name for name, _ in rating], known)
-        return [(name, score) for name, score in rating if name in known]
+        known = set(evaluation.names)
+        _warn_of_unknown(extender, [name for name, _ in scores], known)
+        return [(name, score) for name, score in scores if name in known]
 
-    def _question(self, extender: ExtenderClient, opinion: _Opinion) -> bytes:
+    def _request_body(self, extender: ExtenderClient, evaluation: _Evaluation) -> bytes:
         if extender.config.node_cache_capable:
-            return node_names_request(opinion.pod, opinion.names)
-        nodes = self._objects.existing_nodes(opinion.names)
-        return nodes_request(opinion.pod, list(nodes.values()))
+            return node_names_request(evaluation.pod, evaluation.names)
+        nodes = self._objects.existing_nodes(evaluation.names)
+        return nodes_request(evaluation.pod, list(nodes.values()))
 
 
 def _passed(extender: ExtenderClient, answer: FilterAnswer, known: set[str]) -> list[str]:
-    """The nodes an answer lets pass; without any list that is none, as upstream has it.
+    """The nodes that an answer passes; an answer without a list passes none, as upstream.
 
     Raises:
-        ExtenderError: It lists a node it was not asked about.
+        ExtenderError: the answer lists a node that was not in the request.
     """
     listed = answer.nodes
     if extender.config.node_cache_capable and answer.node_names is not None:
@@ -167,8 +173,8 @@ def _passed(extender: ExtenderClient, answer: FilterAnswer, known: set[str]) -> 
     return passed
 
 
-def _about(answer: FilterAnswer, known: set[str]) -> FilterAnswer:
-    """The answer without reasons for nodes nobody asked about."""
+def _only_known(answer: FilterAnswer, known: set[str]) -> FilterAnswer:
+    """The answer without reasons for nodes that were not in the request."""
     return FilterAnswer(
         failed={name: why for name, why in answer.failed.items() if name in known},
         failed_and_unresolvable={
@@ -191,5 +197,5 @@ def _warn_of_unknown(extender: ExtenderClient, names: Iterable[str], known: set[
 def invalid_answer_error(
     extender: ExtenderClient, verb: str, invalid: InvalidAnswer
 ) -> ExtenderError:
-    """The error to raise for an answer that makes no sense."""
+    """Count a failure and return the error to raise for an invalid answer."""
     return extender.failure(f'extender "{extender.name}" answered {verb} with {invalid}')

@@ -1,8 +1,8 @@
-"""Pods and nodes as the API server wrote them, for extenders: they see whole objects.
+"""Complete pods and nodes as JSON, for extenders.
 
-The engine keeps what scheduling reads; an extender may read anything. So where one is configured
-pending pods are kept as they came and, if it wants to see nodes or the victims of a preemption,
-those too.
+The engine keeps only the fields that scheduling reads, but an extender may read any field. So
+complete pending pods are kept if an extender is configured, and complete nodes and assigned pods if
+an extender needs them.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ _decode_head = msgspec.json.Decoder(_Head).decode
 
 
 class RawObjects:
-    """Objects of one kind by a key, each as JSON; fed with what a reflector reads.
+    """Objects of one kind as JSON, by key; a reflector passes on what it reads.
 
     Args:
-        key_of: Of an object.
+        key_of: Returns the key of an object.
     """
 
     def __init__(self, key_of: Callable[[msgspec.Raw], str]) -> None:
@@ -63,14 +63,14 @@ class RawObjects:
         return len(self._objects)
 
     def get(self, key: str) -> bytes | None:
-        """The object, if it is known."""
+        """The object; None if it is not known."""
         return self._objects.get(key)
 
     def handle_page(self, body: bytes, *, is_first: bool) -> None:
-        """Take one page of a list; what no page names is gone after the last one.
+        """Handle one page of a list; objects that no page contains are removed after the last.
 
         Raises:
-            msgspec.DecodeError: This is no list.
+            msgspec.DecodeError: the body is not a list.
         """
         page = _decode_page(body)
         if is_first:
@@ -84,10 +84,10 @@ class RawObjects:
                 del self._objects[key]
 
     def handle_line(self, line: bytes) -> None:
-        """Take one line of a watch.
+        """Handle one line of a watch.
 
         Raises:
-            msgspec.DecodeError: This is no watch event.
+            msgspec.DecodeError: the line is not a watch event.
         """
         event = _decode_line(line)
         if event.type in ("ADDED", "MODIFIED"):
@@ -107,19 +107,18 @@ def uid_of(raw: msgspec.Raw) -> str:
 
 
 class ExtenderObjects:
-    """Finds the objects extenders are to see, in memory or, for pods, at the API server.
+    """Provides the objects that extenders see, from memory or, for pods, from the API server.
 
     Args:
         client: Of the API server, for pods that are not in memory.
         jitter: Returns random numbers in 0..1.
         sleep: Sleeps for a number of seconds.
-
-        extenders: Decide what is worth keeping in memory.
+        extenders: The configured extenders; they decide which objects are kept in memory.
 
     Attributes:
-        pods: Pending pods by UID, as Kopf delivered them; None if they are not kept.
-        nodes: All nodes; None if they are not kept.
-        assigned_pods: All pods that are on nodes, by UID; None if they are not kept.
+        pods: Pending pods by UID, decoded by Kopf; None if they are not kept.
+        nodes: All nodes by name; None if they are not kept.
+        assigned_pods: All assigned pods by UID; None if they are not kept.
     """
 
     def __init__(
@@ -136,7 +135,7 @@ class ExtenderObjects:
         """The pod as JSON.
 
         Raises:
-            ExtenderError: It is gone, or the API server does not show it.
+            ExtenderError: the pod is gone, or the API server does not return it.
         """
         known = self.pods.get(reference.uid) if self.pods is not None else None
         if known is not None:
@@ -153,7 +152,7 @@ class ExtenderObjects:
     def existing_nodes(self, names: Iterable[str]) -> dict[str, bytes]:
         """The nodes by name, each as JSON, without those that are gone.
 
-        The engine speaks of nodes only after they were kept here, so one that is not here is gone.
+        A reflector stores a node here before the engine sees it, so a missing node is gone.
         """
         if self.nodes is None:
             return {}

@@ -1,7 +1,7 @@
-"""What is said to extenders and what they say: the JSON of k8s.io/kube-scheduler/extender/v1.
+"""Requests to extenders and their answers: the JSON of k8s.io/kube-scheduler/extender/v1.
 
-Go writes these fields capitalised and reads them in any case, so extenders answer in any case too.
-A null counts as absent.
+Go writes these fields capitalised and reads them case-insensitively, so extenders may answer in any
+case. A null counts as absent.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from stowage.api.instructions import PodReference, VictimsOnNode
 MAX_PRIORITY = 10
 MAX_NODE_SCORE = 100
 _MAX_SCORE = 2**53
-"""Larger scores could not be added up in 64 bits; Go lets them overflow."""
+"""Sums of larger scores could exceed 64 bits; in Go they overflow."""
 _SHOWN_CHARACTERS = 80
 
 T = TypeVar("T")
 
 
 class InvalidAnswer(ValueError):  # noqa: N818 - as InvalidObject: it names the finding
-    """An answer that cannot be used; says which field holds what and what was expected."""
+    """An invalid answer; the text names the field, its value and what was expected."""
 
     def __init__(self, field_name: str, value: bytes | str, expectation: str) -> None:
         shown = value if isinstance(value, str) else value.decode("utf-8", "replace")
@@ -38,9 +38,9 @@ class FilterAnswer(msgspec.Struct, frozen=True):
     Attributes:
         node_names: ``NodeNames``; None if absent.
         nodes: The names of ``Nodes``; None if absent.
-        failed: Node -> why not.
-        failed_and_unresolvable: Node -> why not, where removing pods would not help.
-        error: Why there is no answer; empty if there is one.
+        failed: Node -> reason.
+        failed_and_unresolvable: Node -> reason, for nodes where preemption cannot help.
+        error: Error of the extender; empty if there is none.
     """
 
     node_names: Sequence[str] | None = None
@@ -68,37 +68,37 @@ _decode_items = msgspec.json.Decoder(list[dict[str, msgspec.Raw] | None] | None)
 
 
 def node_names_request(pod: bytes, node_names: Sequence[str]) -> bytes:
-    """``ExtenderArgs`` for an extender that knows the nodes by name.
+    """``ExtenderArgs`` for an extender with ``nodeCacheCapable``.
 
     Args:
-        pod: The whole pod, as JSON.
-        node_names: The nodes to judge.
+        pod: The complete pod as JSON.
+        node_names: Names of the nodes.
     """
     return msgspec.json.encode({"Pod": msgspec.Raw(pod), "Nodes": None, "NodeNames": node_names})
 
 
 def nodes_request(pod: bytes, nodes: Sequence[bytes]) -> bytes:
-    """``ExtenderArgs`` for an extender that wants to see the nodes.
+    """``ExtenderArgs`` for an extender without ``nodeCacheCapable``.
 
     Args:
-        pod: The whole pod, as JSON.
-        nodes: The whole nodes to judge, each as JSON.
+        pod: The complete pod as JSON.
+        nodes: The complete nodes, each as JSON.
     """
     items = [msgspec.Raw(node) for node in nodes]
-    question = {
+    request = {
         "Pod": msgspec.Raw(pod),
         "Nodes": {"metadata": {}, "items": items},
         "NodeNames": None,
     }
-    return msgspec.json.encode(question)
+    return msgspec.json.encode(request)
 
 
 def meta_victims_request(pod: bytes, candidates: Mapping[str, VictimsOnNode]) -> bytes:
-    """``ExtenderPreemptionArgs`` for an extender that knows the pods by their UIDs.
+    """``ExtenderPreemptionArgs`` for an extender with ``nodeCacheCapable``: victims by UID.
 
     Args:
-        pod: The whole preemptor, as JSON.
-        candidates: By node name.
+        pod: The complete preemptor as JSON.
+        candidates: Node name -> victims.
     """
     by_node = {
         name: {
@@ -107,18 +107,18 @@ def meta_victims_request(pod: bytes, candidates: Mapping[str, VictimsOnNode]) ->
         }
         for name, each in candidates.items()
     }
-    return _preemption_question(pod, None, by_node)
+    return _preemption_request(pod, None, by_node)
 
 
 def victims_request(
     pod: bytes, candidates: Mapping[str, VictimsOnNode], victims: Mapping[str, bytes]
 ) -> bytes:
-    """``ExtenderPreemptionArgs`` for an extender that wants to see the pods.
+    """``ExtenderPreemptionArgs`` for an extender without ``nodeCacheCapable``: complete victims.
 
     Args:
-        pod: The whole preemptor, as JSON.
-        candidates: By node name.
-        victims: All their pods, each as JSON, by UID.
+        pod: The complete preemptor as JSON.
+        candidates: Node name -> victims.
+        victims: UID -> complete victim as JSON.
     """
     by_node = {
         name: {
@@ -127,23 +127,23 @@ def victims_request(
         }
         for name, each in candidates.items()
     }
-    return _preemption_question(pod, by_node, None)
+    return _preemption_request(pod, by_node, None)
 
 
-def _preemption_question(pod: bytes, victims: Any, meta_victims: Any) -> bytes:
-    question = {
+def _preemption_request(pod: bytes, victims: Any, meta_victims: Any) -> bytes:
+    request = {
         "Pod": msgspec.Raw(pod),
         "NodeNameToVictims": victims,
         "NodeNameToMetaVictims": meta_victims,
     }
-    return msgspec.json.encode(question)
+    return msgspec.json.encode(request)
 
 
 def decode_victims(body: bytes) -> dict[str, tuple[list[str], int]]:
-    """Read an ``ExtenderPreemptionResult``: node -> (UIDs of the victims, budget violations).
+    """Decode an ``ExtenderPreemptionResult``: node -> (UIDs of victims, PDB violations).
 
     Raises:
-        InvalidAnswer: It is not JSON, or a field is not of its type.
+        InvalidAnswer: the body is not JSON, or a field has another type.
     """
     fields = _fields(body, "an ExtenderPreemptionResult")
     kind = dict[str, dict[str, msgspec.Raw] | None] | None
@@ -171,10 +171,10 @@ def binding_request(pod: PodReference, node_name: str) -> bytes:
 
 
 def decode_filter_answer(body: bytes) -> FilterAnswer:
-    """Read an ``ExtenderFilterResult``.
+    """Decode an ``ExtenderFilterResult``.
 
     Raises:
-        InvalidAnswer: It is not JSON, or a field is not of its type.
+        InvalidAnswer: the body is not JSON, or a field has another type.
     """
     fields = _fields(body, "an ExtenderFilterResult")
     nodes = _read(fields, "Nodes", _NodeList | None, "a v1.NodeList")
@@ -188,17 +188,17 @@ def decode_filter_answer(body: bytes) -> FilterAnswer:
 
 
 def decode_scores(body: bytes, weight: int) -> list[tuple[str, int]]:
-    """Read a ``HostPriorityList``: (node, weighted score on the scheduler's scale).
+    """Decode a ``HostPriorityList``: (node, weighted score on the scheduler's scale).
 
-    ``score * weight * (MaxNodeScore / MaxExtenderPriority)``, as in ``prioritizeNodes`` of v1.36.
-    A node may be listed twice; its scores add up.
+    The score is ``score * weight * (MaxNodeScore / MaxExtenderPriority)``, as in
+    ``prioritizeNodes`` of v1.36. A node may be listed twice; its scores are added up.
 
     Args:
         body: The answer.
-        weight: Of the extender.
+        weight: Weight of the extender.
 
     Raises:
-        InvalidAnswer: It is not JSON, or a field is not of its type.
+        InvalidAnswer: the body is not JSON, or a field has another type.
     """
     try:
         items = _decode_items(body) or ()
@@ -220,7 +220,7 @@ def decode_binding_error(body: bytes) -> str:
     """The ``Error`` of an ``ExtenderBindingResult``; empty if the pod was bound.
 
     Raises:
-        InvalidAnswer: It is not JSON, or a field is not of its type.
+        InvalidAnswer: the body is not JSON, or a field has another type.
     """
     fields = _fields(body, "an ExtenderBindingResult")
     return _read(fields, "Error", str | None, "a text") or ""

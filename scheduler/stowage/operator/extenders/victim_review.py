@@ -1,7 +1,8 @@
-"""Asking extenders about the victims of a preemption, one after the other.
+"""Reviews the victims of a preemption with the extenders, one after the other.
 
-Each sees what the former left and may drop nodes or name other victims. One that fails ends the
-review, unless it may be ignored; what is left when nothing is left is for nobody to judge.
+Each extender gets the candidates that the previous one returned; it may remove nodes or name other
+victims. An extender that fails ends the review, unless it is ignorable. The review ends early when
+no candidate is left.
 
 upstream: ``callExtenders`` of pkg/scheduler/framework/preemption (v1.36).
 """
@@ -31,11 +32,11 @@ Candidates = Mapping[str, VictimsOnNode]
 
 
 class VictimReviewer:
-    """Holds reviews; many may run at once.
+    """Reviews victims; many reviews may run at once.
 
     Args:
-        extenders: All configured ones, by their index in the configuration.
-        objects: Where pods come from.
+        extenders: All extenders, in the order of the configuration.
+        objects: Provides pods as JSON.
     """
 
     def __init__(self, extenders: Sequence[ExtenderClient], objects: ExtenderObjects) -> None:
@@ -43,10 +44,10 @@ class VictimReviewer:
         self._objects = objects
 
     async def review(self, question: ConsultOnVictims) -> VictimsReviewed:
-        """Ask everybody; whatever goes wrong is in the answer."""
+        """Call the extenders; the event contains the error, if any."""
         uid, number = question.pod.uid, question.number
         candidates: Candidates = question.candidates
-        # An extender names victims by UID; the others need to see them all the same.
+        # An extender names victims by UID; the next extender may need the complete pods.
         known = {pod.uid: pod for each in candidates.values() for pod in each.pods}
         try:
             pod = await self._objects.pod(question.pod)
@@ -73,10 +74,10 @@ class VictimReviewer:
         candidates: Candidates,
         known: Mapping[str, PodReference],
     ) -> Candidates:
-        """What one extender leaves.
+        """The candidates that one extender returns.
 
         Raises:
-            ExtenderError: It gives no answer, or none that can be used.
+            ExtenderError: the extender gives no answer or an invalid one.
         """
         if extender.config.node_cache_capable:
             body = meta_victims_request(pod, candidates)
@@ -91,7 +92,8 @@ class VictimReviewer:
         left = {}
         for name, (uids, num_violations) in by_node.items():
             if uids:
-                pods = tuple(known.get(uid) or _stranger(uid) for uid in uids)
+                # The engine knows a pod that only the extender has named.
+                pods = tuple(known.get(uid) or PodReference("", "", uid) for uid in uids)
                 left[name] = VictimsOnNode(pods, num_violations)
             elif not extender.config.ignorable:
                 raise extender.failure(f'expected at least one victim pod on node "{name}"')
@@ -101,8 +103,3 @@ class VictimReviewer:
         pods = {pod.uid: pod for each in candidates.values() for pod in each.pods}
         bodies = await asyncio.gather(*(self._objects.pod(pod) for pod in pods.values()))
         return dict(zip(pods, bodies, strict=True))
-
-
-def _stranger(uid: str) -> PodReference:
-    """A pod the extender brings in; the engine knows who that is."""
-    return PodReference("", "", uid)

@@ -99,7 +99,7 @@ class KopfRunner:
                 idleness.cancel()
                 errors = await _stop(tasks)
             if self._restart.is_set():
-                log.info("watching anew, as asked", resource=self._spec.resource)
+                log.info("watching again on request", resource=self._spec.resource)
                 backoff.reset()
                 continue
             log.warning("kopf ended, starting it again", errors=errors)

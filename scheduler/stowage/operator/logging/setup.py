@@ -1,4 +1,4 @@
-"""Structured logs: JSON lines for machines, colours for a terminal."""
+"""Structured logs: JSON lines, or coloured text on a terminal."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from stowage.operator.logging.sink import standard_error
 
 QUIET_LIBRARIES = ("kopf", "aiohttp", "asyncio", "kubernetes")
 DEBUG_VERBOSITY = 4
-"""From this ``-v`` on (klog's debug level) everything is logged, the libraries' own lines too."""
+"""From this ``-v`` on (klog's debug level), everything is logged, including libraries' lines."""
 
 
 def configure_logging(verbosity: int = 0, *, json: bool | None = None) -> None:
     """Send all logs to stderr through structlog.
 
     Args:
-        verbosity: klog's ``-v``; 0 is one line an attempt, 4 and above is debug.
-        json: True JSON, False console, None JSON unless stderr is a terminal.
+        verbosity: klog's ``-v``; 0 logs one line per attempt, 4 and above logs everything.
+        json: True for JSON, False for text, None for JSON unless stderr is a terminal.
     """
     level = logging.DEBUG if verbosity >= DEBUG_VERBOSITY else logging.INFO
     as_json = not sys.stderr.isatty() if json is None else json
@@ -52,7 +52,7 @@ def _route_standard_logging(
     shared: list[Processor],
     renderer: Processor,
 ) -> None:
-    """Let what libraries log come out in the same form."""
+    """Send the log lines of libraries to the same handler in the same format."""
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[*shared, structlog.stdlib.add_logger_name],
@@ -62,7 +62,7 @@ def _route_standard_logging(
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
-    # Kopf tells of every handler it calls: a line an event, at the price of the event itself.
+    # Kopf logs a line per event, which costs as much as the event itself.
     library_level = level if level == logging.DEBUG else logging.WARNING
     for name in QUIET_LIBRARIES:
         logging.getLogger(name).setLevel(library_level)

@@ -1,9 +1,8 @@
-"""Where log lines go: a stderr that nobody reads, or that is full, holds nothing up.
+"""A log sink that never blocks the event loop.
 
-A write to a pipe whose reader has stopped blocks, and with it the event loop: the lease would run
-out because of a log line. So a line is written only if there is room at once. Others wait, up to a
-limit, for a thread that may block in peace. What cannot be written at all (disk full, reader gone)
-is counted and dropped.
+A write to a pipe whose reader has stopped blocks the process until the lease expires. So the sink
+writes a line directly only if there is room for it; otherwise a thread writes it later. It drops
+and counts the lines beyond a limit, and those that cannot be written (disk full, reader gone).
 """
 
 from __future__ import annotations
@@ -18,21 +17,21 @@ from collections import deque
 from typing import TextIO, cast
 
 PIPE_BUF = select.PIPE_BUF
-"""So much can be written without blocking to whatever says that it can be written to."""
+"""A write of this size to a ready file descriptor does not block."""
 MAX_WAITING_BYTES = 2**20
-LAST_WORDS_S = 1.0
-"""How long the end of the process waits for lines that still wait."""
+FLUSH_TIMEOUT_S = 1.0
+"""How long the end of the process waits for lines that are not written yet."""
 
 
 class LogSink(io.TextIOBase):
     """A text file whose `write` neither blocks nor raises.
 
     Args:
-        descriptor: Of the open file.
-        max_waiting_bytes: What comes while so much waits is dropped.
+        descriptor: Descriptor of the open file.
+        max_waiting_bytes: Maximum size of the lines that wait for the thread.
 
     Attributes:
-        num_dropped: Lines dropped since the last one that could be written.
+        num_dropped: Number of lines dropped since the last written line.
     """
 
     def __init__(self, descriptor: int, max_waiting_bytes: int = MAX_WAITING_BYTES) -> None:
@@ -44,30 +43,30 @@ class LogSink(io.TextIOBase):
         self._waiting: deque[bytes] = deque()
         self._num_waiting_bytes = 0
         self._lock = threading.Lock()
-        self._drain: threading.Thread | None = None
+        self._thread: threading.Thread | None = None
 
     def fileno(self) -> int:
-        """The descriptor, for those who write past all this."""
+        """The descriptor of the open file."""
         return self._descriptor
 
     def write(self, text: str) -> int:
-        """Write a line now, or soon, or never."""
+        """Write a line, queue it for the thread, or drop it."""
         line = text.encode("utf-8", "backslashreplace")
         with self._lock:
             if not self._waiting:
-                line = self._written_at_once(line)
+                line = self._write_without_blocking(line)
             if line:
-                self._keep(line)
+                self._enqueue(line)
         return len(text)
 
-    def settle(self, seconds: float) -> None:
-        """Wait that long at most for what waits."""
-        drain = self._drain
-        if drain is not None:
-            drain.join(seconds)
+    def drain(self, seconds: float) -> None:
+        """Wait at most that long until the thread has written the waiting lines."""
+        thread = self._thread
+        if thread is not None:
+            thread.join(seconds)
 
-    def _written_at_once(self, line: bytes) -> bytes:
-        """Write what there is room for; the rest."""
+    def _write_without_blocking(self, line: bytes) -> bytes:
+        """Write as much as there is room for; returns the rest."""
         if self.num_dropped:
             line = b'{"event":"log lines dropped","num":%d}\n' % self.num_dropped + line
         try:
@@ -81,37 +80,37 @@ class LogSink(io.TextIOBase):
         self.num_dropped = 0
         return line
 
-    def _keep(self, line: bytes) -> None:
-        """Have a line written by the thread; the lock is held."""
+    def _enqueue(self, line: bytes) -> None:
+        """Queue a line for the thread; the caller holds the lock."""
         if self._num_waiting_bytes + len(line) > self._max_waiting_bytes:
             self.num_dropped += 1
             return
         self._waiting.append(line)
         self._num_waiting_bytes += len(line)
-        if self._drain is None:
-            self._drain = threading.Thread(target=self._write_waiting, name="log", daemon=True)
-            self._drain.start()
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._write_waiting, name="log", daemon=True)
+            self._thread.start()
 
     def _write_waiting(self) -> None:
         while True:
             with self._lock:
                 if not self._waiting:
-                    self._drain = None
+                    self._thread = None
                     return
                 line = self._waiting[0]
-            self._write_patiently(line)
+            self._write_blocking(line)
             with self._lock:
-                # Only now: a line that comes meanwhile must not overtake this one.
+                # Removed after it is written, so that `write` does not write a later line first.
                 self._waiting.popleft()
                 self._num_waiting_bytes -= len(line)
 
-    def _write_patiently(self, line: bytes) -> None:
+    def _write_blocking(self, line: bytes) -> None:
         try:
             while line:
                 self._readiness.poll()
                 line = line[os.write(self._descriptor, line[:PIPE_BUF]) :]
         except BlockingIOError:
-            self._write_patiently(line)
+            self._write_blocking(line)
         except OSError:
             self.num_dropped += 1
 
@@ -120,13 +119,13 @@ _open_sinks: list[LogSink] = []
 
 
 def flush_logs() -> None:
-    """Wait a moment for what was logged last."""
+    """Wait briefly until the last log lines are written."""
     for sink in _open_sinks:
-        sink.settle(LAST_WORDS_S)
+        sink.drain(FLUSH_TIMEOUT_S)
 
 
 def standard_error() -> TextIO:
-    """Where to log: stderr that never blocks, or, where that is no real file, stderr itself."""
+    """The sink of stderr, or stderr itself if it is not a real file."""
     try:
         sink = LogSink(sys.stderr.fileno())
     except (io.UnsupportedOperation, OSError):

@@ -1,4 +1,4 @@
-"""Which configuration is in force, and whether the last edit was taken, in Prometheus' terms."""
+"""Metrics of the configuration in force and of refused versions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stowage.operator.configuration.live_configuration import LiveConfiguration
 
 
 class ConfigurationMetrics(Collector):
-    """Reads the state at each scrape."""
+    """Reads `LiveConfiguration` at each scrape."""
 
     def __init__(self, configuration: LiveConfiguration) -> None:
         self._configuration = configuration
@@ -29,7 +29,7 @@ class ConfigurationMetrics(Collector):
         refusal = configuration.refusal
         yield GaugeMetricFamily(
             "stowage_configuration_errors",
-            "Number of mistakes in the latest version of the ConfigMap; 0 if it was accepted.",
+            "Number of errors in the latest version of the ConfigMap; 0 if it was accepted.",
             value=0 if refusal is None else len(refusal.errors),
         )
         yield GaugeMetricFamily(

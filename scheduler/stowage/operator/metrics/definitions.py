@@ -1,6 +1,7 @@
-"""kube-scheduler's metrics (v1.36) by name, labels, buckets and stability, and our own few.
+"""Definitions of all metrics: kube-scheduler's (v1.36) and, named ``stowage_*``, our own.
 
-The STABLE ones are a promise of Kubernetes': dashboards and alerts read them by these very names.
+Names, labels, buckets, help and stability of kube-scheduler's metrics are exactly its own, so that
+dashboards and alerts work unchanged.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from stowage.operator.metrics.histogram import exponential_buckets
 
 
 class Stability(StrEnum):
-    """How far a metric may be relied on; stands in its HELP text."""
+    """Stability level of a metric, part of its HELP text."""
 
     STABLE = "STABLE"
     BETA = "BETA"
@@ -22,7 +23,7 @@ class Stability(StrEnum):
 
 
 class Kind(StrEnum):
-    """What kind of metric it is."""
+    """Type of a metric."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -30,7 +31,7 @@ class Kind(StrEnum):
 
 
 class Definition(msgspec.Struct, frozen=True):
-    """A metric; `buckets` are upper bounds without ``+Inf``, of a histogram only."""
+    """A metric; a histogram has `buckets`, their upper bounds without ``+Inf``."""
 
     kind: Kind
     name: str
@@ -41,7 +42,7 @@ class Definition(msgspec.Struct, frozen=True):
 
     @property
     def help_text(self) -> str:
-        """As component-base writes it."""
+        """The HELP text, in the format of component-base."""
         return f"[{self.stability}] {self.help}"
 
 
@@ -89,7 +90,7 @@ POD_SCHEDULING_ATTEMPTS = Definition(
 EXTENSION_POINT_DURATION = Definition(
     Kind.HISTOGRAM,
     "scheduler_framework_extension_point_duration_seconds",
-    "Latency for running all plugins of a specific extension point.",  # one cycle in 20, all Binds
+    "Latency for running all plugins of a specific extension point.",  # 1 cycle in 20, all Binds
     ("extension_point", "status", "profile"),
     Stability.STABLE,
     exponential_buckets(0.0001, 2, 12),
@@ -105,14 +106,14 @@ PLUGIN_EVALUATIONS = Definition(
     Kind.COUNTER,
     "scheduler_plugin_evaluation_total",
     "Number of attempts to schedule pods by each plugin and the extension point (available only in "
-    "PreFilter, Filter, PreScore, and Score).",  # Filter and Score: all nodes, asked or known
+    "PreFilter, Filter, PreScore, and Score).",  # at Filter and Score: number of nodes
     ("plugin", "extension_point", "profile"),
     Stability.BETA,
 )
 QUEUEING_HINT_DURATION = Definition(
     Kind.HISTOGRAM,
     "scheduler_queueing_hint_execution_duration_seconds",
-    "Duration for running a queueing hint function of a plugin.",  # once for the pods of a class
+    "Duration for running a queueing hint function of a plugin.",  # once per equivalence class
     ("plugin", "event", "hint"),
     buckets=exponential_buckets(0.00001, 1.5, 20),
 )
@@ -231,45 +232,46 @@ PLUGIN_FAILURES = Definition(
 EXTENDER_FAILURES = Definition(
     Kind.COUNTER,
     "stowage_extender_failures_total",
-    "Number of requests an extender did not answer, answered with an error, or with something that "
-    "cannot be understood, by its URL; ignorable extenders included.",
+    "Number of requests that an extender did not answer, or answered with an error or an invalid "
+    "answer, by URL of the extender; ignorable extenders included.",
     ("extender",),
 )
 CERTIFICATE_EXPIRY = Definition(
     Kind.GAUGE,
     "stowage_serving_certificate_expiry_timestamp_seconds",
-    "When the certificate of the HTTPS endpoints runs out, in seconds since 1970.",
+    "Expiry time of the certificate of the HTTPS endpoints, in seconds since 1970.",
 )
 PROBLEMS = Definition(
     Kind.COUNTER,
     "stowage_problems_total",
-    "Number of problems reported in the log that stop nothing else, such as impossible objects.",
+    "Number of problems that affect one object or event only, such as invalid objects; each is "
+    "in the log.",
 )
 EVENTS_DROPPED = Definition(
     Kind.COUNTER,
     "stowage_events_dropped_total",
-    "Number of Kubernetes Events dropped because too many were waiting.",
+    "Number of Kubernetes Events that were dropped because too many were waiting.",
 )
 UNFINISHED_BINDINGS = Definition(
     Kind.GAUGE,
     "stowage_unfinished_bindings",
-    "Number of pods that have a node and are not known to be bound yet.",
+    "Number of pods that have been scheduled and are not bound yet.",
 )
 REFLECTOR_LISTS = Definition(
     Kind.COUNTER,
     "stowage_reflector_lists_total",
-    "Number of complete lists read, by path; after the first one each closes a gap in the watch.",
+    "Number of complete lists, by path; each after the first closes a gap in the watch.",
     ("path",),
 )
 REFLECTOR_FAILURES = Definition(
     Kind.COUNTER,
     "stowage_reflector_failures_total",
-    "Number of lists and watches that failed or ended without a word, by path.",
+    "Number of lists and watches that failed, and of watches that ended without an event, by path.",
     ("path",),
 )
 WATCH_SILENCE = Definition(
     Kind.GAUGE,
     "stowage_watch_silence_seconds",
-    "Seconds since the API server said anything about these objects, a bookmark at least, by path.",
+    "Seconds since the API server last sent data on this watch or list, by path; bookmarks count.",
     ("path",),
 )

@@ -1,4 +1,4 @@
-"""What is counted between two scrapes: dicts and lists, made into families when one comes."""
+"""Histograms and counters by label values, and the metric families made from them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,12 @@ Labels = tuple[str, ...]
 
 
 class HistogramVec:
-    """A histogram for each combination of label values; that of no labels is there at once."""
+    """A histogram for each combination of label values.
+
+    Args:
+        definition: The metric; without labels, its histogram exists from the start.
+        more_labels: Values of the last labels, which never change.
+    """
 
     __slots__ = ("_by_labels", "_definition", "_more_labels")
 
@@ -30,7 +35,7 @@ class HistogramVec:
             self._by_labels[()] = Histogram(definition.buckets)
 
     def observe(self, labels: Labels, value: float) -> None:
-        """Count one value; `labels` are all but those that never change."""
+        """Count one value; `labels` are the values of the other labels."""
         try:
             observe = self._by_labels[labels].observe
         except KeyError:
@@ -39,12 +44,12 @@ class HistogramVec:
         observe(value)
 
     def counts(self) -> Iterator[tuple[Labels, float]]:
-        """How many values there are, by labels: a counter that need not be counted again."""
+        """(labels, number of values) of each histogram."""
         for labels, histogram in self._by_labels.items():
             yield (*labels, *self._more_labels), histogram.count
 
     def family(self) -> Metric:
-        """As Prometheus has it."""
+        """The metric family for Prometheus."""
         definition = self._definition
         family = HistogramMetricFamily(
             definition.name, definition.help_text, labels=definition.labels
@@ -55,7 +60,12 @@ class HistogramVec:
 
 
 class CounterVec:
-    """A counter for each combination of label values; that of no labels is there at once."""
+    """A counter for each combination of label values.
+
+    Args:
+        definition: The metric; without labels, its counter exists from the start.
+        more_labels: Values of the last labels, which never change.
+    """
 
     __slots__ = ("_counts", "_definition", "_more_labels")
 
@@ -67,14 +77,14 @@ class CounterVec:
             self._counts[()] = 0
 
     def add(self, labels: Labels = ()) -> None:
-        """Count one more; `labels` are all but those that never change."""
+        """Add 1; `labels` are the values of the other labels."""
         try:
             self._counts[labels] += 1
         except KeyError:
             self._counts[labels] = 1
 
     def family(self) -> Metric:
-        """As Prometheus has it."""
+        """The metric family for Prometheus."""
         counts = self._counts.items()
         return family_of(
             self._definition, (((*labels, *self._more_labels), count) for labels, count in counts)
@@ -82,7 +92,7 @@ class CounterVec:
 
 
 def family_of(definition: Definition, values: Iterable[tuple[Labels, float]]) -> Metric:
-    """A counter or gauge with values that are kept elsewhere."""
+    """The metric family of a counter or gauge, from its values by labels."""
     make = CounterMetricFamily if definition.kind is Kind.COUNTER else GaugeMetricFamily
     family = make(definition.name, definition.help_text, labels=definition.labels)
     for labels, value in values:

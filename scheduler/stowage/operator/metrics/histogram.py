@@ -1,4 +1,4 @@
-"""Counters as cheap as an addition; turned into Prometheus families when scraped."""
+"""A histogram whose observations are cheap."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def exponential_buckets(start: float, factor: float, count: int) -> tuple[float, ...]:
-    """Upper bounds as component-base's ``ExponentialBuckets`` makes them."""
+    """Upper bounds, as from component-base's ``ExponentialBuckets``."""
     bounds = [start]
     while len(bounds) < count:
         bounds.append(bounds[-1] * factor)
@@ -15,7 +15,7 @@ def exponential_buckets(start: float, factor: float, count: int) -> tuple[float,
 
 
 class Histogram:
-    """Observations by bucket, about 0.4 µs each."""
+    """Counts values by bucket; about 0.4 µs per value."""
 
     __slots__ = ("_bounds", "_counts", "_sum")
 
@@ -31,12 +31,12 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """How many values there were."""
+        """Number of values."""
         return sum(self._counts)
 
     @property
     def sum(self) -> float:
-        """All values together."""
+        """Sum of the values."""
         return self._sum
 
     def cumulative(self) -> list[tuple[str, float]]:
@@ -50,5 +50,5 @@ class Histogram:
 
 
 def _bucket_label(bound: float) -> str:
-    """The bound as Go prints it: ``le="1"``, where Python would have ``1.0``."""
+    """The bound as Go prints it: ``1``, where Python prints ``1.0``."""
     return "+Inf" if bound == float("inf") else repr(bound).removesuffix(".0")

@@ -1,9 +1,9 @@
-"""What this replica is and how busy, in Prometheus' terms."""
+"""Metrics of this replica: leadership, unfinished bindings, watches, extenders, certificate."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
@@ -12,18 +12,19 @@ from stowage.operator.leader_election import LeaderElector
 from stowage.operator.metrics import definitions
 from stowage.operator.metrics.families import family_of
 from stowage.operator.serving.serving_certificate import ServingCertificate
+from stowage.operator.watch.pending_pods import PendingPods
 from stowage.operator.watch.reflector import Reflector
 
 PENDING_PODS_PATH = "/api/v1/pods (pending)"
-"""Their watch has no reflector, and the path of another one."""
+"""Kopf watches the pending pods; their path is the one of the reflector of assigned pods."""
 
 
 class ReplicaMetrics(Collector):
-    """Reads the state at each scrape.
+    """Reads leadership and unfinished bindings at each scrape.
 
     Args:
-        elector: None without leader election.
-        num_unfinished_bindings: Pods on their way from decided to bound.
+        elector: The leader elector; None without leader election.
+        num_unfinished_bindings: Returns the number of pods that are scheduled and not bound.
     """
 
     def __init__(
@@ -43,24 +44,15 @@ class ReplicaMetrics(Collector):
         yield family_of(definitions.UNFINISHED_BINDINGS, [((), self._num_unfinished_bindings())])
 
 
-class Watched(Protocol):
-    """Something that hears of the API server; a `Reflector` or `PendingPods`."""
-
-    @property
-    def silence_s(self) -> float:
-        """How long ago it heard anything."""
-        ...
-
-
 class ReflectorMetrics(Collector):
-    """How well the watches hold; reads the reflectors at each scrape.
+    """Reads the state of the watches at each scrape.
 
     Args:
-        reflectors: Of all kinds but pending pods.
-        pending_pods: Watched by Kopf.
+        reflectors: The reflectors of all kinds except pending pods.
+        pending_pods: The pending pods, which Kopf watches.
     """
 
-    def __init__(self, reflectors: Sequence[Reflector[Any]], pending_pods: Watched) -> None:
+    def __init__(self, reflectors: Sequence[Reflector[Any]], pending_pods: PendingPods) -> None:
         self._reflectors = reflectors
         self._pending_pods = pending_pods
 
@@ -80,7 +72,7 @@ class ReflectorMetrics(Collector):
 
 
 class ExtenderMetrics(Collector):
-    """How often extenders fail; reads the counts at each scrape."""
+    """Reads the failures of extenders at each scrape."""
 
     def __init__(self, failure_counts: Callable[[], Mapping[str, int]]) -> None:
         self._failure_counts = failure_counts
@@ -92,7 +84,7 @@ class ExtenderMetrics(Collector):
 
 
 class CertificateMetrics(Collector):
-    """Until when clients can trust the endpoints; reads the certificate at each scrape."""
+    """Reads the expiry time of the serving certificate at each scrape."""
 
     def __init__(self, certificate: ServingCertificate) -> None:
         self._certificate = certificate

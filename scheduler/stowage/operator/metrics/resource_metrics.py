@@ -1,4 +1,4 @@
-"""What pods request and are limited to: kube-scheduler's ``/metrics/resources``."""
+"""Resource requests and limits of pods: kube-scheduler's ``/metrics/resources``."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ Amounts = Mapping[str, int]
 
 
 class ResourceMetrics(Collector):
-    """The two gauges, made from the pods at hand at each scrape.
+    """Makes the two gauges from the engine's pods at each scrape.
 
     Args:
-        pods: Every pod, pending ones too.
+        pods: Returns all pods, including pending ones.
     """
 
     def __init__(self, pods: Callable[[], Iterable[PodInfo]]) -> None:
@@ -39,7 +39,7 @@ class ResourceMetrics(Collector):
         self._registry.register(self)
 
     def exposition(self) -> bytes:
-        """Both in Prometheus' text format."""
+        """Both gauges in Prometheus' text format."""
         return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Metric]:
@@ -64,10 +64,10 @@ class ResourceMetrics(Collector):
 
 
 def _amounts(pod: PodInfo) -> tuple[Amounts, Amounts]:
-    """Requests and limits; what cannot be read was reported when the pod came."""
+    """Requests and limits of a pod; empty if they are invalid, which the engine has reported."""
     as_pod = Pod(spec=pod.spec)
     try:
-        # The class knows what a resize has in effect; the spec names what nodes do not account for.
+        # `pod.requests` includes a resize in effect; the spec also has resources that nodes lack.
         return {**pod_requests(as_pod), **pod.requests}, pod_limits(as_pod)
     except InvalidObject:
         return {}, {}
@@ -75,15 +75,15 @@ def _amounts(pod: PodInfo) -> tuple[Amounts, Amounts]:
 
 def _add(family: GaugeMetricFamily, pod: PodInfo, amounts: Amounts) -> None:
     priority = "" if pod.spec.priority is None else str(pod.spec.priority)
-    who = (pod.namespace, pod.name, pod.node_name, pod.scheduler_name, priority)
+    labels = (pod.namespace, pod.name, pod.node_name, pod.scheduler_name, priority)
     for resource, amount in sorted(amounts.items()):
         if amount:
             value = amount / 1000 if resource == CPU else amount
-            family.add_metric((*who, resource, unit_of(resource)), value)
+            family.add_metric((*labels, resource, unit_of(resource)), value)
 
 
 def unit_of(resource: str) -> str:
-    """``cores``, ``bytes`` or ``integer``."""
+    """The unit of a resource: ``cores``, ``bytes`` or ``integer``."""
     if resource == CPU:
         return "cores"
     return "bytes" if resource in _BYTES or resource.startswith("hugepages-") else "integer"

@@ -1,8 +1,4 @@
-"""kube-scheduler's metrics: same names, labels and buckets.
-
-Counting happens in plain dicts and lists on the scheduling path; the Prometheus families are made
-at each scrape.
-"""
+"""kube-scheduler's metrics: counted on the scheduling path, exposed at each scrape."""
 
 from __future__ import annotations
 
@@ -32,11 +28,11 @@ BIND = "Bind"
 
 
 class Metrics(Collector):
-    """What is counted, and its exposition.
+    """Counts and times what the scheduler does, and exposes all registered metrics.
 
     Args:
         monotonic: Returns monotonic seconds.
-        host: Of the API server, a label of the client's metrics.
+        host: Host of the API server, a label of the client's metrics.
     """
 
     def __init__(self, monotonic: Callable[[], float], host: str = "") -> None:
@@ -65,14 +61,14 @@ class Metrics(Collector):
         GCCollector(registry=self.registry)
 
     def attach_engine(self, engine: Engine, dropped_events: Callable[[], int]) -> None:
-        """Whose gauges to read when scraped."""
+        """Read the engine's counts at each scrape from now on."""
         self._engine = engine
         self._dropped_events = dropped_events
 
     def observe_attempt(self, attempt: AttemptResult) -> None:
-        """Count one scheduling attempt; a scheduled one counts once it is bound."""
+        """Count a scheduling attempt; a scheduled pod counts when it is bound."""
         labels = (attempt.result, attempt.scheduler_name)
-        # A pod that was scheduled and then not bound is reported once more.
+        # A scheduled pod that could not be bound is reported again, with another result.
         unbound = self._binding.pop(attempt.pod.uid, None)
         if attempt.result != SCHEDULED and unbound is not None:
             self._attempt_seconds.observe(labels, self._monotonic() - unbound[0])
@@ -85,23 +81,23 @@ class Metrics(Collector):
             self._attempt_seconds.observe(labels, attempt.duration_s)
 
     def observe_bind(self, uid: str, status: str, duration_s: float) -> None:
-        """Time the Bind extension point: the request that binds a pod, whatever became of it."""
+        """Time the Bind extension point, whatever the outcome of the request."""
         _, profile = self._binding.get(uid, (0.0, ""))
         self._point_seconds.observe((BIND, status, profile), duration_s)
 
     def observe_preemption(self, attempted: PreemptionAttempted) -> None:
-        """Count an attempt to make room for a pod, and the victims it takes."""
+        """Count a preemption attempt and its victims."""
         self._preemption_attempts.add(())
         if attempted.num_victims:
             self._preemption_victims.observe((), attempted.num_victims)
 
     def observe_preemption_finished(self, finished: PreemptionFinished) -> None:
-        """Time the evictions for a pod, from the first to the answer to the last."""
+        """Time the evictions for a pod, from the first request to the last answer."""
         result = "error" if finished.is_error else "success"
         self._preemption_seconds.observe((result,), finished.duration_s)
 
     def observe_bound(self, bound: PodBound) -> None:
-        """Count a pod that reached its node."""
+        """Count a bound pod."""
         now = self._monotonic()
         began, _ = self._binding.pop(bound.pod.uid, (now, ""))
         self._attempt_seconds.observe((SCHEDULED, bound.scheduler_name), now - began)
@@ -113,41 +109,41 @@ class Metrics(Collector):
     def observe_extension_point(
         self, point: str, status: str, profile: str, duration_s: float
     ) -> None:
-        """Time all plugins of an extension point; of sampled cycles only."""
+        """Time all plugins of an extension point, in sampled cycles only."""
         self._point_seconds.observe((point, status, profile), duration_s)
 
     def observe_plugin(self, plugin: str, point: str, status: str, duration_s: float) -> None:
-        """Time one plugin, over all nodes at once; of sampled cycles only."""
+        """Time one plugin over all nodes, in sampled cycles only."""
         self._plugin_seconds.observe((plugin, point, status), duration_s)
 
     def observe_event(self, event: str, duration_s: float) -> None:
-        """Time how long an event of a watch took to take in."""
+        """Time the handling of a watch event."""
         self._event_seconds.observe((event,), duration_s)
 
     def observe_hint(self, plugin: str, event: str, hint: str, duration_s: float) -> None:
-        """Time how long a plugin took to say whether an event helps."""
+        """Time a queueing hint of a plugin."""
         self._hint_seconds.observe((plugin, event, hint), duration_s)
 
     def observe_permit_wait(self, result: str, duration_s: float) -> None:
-        """Time how long a pod waited at Permit."""
+        """Time the wait of a pod at Permit."""
         self._permit_seconds.observe((result,), duration_s)
 
     def observe_problem(self) -> None:
-        """Count something that is wrong and stops nothing else."""
+        """Count a problem that the engine has reported."""
         self._num_problems += 1
 
     def observe_request(self, method: str, code: str, duration_s: float) -> None:
-        """Count and time a request to the API server."""
+        """Count and time a request to the API server, except watches."""
         self._requests.add((code, method))
         self._request_seconds.observe((method,), duration_s)
 
     def exposition(self) -> bytes:
-        """Everything in Prometheus' text format."""
+        """All metrics in Prometheus' text format."""
         return generate_latest(self.registry)
 
     def collect(self) -> Iterator[Metric]:
         """Make the metric families; the registry calls it."""
-        # Every attempt is timed, so their number need not be counted besides.
+        # Every attempt is timed, so the histogram has their number.
         yield family_of(definitions.SCHEDULE_ATTEMPTS, self._attempt_seconds.counts())
         finished = self._preemption_seconds.counts()
         yield family_of(definitions.PREEMPTION_GOROUTINES_EXECUTION, finished)
@@ -175,7 +171,7 @@ class Metrics(Collector):
 
 
 def _engine_families(engine: Engine) -> Iterator[Metric]:
-    """What the engine knows anyway, read when scraped."""
+    """The metric families made from the engine's counts."""
     for definition, counts in (
         (definitions.PENDING_PODS, engine.pending_counts()),
         (definitions.CACHE_SIZE, engine.cache_counts()),

@@ -1,6 +1,6 @@
-"""Keeps those who talk to our endpoints from holding them up: few connections, none for long.
+"""Limits the number of connections to the endpoints and their idle time.
 
-aiohttp limits the size of a request's head, but waits for it as long as the client likes.
+aiohttp limits the size of a request's head, but not the time until it is complete.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ MAX_IDLE_S = 30.0
 
 
 class ConnectionLimits:
-    """All open connections, those without a request under way oldest first.
+    """Tracks the open connections; closes the idle ones over the limits.
 
     Args:
-        max_connections: One more closes the one that has been idle longest.
-        max_idle_s: How long a connection may take for the head of a request, and for the next.
+        max_connections: Maximum number of connections; one more closes the longest idle one.
+        max_idle_s: Maximum time until the head of the first or next request is complete.
     """
 
     def __init__(
@@ -29,33 +29,33 @@ class ConnectionLimits:
         self._busy: set[asyncio.BaseTransport] = set()
 
     def opened(self, transport: asyncio.BaseTransport) -> None:
-        """A client has connected."""
+        """Handle a new connection."""
         if len(self._idle) + len(self._busy) >= self._max_connections:
             oldest = next(iter(self._idle), None)
-            # With requests under way on all of them, there is no place for a newcomer.
+            # If all connections have a request in progress, close the new one.
             _abort(transport if oldest is None else oldest)
-        self._wait(transport)
+        self._mark_idle(transport)
 
     def closed(self, transport: asyncio.BaseTransport) -> None:
-        """The connection is no more."""
+        """Handle a closed connection."""
         self._busy.discard(transport)
         timer = self._idle.pop(transport, None)
         if timer is not None:
             timer.cancel()
 
     def begun(self, transport: asyncio.BaseTransport | None) -> None:
-        """The head of a request is there."""
+        """Handle the beginning of a request, after its head was read."""
         if transport is not None and transport in self._idle:
             self._idle.pop(transport).cancel()
             self._busy.add(transport)
 
     def ended(self, transport: asyncio.BaseTransport | None) -> None:
-        """The request is answered."""
+        """Handle the end of a request, after its answer was written."""
         if transport is not None and transport in self._busy:
             self._busy.discard(transport)
-            self._wait(transport)
+            self._mark_idle(transport)
 
-    def _wait(self, transport: asyncio.BaseTransport) -> None:
+    def _mark_idle(self, transport: asyncio.BaseTransport) -> None:
         loop = asyncio.get_running_loop()
         self._idle[transport] = loop.call_later(self._max_idle_s, _abort, transport)
 
@@ -68,11 +68,11 @@ def _abort(transport: asyncio.BaseTransport) -> None:
 
 
 class LimitedConnection(asyncio.Protocol):
-    """Passes everything on to the protocol of the HTTP server.
+    """Wraps the protocol of the HTTP server and reports its connection to `ConnectionLimits`.
 
     Args:
-        inner: That protocol.
-        limits: What to tell of the connection.
+        inner: The protocol of the HTTP server.
+        limits: The limits of all connections.
     """
 
     def __init__(self, inner: asyncio.Protocol, limits: ConnectionLimits) -> None:
@@ -81,29 +81,29 @@ class LimitedConnection(asyncio.Protocol):
         self._transport: asyncio.BaseTransport | None = None
 
     def data_received(self, data: bytes) -> None:
-        """The client has sent something."""
+        """Pass on received data."""
         self._inner.data_received(data)
 
     def eof_received(self) -> bool | None:
-        """The client will send nothing more."""
+        """Pass on the end of the received data."""
         return self._inner.eof_received()
 
     def pause_writing(self) -> None:
-        """The client reads slower than we write."""
+        """Pass on that the write buffer is full."""
         self._inner.pause_writing()
 
     def resume_writing(self) -> None:
-        """The client has read what there was."""
+        """Pass on that the write buffer has room again."""
         self._inner.resume_writing()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A client has connected."""
+        """Report and pass on a new connection."""
         self._transport = transport
         self._inner.connection_made(transport)
         self._limits.opened(transport)
 
-    def connection_lost(self, problem: Exception | None) -> None:
-        """The connection is no more."""
+    def connection_lost(self, error: Exception | None) -> None:
+        """Report and pass on a closed connection."""
         if self._transport is not None:
             self._limits.closed(self._transport)
-        self._inner.connection_lost(problem)
+        self._inner.connection_lost(error)

@@ -1,11 +1,11 @@
-"""Who may read the endpoints: the API server is asked, as kube-scheduler asks it.
+"""Delegated authentication and authorization: the API server decides who may read the endpoints.
 
     always allowed path --------------------------------------------> served
     client certificate ----------> user --SubjectAccessReview--> served, or 403
     bearer token --TokenReview--> user --SubjectAccessReview--> served, or 403
     neither ------> system:anonymous --SubjectAccessReview--> served, or 403
 
-Answers are kept for ten seconds. A token is kept as its hash only.
+Answers are cached, for ten seconds by default. The cache contains hashes of tokens only.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ log = structlog.get_logger("stowage.operator.serving.delegated_access")
 
 
 class User(msgspec.Struct, frozen=True):
-    """Who asks, as a TokenReview names him."""
+    """A user, as in a TokenReview."""
 
     username: str = ""
     uid: str = ""
@@ -66,15 +66,15 @@ class _AccessReview(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AccessOptions:
-    """Whom to ask about, and for how long to believe the answer.
+    """Options of delegated authentication and authorization.
 
     Attributes:
-        always_allow_paths: Served to anybody; one ending in ``*`` is a prefix.
+        always_allow_paths: Paths without authorization; a path ending in ``*`` is a prefix.
         token_ttl_s: ``--authentication-token-webhook-cache-ttl``.
         authorized_ttl_s: ``--authorization-webhook-cache-authorized-ttl``.
         unauthorized_ttl_s: ``--authorization-webhook-cache-unauthorized-ttl``.
-        authentication_kubeconfig: As whom to ask about tokens; None as the scheduler.
-        authorization_kubeconfig: As whom to ask about users; None as the scheduler.
+        authentication_kubeconfig: Kubeconfig for TokenReviews; None for the scheduler's own.
+        authorization_kubeconfig: Kubeconfig for SubjectAccessReviews; None for the scheduler's own.
     """
 
     always_allow_paths: tuple[str, ...] = ("/healthz", "/readyz", "/livez")
@@ -93,13 +93,13 @@ class AccessOptions:
 
 
 class DelegatedAccess:
-    """Authenticates and authorizes requests by asking the API server.
+    """Authenticates and authorizes requests by reviews at the API server.
 
     Args:
-        client: Of the API server; asked about tokens, and about users unless `reviewer` is.
-        options: What needs no asking, and how long answers last.
-        monotonic: The clock of the caches, seconds.
-        reviewer: Of the API server, as the user of ``--authorization-kubeconfig``.
+        client: Client of the API server for TokenReviews.
+        options: Always allowed paths, and how long answers are cached.
+        monotonic: Returns monotonic seconds.
+        authorization_client: Client for SubjectAccessReviews; None for `client`.
     """
 
     def __init__(
@@ -107,10 +107,10 @@ class DelegatedAccess:
         client: ApiClient,
         options: AccessOptions,
         monotonic: Callable[[], float],
-        reviewer: ApiClient | None = None,
+        authorization_client: ApiClient | None = None,
     ) -> None:
         self._client = client
-        self._reviewer = reviewer or client
+        self._authorization_client = authorization_client or client
         self._options = options
         self._users: TTLCache[bytes, User | None] = TTLCache(
             MAX_REMEMBERED, options.token_ttl_s, monotonic
@@ -123,11 +123,11 @@ class DelegatedAccess:
         )
 
     async def refusal(self, request: web.Request) -> web.Response | None:
-        """The answer to a request that is not to be served; None if it is."""
+        """The answer to a request that is refused; None if the request may be served."""
         path, verb = request.path, request.method.lower()
         if self._is_always_allowed(path):
             return None
-        user = _certified(request)
+        user = _certificate_user(request)
         if user is None:
             user = await self._authenticate(request.headers.get("Authorization", ""))
         if user is None:
@@ -140,9 +140,9 @@ class DelegatedAccess:
             return web.Response(status=500, text=text)
         if access.allowed:
             return None
-        why = f'forbidden: User "{user.username}" cannot {verb} path "{path}"'
-        why = f"{why}: {access.reason}" if access.reason else why
-        return status_response(HTTPStatus.FORBIDDEN, why, details={})
+        message = f'forbidden: User "{user.username}" cannot {verb} path "{path}"'
+        message = f"{message}: {access.reason}" if access.reason else message
+        return status_response(HTTPStatus.FORBIDDEN, message, details={})
 
     def _is_always_allowed(self, path: str) -> bool:
         return any(
@@ -151,7 +151,7 @@ class DelegatedAccess:
         )
 
     async def _authenticate(self, authorization: str) -> User | None:
-        """The user; None for a token that is nobody's."""
+        """The user of a bearer token; None if the token is invalid or cannot be reviewed."""
         scheme, _, token = authorization.strip().partition(" ")
         token = token.strip()
         if scheme.lower() != "bearer" or not token:
@@ -196,16 +196,16 @@ class DelegatedAccess:
             },
         }
         body = msgspec.json.encode(review)
-        answer = await self._reviewer.post(SUBJECT_ACCESS_REVIEWS, body, REVIEW_TIMEOUT)
+        answer = await self._authorization_client.post(SUBJECT_ACCESS_REVIEWS, body, REVIEW_TIMEOUT)
         status = msgspec.json.decode(answer, type=_AccessReview).status
         (self._allowed if status.allowed else self._refused)[key] = status
         return status
 
 
-def _certified(request: web.Request) -> User | None:
-    """The user of a client certificate that the TLS layer has verified; None if there is none.
+def _certificate_user(request: web.Request) -> User | None:
+    """The user of a verified client certificate; None if the client sent none.
 
-    ``CommonNameUserConversion``: the common name is the user, each organization a group.
+    As in ``CommonNameUserConversion``, the common name is the user, each organization a group.
     """
     transport = request.transport
     certificate = transport.get_extra_info("peercert") if transport is not None else None

@@ -1,4 +1,4 @@
-"""Health endpoints in the words of apiserver's ``healthz`` package."""
+"""Health endpoints with the paths and texts of apiserver's ``healthz`` package."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 from aiohttp import web
 
 Check = Callable[[], bool]
-"""Whether something is well."""
+"""Returns whether a part of the process is healthy."""
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -16,12 +16,15 @@ NOSNIFF = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache, priv
 
 
 class Checks(msgspec.Struct, frozen=True, kw_only=True):
-    """Named checks behind /healthz, /livez and /readyz; each also has a path of its own.
+    """The named checks of /healthz, /livez and /readyz; each check also has its own path.
 
-    ``ping`` stands in where there is none.
+    An endpoint without checks has the check ``ping``, which always succeeds.
 
     Attributes:
-        ready_notes: Lines that /readyz shows when asked to be verbose; they fail nothing.
+        health: Checks of /healthz.
+        live: Checks of /livez.
+        ready: Checks of /readyz.
+        ready_notes: Returns additional lines for ``/readyz?verbose``.
     """
 
     health: Mapping[str, Check]
@@ -30,13 +33,13 @@ class Checks(msgspec.Struct, frozen=True, kw_only=True):
     ready_notes: Callable[[], Sequence[str]] = tuple
 
     def by_endpoint(self) -> Mapping[str, Mapping[str, Check]]:
-        """``healthz`` and so on -> its checks."""
+        """Name of the endpoint -> its checks."""
         every = {"healthz": self.health, "livez": self.live, "readyz": self.ready}
         return {endpoint: checks or {"ping": _is_alive} for endpoint, checks in every.items()}
 
 
 def health_routes(checks: Checks) -> list[web.RouteDef]:
-    """The routes of all endpoints and of their single checks."""
+    """The routes of all endpoints and of each of their checks."""
     routes = []
     for endpoint, named in checks.by_endpoint().items():
         notes = checks.ready_notes if endpoint == "readyz" else tuple
@@ -49,7 +52,7 @@ def health_routes(checks: Checks) -> list[web.RouteDef]:
 def report(
     endpoint: str, checks: Mapping[str, Check], excluded: set[str], *, verbose: bool
 ) -> tuple[int, str]:
-    """The status and text for one request: ``ok``, or a line for each check."""
+    """The status and text of an answer: ``ok``, or a line for each check."""
     lines, failed = [], False
     for name, check in checks.items():
         if name in excluded:
@@ -58,7 +61,7 @@ def report(
             lines.append(f"[+]{name} ok\n")
         else:
             failed = True
-            # The endpoint is public, so it does not tell why.
+            # The endpoint is public, so it does not show the reason.
             lines.append(f"[-]{name} failed: reason withheld\n")
     unknown = sorted(excluded - checks.keys())
     if unknown:

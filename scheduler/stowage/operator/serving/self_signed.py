@@ -1,4 +1,4 @@
-"""A certificate for who has none, signed by itself."""
+"""Makes a self-signed certificate for the endpoints."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VALID_FOR = timedelta(days=365)
 
 
 def self_signed(host: str) -> tuple[bytes, bytes]:
-    """A certificate and its key, both PEM; good for `host`, this host's name and localhost."""
+    """A certificate and its key in PEM, valid for `host`, this host's name and localhost."""
     key = ec.generate_private_key(ec.SECP256R1())
     now = datetime.now(UTC)
     host_name = socket.gethostname()

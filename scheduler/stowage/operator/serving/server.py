@@ -1,4 +1,4 @@
-"""Health, metrics, configuration and state over HTTPS, as kube-scheduler serves them."""
+"""The HTTPS server of the endpoints."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 CERTIFICATE_CHECK_S = 10.0
 HANDSHAKE_LIMIT_S = 10.0
 LINGER_S = 2.0
-"""How long the body of a request is read that nobody wants."""
+"""How long the server reads the body of a request, which no endpoint uses."""
 
 log = structlog.get_logger("stowage.operator.serving.server")
 
@@ -33,16 +33,16 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ServingOptions:
-    """Where to listen, with which certificate, and to whom to answer.
+    """Options of the HTTPS server.
 
     Attributes:
-        bind_address: Of the interface.
-        port: 0 lets the system choose.
-        tls_cert_file: PEM certificate (chain); None for a self-signed one.
+        bind_address: Address of the interface.
+        port: Port; 0 lets the system choose one.
+        tls_cert_file: PEM certificate (chain); None for a self-signed certificate.
         tls_private_key_file: PEM key; None if it is in `tls_cert_file`.
-        cert_dir: Where a self-signed certificate is kept; None keeps it in memory.
-        access: Whom to ask the API server about.
-        tls: What connections have to be like.
+        cert_dir: Directory of the self-signed certificate; None keeps it in memory.
+        access: Options of authentication and authorization.
+        tls: TLS versions, cipher suites and client CA.
     """
 
     bind_address: str = "0.0.0.0"  # noqa: S104 - kubelet and Prometheus come from outside the pod
@@ -55,14 +55,14 @@ class ServingOptions:
 
 
 class Content(msgspec.Struct, frozen=True, kw_only=True):
-    """What there is to be seen.
+    """The content of the endpoints.
 
     Attributes:
-        metrics: The text of /metrics.
-        resource_metrics: The text of /metrics/resources; empty while another replica leads.
-        configz: The configuration in force; JSON-able.
-        dump: The engine's state; JSON-able.
-        checks: Behind the health endpoints.
+        metrics: Returns the text of /metrics.
+        resource_metrics: Returns the text of /metrics/resources; empty on standbys.
+        configz: Returns the configuration in force as JSON-compatible data.
+        dump: Returns the engine's state as JSON-compatible data.
+        checks: The checks of the health endpoints.
     """
 
     metrics: Callable[[], bytes]
@@ -73,11 +73,17 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Server:
-    """The endpoints.
+    """Serves the endpoints.
+
+    Args:
+        options: Options of the server.
+        content: The content of the endpoints.
+        access: Decides who may read them.
+        limits: Limits of the connections.
 
     Attributes:
-        port: The port in use, once started.
-        certificate: What is served, once started.
+        port: The port in use after `start`.
+        certificate: The certificate in use after `start`.
     """
 
     certificate: ServingCertificate
@@ -95,7 +101,7 @@ class Server:
         self._options = options
         self._content = content
         self._access = access
-        self._following: asyncio.Task[None] | None = None
+        self._reloading: asyncio.Task[None] | None = None
         self.app = web.Application(middlewares=[self._guard])
         self.app.add_routes(health_routes(content.checks))
         self.app.add_routes(
@@ -111,10 +117,10 @@ class Server:
         self._runner = web.AppRunner(self.app, access_log=None, lingering_time=LINGER_S)
 
     async def start(self) -> None:
-        """Listen.
+        """Start to listen.
 
         Raises:
-            OSError: the address is taken, or a TLS file cannot be read or used.
+            OSError: the address is in use, or a TLS file cannot be read or used.
         """
         options = self._options
         self.certificate = ServingCertificate(
@@ -132,22 +138,22 @@ class Server:
             ssl_handshake_timeout=HANDSHAKE_LIMIT_S,
         )
         self.port = self._listening.sockets[0].getsockname()[1]
-        self._following = asyncio.create_task(self._follow_certificate(), name="certificate")
+        self._reloading = asyncio.create_task(self._reload_certificate(), name="certificate")
         log.info("serving", port=self.port)
 
     async def stop(self) -> None:
         """Stop listening."""
-        if self._following is not None:
-            self._following.cancel()
+        if self._reloading is not None:
+            self._reloading.cancel()
         if self._listening is not None:
             self._listening.close()
         await self._runner.cleanup()
 
     def _connection(self) -> LimitedConnection:
-        server = cast("web.Server", self._runner.server)  # set up before anybody can connect
+        server = cast("web.Server", self._runner.server)  # set by `AppRunner.setup`
         return LimitedConnection(server(), self._limits)
 
-    async def _follow_certificate(self) -> None:
+    async def _reload_certificate(self) -> None:
         while True:
             await asyncio.sleep(CERTIFICATE_CHECK_S)
             self.certificate.reload()

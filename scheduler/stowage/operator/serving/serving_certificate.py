@@ -1,7 +1,7 @@
-"""The certificate of the HTTPS endpoints: the given one, reread when it changes, or our own.
+"""The certificate of the HTTPS endpoints: given files, reloaded when they change, or self-signed.
 
-As in kube-scheduler: without ``--tls-cert-file`` a self-signed certificate is made, kept in
-``--cert-dir`` if one is named, else forgotten when the process ends.
+As in kube-scheduler, a self-signed certificate is used without ``--tls-cert-file``. It is stored in
+``--cert-dir`` if given, otherwise in memory only.
 """
 
 from __future__ import annotations
@@ -31,16 +31,17 @@ class CertificateFiles(msgspec.Struct, frozen=True):
 
 
 class ServingCertificate:
-    """A TLS context that follows its files.
+    """A TLS context whose certificate can be reloaded.
 
     Args:
-        files: What to serve; None makes a self-signed certificate.
-        cert_dir: Where that one is kept and found again; None keeps it in memory.
-        host: What it is made out to, besides the host's own names.
-        tls: What connections have to be like.
+        files: The certificate's files; None for a self-signed certificate.
+        cert_dir: Directory of the self-signed certificate; None keeps it in memory.
+        host: Name of the self-signed certificate, besides the host's own names.
+        tls: TLS versions, cipher suites and client CA.
 
     Attributes:
-        expires_at: When it runs out, in seconds since 1970.
+        context: The TLS context.
+        expires_at: Expiry time in seconds since 1970.
     """
 
     def __init__(
@@ -63,11 +64,10 @@ class ServingCertificate:
                 self._load(self_signed_files(Path(folder), host))
 
     def reload(self) -> bool:
-        """Load the given files again if they have changed; whether they have.
+        """Reload the given files if they have changed; returns whether they were reloaded.
 
-        New connections get the new certificate, the others keep theirs. Files that cannot be
-        read, or that do not belong together, leave everything as it is: a rotation in progress
-        is looked at again next time.
+        New connections get the new certificate. If the files cannot be read or do not match, e.g.
+        during a rotation, the old certificate stays until the next call.
         """
         if self._files is None:
             return False
@@ -83,36 +83,36 @@ class ServingCertificate:
 
     def _load(self, files: CertificateFiles) -> None:
         seen = _versions(files)
-        # A failed load may leave a context half changed, so another one is tried first.
+        # A failed load may leave a context in a mixed state, so try the files on another first.
         ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(
             files.certificate, files.key
         )
         self.context.load_cert_chain(files.certificate, files.key)
-        self.expires_at = _end_of(files.certificate)
+        self.expires_at = _expiry_of(files.certificate)
         self._seen = seen
 
 
 def _versions(files: CertificateFiles) -> tuple[bytes, ...]:
     paths = [files.certificate] if files.key is None else [files.certificate, files.key]
-    # By content: two writes within one tick of the clock have the same time.
+    # Compare contents: two writes within one tick of the clock have the same modification time.
     return tuple(hashlib.sha256(path.read_bytes()).digest() for path in paths)
 
 
-def _end_of(certificate: Path) -> float:
-    # Whoever serves nothing need not load what reads certificates.
+def _expiry_of(certificate: Path) -> float:
+    # Imported late: not needed without endpoints.
     from cryptography import x509  # noqa: PLC0415
 
     try:
         read = x509.load_pem_x509_certificate(certificate.read_bytes())
     except ValueError as error:
-        # OpenSSL serves what this library is too strict to read.
+        # OpenSSL accepts certificates that this stricter library refuses.
         log.warning("end of the serving certificate not known", error=repr(error))
         return math.inf
     return read.not_valid_after_utc.timestamp()
 
 
 def self_signed_files(folder: Path, host: str) -> CertificateFiles:
-    """The pair in `folder`, made if it is not there.
+    """The self-signed certificate and key in `folder`; makes them if they do not exist.
 
     Raises:
         OSError: the folder cannot be written.
@@ -121,7 +121,7 @@ def self_signed_files(folder: Path, host: str) -> CertificateFiles:
     key_path = folder / f"{PAIR_NAME}.key"
     if not (files.certificate.exists() and key_path.exists()):
         folder.mkdir(parents=True, exist_ok=True)
-        # Whoever brings a certificate, or serves nothing, need not load what makes one.
+        # Imported late: not needed with a given certificate.
         from stowage.operator.serving.self_signed import self_signed  # noqa: PLC0415
 
         certificate, key = self_signed(host)

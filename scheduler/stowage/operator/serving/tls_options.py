@@ -1,4 +1,4 @@
-"""TLS as ``--tls-min-version`` and ``--tls-cipher-suites`` say it, in the names of Go."""
+"""TLS options with Go's names, as in ``--tls-min-version`` and ``--tls-cipher-suites``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MIN_VERSIONS = {
     "VersionTLS12": ssl.TLSVersion.TLSv1_2,
     "VersionTLS13": ssl.TLSVersion.TLSv1_3,
 }
-"""Older ones OpenSSL refuses at its default level of security."""
+"""OpenSSL refuses older versions at its default security level."""
 
 _ECDHE = {
     "AES_128_CBC_SHA": "AES128-SHA",
@@ -32,20 +32,20 @@ CIPHER_SUITES = {
 TLS_13_SUITES = frozenset(
     {"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"}
 )
-"""Accepted and always on, as in Go: those of TLS 1.3 are not chosen from."""
+"""Suites of TLS 1.3: accepted as values and always enabled, as in Go."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TlsOptions:
-    """What TLS connections have to be like.
+    """TLS options of the endpoints.
 
     Attributes:
         min_version: A key of `MIN_VERSIONS`.
-        cipher_suites: Keys of `CIPHER_SUITES` or members of `TLS_13_SUITES`; none for OpenSSL's.
-        client_ca_file: Clients with a certificate of this authority are who it says they are.
+        cipher_suites: Keys of `CIPHER_SUITES` or `TLS_13_SUITES`; empty for OpenSSL's default.
+        client_ca_file: CA of client certificates, which authenticate their common name.
 
     Raises:
-        ValueError: A name is not known.
+        ValueError: a name is unknown.
     """
 
     min_version: str = "VersionTLS12"
@@ -61,10 +61,10 @@ class TlsOptions:
                 raise ValueError(f"some of {known}, not {suite}")
 
     def context(self) -> ssl.SSLContext:
-        """A server's context without a certificate.
+        """A server context without a certificate.
 
         Raises:
-            OSError: The client CA cannot be read or used.
+            OSError: the client CA cannot be read or used.
         """
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.minimum_version = MIN_VERSIONS[self.min_version]
@@ -73,6 +73,6 @@ class TlsOptions:
             context.set_ciphers(":".join(chosen))
         if self.client_ca_file is not None:
             context.load_verify_locations(cafile=self.client_ca_file)
-            # Who shows none is asked for a token; who shows a wrong one gets no connection.
+            # A client without certificate needs a token; an invalid certificate is refused.
             context.verify_mode = ssl.CERT_OPTIONAL
         return without_strict_x509(context)

@@ -51,7 +51,7 @@ class CacheSync:
         Args:
             at_least: Resource version after which the previous leader binds no pod.
         """
-        log.info("lists anew before scheduling", kinds=[it.kind for it in self._to_refresh])
+        log.info("listing again before scheduling", kinds=[it.kind for it in self._to_refresh])
         self._is_current = False
         for reflector in self._to_refresh:
             reflector.refresh(at_least)

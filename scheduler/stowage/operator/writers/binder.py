@@ -1,7 +1,7 @@
-"""Posts Bindings, and never guesses what became of one.
+"""Posts Bindings and finds out the outcome of each.
 
     POST --- 2xx ---------------------------------------------> BindSucceeded
-      |----- refused for good (4xx) --------------------------> BindFailed
+      |----- refused permanently (4xx) -----------------------> BindFailed
       |----- 429, or the server could not be reached ----> wait, POST again
       |----- 409, 5xx, or no answer ----> GET the pod:
                  on our node, our uid ------------------------> BindSucceeded
@@ -10,8 +10,8 @@
                  no node otherwise ------------> wait, GET again, POST again
 
 A Binding carries the pod's UID as a precondition and binds an unbound pod only, so posting it
-again does no harm. kube-scheduler (v1.36) takes a lost answer for a failure and forgets the pod,
-after which the node can be filled twice.
+again does no harm. kube-scheduler (v1.36) treats a lost answer as a failure and forgets the pod,
+after which it may overcommit the node.
 """
 
 from __future__ import annotations
@@ -30,11 +30,10 @@ from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.backoff import Backoff, Jitter, Sleep
 
 MAX_ANSWERED_ERRORS = 5
-"""Answers to one Binding that leave open what became of it, each followed by a pod still unbound,
-before it counts as failed."""
+"""A Binding fails after this many inconclusive answers, each with the pod still unbound."""
 
 LATE_S = 0.5
-"""A request whose connection broke may still arrive; one posted too soon would be a second one."""
+"""A request whose connection broke may still reach the server within this time."""
 
 log = structlog.get_logger("stowage.operator.writers.binder")
 
@@ -50,7 +49,7 @@ class _PodSpec(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _BoundPod(msgspec.Struct, frozen=True):
-    """A pod as far as its whereabouts go."""
+    """A pod, reduced to its identity and node."""
 
     metadata: _ObjectMeta
     spec: _PodSpec
@@ -61,7 +60,10 @@ _encode = msgspec.json.encode
 
 
 class BindingState(Enum):
-    """What reading a pod back told: bound where it was meant to be, lost to us, or unbound."""
+    """State of a binding, as read back from the API server.
+
+    LOST means that the pod is gone or on another node.
+    """
 
     BOUND = auto()
     LOST = auto()
@@ -69,11 +71,11 @@ class BindingState(Enum):
 
 
 class Binder:
-    """Binds pods one request at a time; many may run at once.
+    """Binds pods; many bindings may run at once.
 
     Args:
         client: Client of the API server.
-        may_write: Whether this replica still holds the lease; asked before each POST.
+        may_write: Whether this replica holds the lease; checked before each POST.
         jitter: Returns random numbers in 0..1.
         sleep: Sleeps for a number of seconds.
     """
@@ -87,7 +89,7 @@ class Binder:
         self._sleep = sleep
 
     async def bind(self, instruction: BindPod) -> BindSucceeded | BindFailed:
-        """POST the Binding and return only once its fate is known."""
+        """POST the Binding; returns when its outcome is known."""
         if not self._may_write():
             return _failed(instruction, "this replica does not hold the lease any more")
         try:
@@ -97,23 +99,23 @@ class Binder:
         return BindSucceeded(instruction.pod.uid, instruction.node_name)
 
     async def _settle(self, instruction: BindPod, error: Exception) -> BindSucceeded | BindFailed:
-        """Find out what became of a POST that ended with `error`; post again if unbound."""
+        """Find out the outcome of a POST that ended with `error`; post again if still unbound."""
         backoff = Backoff(self._jitter, initial_s=0.1, max_s=10.0)
         was_sent, answered_errors = False, 0
         while True:
-            if _never_reached(error):
-                fate = BindingState.UNBOUND
+            if _never_reached_server(error):
+                state = BindingState.UNBOUND
             else:
                 was_sent = was_sent or not isinstance(error, ApiError) or error.may_have_been_done
-                fate = await self._read_back(instruction, error, was_sent)
-            if fate is BindingState.BOUND:
+                state = await self._read_back(instruction, error, was_sent)
+            if state is BindingState.BOUND:
                 return BindSucceeded(instruction.pod.uid, instruction.node_name)
             if isinstance(error, ApiError) and error.may_have_been_done:
                 answered_errors += 1
-            if fate is BindingState.LOST or _is_final(error, answered_errors):
+            if state is BindingState.LOST or _is_final(error, answered_errors):
                 return _failed(instruction, str(error))
             log.info("binding again", pod=instruction.pod.key, error=repr(error))
-            await self._sleep(max(backoff.next_delay(error), _time_to_arrive_s(error)))
+            await self._sleep(max(backoff.next_delay(error), _arrival_delay_s(error)))
             outcome = await self._post_again(instruction, was_sent)
             if not isinstance(outcome, Exception):
                 return outcome
@@ -122,22 +124,22 @@ class Binder:
     async def outcome_after_fault(
         self, pod: PodReference, node_name: str, fault: Exception
     ) -> BindSucceeded | BindFailed:
-        """Find out what became of a binding that ended in the middle, by a fault of our own."""
+        """Find out the outcome of a binding that an unexpected exception has interrupted."""
         await self._sleep(LATE_S)
-        fate = await self.read_binding_state(pod, node_name)
-        if fate is BindingState.BOUND:
+        state = await self.read_binding_state(pod, node_name)
+        if state is BindingState.BOUND:
             return BindSucceeded(pod.uid, node_name)
         return BindFailed(pod.uid, node_name, f"binding: {fault!r}")
 
     async def _post_again(
         self, instruction: BindPod, was_sent: bool
     ) -> BindSucceeded | BindFailed | Exception:
-        """Post once more, unless an earlier POST has arrived meanwhile; or the next error."""
+        """Post again unless an earlier POST has taken effect; returns the outcome or the error."""
         if was_sent:
-            fate = await self.read_binding_state(instruction.pod, instruction.node_name)
-            if fate is BindingState.BOUND:
+            state = await self.read_binding_state(instruction.pod, instruction.node_name)
+            if state is BindingState.BOUND:
                 return BindSucceeded(instruction.pod.uid, instruction.node_name)
-            if fate is BindingState.LOST:
+            if state is BindingState.LOST:
                 return _failed(instruction, "the pod is gone, or on another node")
         if not self._may_write():
             return _failed(instruction, "this replica does not hold the lease any more")
@@ -157,22 +159,22 @@ class Binder:
     async def _read_back(
         self, instruction: BindPod, error: Exception, was_sent: bool
     ) -> BindingState:
-        """Ask where the pod is, unless a refusal says enough."""
+        """Read the pod, unless the refusal proves that it was not bound."""
         if isinstance(error, ApiError) and error.status != 409 and not was_sent:
             return BindingState.UNBOUND
         return await self.read_binding_state(instruction.pod, instruction.node_name)
 
     async def read_binding_state(self, pod: PodReference, node_name: str) -> BindingState:
-        """Read a pod until there is an answer, and say whether it is on that node.
+        """Read a pod until there is an answer, and compare its node with `node_name`.
 
-        A refusal to show it is no answer, nor is a 404 about the path: rights and paths come and
-        go while a server starts. Neither is another object.
+        A refusal is not an answer, nor is a 404 about the path: while an API server starts,
+        rights and paths may be missing. Another object is not an answer either.
         """
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
         backoff = Backoff(self._jitter, initial_s=0.1, max_s=10.0)
         while True:
             try:
-                return _fate(await self._client.get(path), pod, node_name)
+                return _binding_state(await self._client.get(path), pod, node_name)
             except (ApiError, *LOST_ANSWER_ERRORS, msgspec.DecodeError) as error:
                 if isinstance(error, ApiError) and error.is_object_not_found:
                     return BindingState.LOST
@@ -180,11 +182,11 @@ class Binder:
                 await self._sleep(backoff.next_delay(error))
 
 
-def _fate(body: bytes, pod: PodReference, node_name: str) -> BindingState:
-    """Where the pod just read is.
+def _binding_state(body: bytes, pod: PodReference, node_name: str) -> BindingState:
+    """The state of a binding, from the pod as read back.
 
     Raises:
-        msgspec.DecodeError: this is not the pod.
+        msgspec.DecodeError: the body is not this pod.
     """
     found = _POD_DECODER.decode(body)
     if (found.metadata.namespace, found.metadata.name) != (pod.namespace, pod.name):
@@ -208,20 +210,20 @@ def binding_body(pod: PodReference, node_name: str) -> bytes:
     )
 
 
-def _never_reached(error: Exception) -> bool:
-    """Whether the request cannot have reached the server, or was turned away at the door."""
+def _never_reached_server(error: Exception) -> bool:
+    """Whether the request did not reach the server, or was rejected by its rate limit."""
     if isinstance(error, ApiError):
         return error.status == 429
     return isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
 
 
-def _time_to_arrive_s(error: Exception) -> float:
-    is_answered = isinstance(error, ApiError) or _never_reached(error)
+def _arrival_delay_s(error: Exception) -> float:
+    is_answered = isinstance(error, ApiError) or _never_reached_server(error)
     return 0.0 if is_answered else LATE_S
 
 
 def _is_final(error: Exception, answered_errors: int) -> bool:
-    """Whether an unbound pod is to be given back rather than posted again."""
+    """Whether the binding of an unbound pod has failed and is not posted again."""
     if not isinstance(error, ApiError) or error.status == 429:
         return False
     return not error.may_have_been_done or answered_errors >= MAX_ANSWERED_ERRORS

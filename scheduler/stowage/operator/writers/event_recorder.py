@@ -1,4 +1,4 @@
-"""Records events.k8s.io/v1 Events, at a lower rank than everything else."""
+"""Writes events.k8s.io/v1 Events, with the lowest priority of all writes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_NOTE_BYTES = 1024
 MAX_WAITING = 10_000
 MAX_REMEMBERED_SERIES = 10_000
 SERIES_INTERVAL_S = 360.0
-"""How often the count of a repeating event is written; its first repetition is at once."""
+"""Interval between two writes of a repeated event's count; the first repetition is immediate."""
 MAX_ATTEMPTS = 5
 WIDTH = 8
 
@@ -50,7 +50,7 @@ class _Request(msgspec.Struct):
 
 
 class EventClock(msgspec.Struct, frozen=True):
-    """What an event needs to know of the time."""
+    """The clock functions of an event recorder."""
 
     monotonic: Callable[[], float]
     timestamp: Callable[[], str]
@@ -60,10 +60,11 @@ class EventClock(msgspec.Struct, frozen=True):
 class EventRecorder:
     """Creates Events and counts repetitions in a series, as client-go's events recorder does.
 
-    At most `MAX_WAITING` wait; beyond that the oldest FailedScheduling is dropped, else the oldest.
+    At most `MAX_WAITING` events wait. One more drops the oldest FailedScheduling event, or else
+    the oldest event.
 
     Attributes:
-        num_dropped: How many were dropped for lack of room.
+        num_dropped: Number of dropped events.
     """
 
     def __init__(
@@ -78,22 +79,22 @@ class EventRecorder:
         self._series: LRUCache[_SeriesKey, _Series] = LRUCache(MAX_REMEMBERED_SERIES)
         self._failures: deque[EmitEvent] = deque()
         self._others: deque[EmitEvent] = deque()
-        self._lane: WorkerPool[None] = WorkerPool("events", WIDTH, self._write_next)
+        self._pool: WorkerPool[None] = WorkerPool("events", WIDTH, self._write_next)
 
     def emit(self, instruction: EmitEvent) -> None:
-        """Have the event written when there is time."""
+        """Write the event when a worker is free."""
         if len(self._failures) + len(self._others) >= MAX_WAITING:
             (self._failures or self._others).popleft()
             self.num_dropped += 1
             self._queue_of(instruction).append(instruction)
             return
         self._queue_of(instruction).append(instruction)
-        # A token a waiting event: whoever takes it writes whichever event is next by then.
-        self._lane.add(None)
+        # One job per waiting event; a worker takes the event that is next when the job begins.
+        self._pool.add(None)
 
     async def close(self, grace_s: float) -> None:
         """Write no more."""
-        await self._lane.close(grace_s)
+        await self._pool.close(grace_s)
 
     def _queue_of(self, instruction: EmitEvent) -> deque[EmitEvent]:
         return self._failures if instruction.reason == "FailedScheduling" else self._others
@@ -110,7 +111,7 @@ class EventRecorder:
             )
         except (ApiError, *LOST_ANSWER_ERRORS) as error:
             if isinstance(error, ApiError) and error.status == 409 and not request.is_patch:
-                # Its name is ours alone: an earlier try was written and its answer lost.
+                # The name is unique: an earlier attempt was written and its answer lost.
                 return
             self._series.pop(_series_key(request.instruction), None)
             write = log.debug if isinstance(error, LeaseNotHeldError) else log.warning
@@ -122,7 +123,7 @@ class EventRecorder:
             )
 
     def _request(self, instruction: EmitEvent) -> _Request | None:
-        """What to send for one event; None while a series only counts."""
+        """The request for an event; None if a series only counts it."""
         key = _series_key(instruction)
         series = self._series.get(key)
         if series is None:
@@ -141,7 +142,7 @@ class EventRecorder:
         name = event_name(pod.name, pod.uid, self._clock.unix_nanoseconds())
         path = f"/apis/events.k8s.io/v1/namespaces/{pod.namespace}/events"
         if instruction.event_type != "Normal":
-            # "Scheduled" happens once in a pod's life: only warnings repeat.
+            # A pod has one Scheduled event; only warnings repeat.
             self._series[key] = _Series(f"{path}/{name}", 1, -SERIES_INTERVAL_S)
         instance = f"{instruction.scheduler_name}-{self._host_name}"[:MAX_INSTANCE_CHARACTERS]
         body = event_body(instruction, name, instance, self._clock.timestamp())

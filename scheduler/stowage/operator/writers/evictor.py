@@ -1,14 +1,15 @@
-"""Evicts the victims of a preemption: first says why, then deletes.
+"""Evicts the victims of a preemption: adds the DisruptionTarget condition, then deletes the pod.
 
     PATCH status --- 404 ----------------------------------------------> gone already
-        |---- refused for good, but for 409 and 422 -------------------> not evicted
+        |---- refused permanently, except 409 and 422 -----------------> not evicted
         |---- 2xx, or another pod has the name (409, 422) --> DELETE with the pod's UID
     DELETE --------- 2xx ----------------------------------------------> evicted
         |---- 404, or another pod has the name (409) ------------------> gone already
-        |---- refused for good ----------------------------------------> not evicted
+        |---- refused permanently -------------------------------------> not evicted
 
-Where no answer came, or 429 or 5xx, the same is sent again, some times; it does no harm. After that
-the victim counts as not evicted, and its preemptor is tried anew. The pod's own grace period holds.
+Without an answer, and after 429 or 5xx, the evictor repeats the request up to `MAX_ATTEMPTS` times.
+After that the victim counts as not evicted, and the engine tries the preemptor again. The pod's own
+grace period applies.
 
 upstream: ``PreemptPod`` of pkg/scheduler/framework/preemption/executor.go, which tries once.
 """
@@ -27,17 +28,17 @@ from stowage.operator.client.backoff import Backoff, Jitter, Sleep, retry
 
 MAX_ATTEMPTS = 6
 REFUSED_PAUSE_S = 1.0
-"""Before a refusal is answered: without it a right that is missing would be asked for, and told of
-in the log, a hundred times a second."""
+"""Pause before a refusal is reported: the engine retries at once, so that without the pause a
+missing right would cause a hundred requests and log lines per second."""
 _ANOTHER_POD = (409, 422)
 
 
 class Evictor:
-    """Evicts pods one request at a time; many may run at once.
+    """Evicts pods; many evictions may run at once.
 
     Args:
-        client: Of the API server; writes nothing without the lease.
-        timestamp: The time as RFC 3339.
+        client: Client of the API server; it writes nothing without the lease.
+        timestamp: Returns the present time as RFC 3339.
         jitter: Returns random numbers in 0..1.
         sleep: Sleeps for a number of seconds.
     """
@@ -51,23 +52,22 @@ class Evictor:
         self._sleep = sleep
 
     async def evict(self, instruction: EvictPod) -> EvictionFinished:
-        """Say why and delete; whatever goes wrong is in the answer."""
+        """Add the condition and delete the pod; the outcome contains the error, if any."""
         victim, preemptor_uid = instruction.victim, instruction.preemptor.uid
         path = f"/api/v1/namespaces/{victim.namespace}/pods/{victim.name}"
         try:
-            await self._say_why(path, instruction)
+            await self._add_condition(path, instruction)
             await self._send(lambda: self._client.delete(path, delete_options(victim)))
         except ApiError as error:
             if error.is_object_not_found or error.status == 409:
                 return EvictionFinished(preemptor_uid, victim)
-            # The preemptor is tried again at once, and most likely refused again.
             await self._sleep(REFUSED_PAUSE_S)
             return EvictionFinished(preemptor_uid, victim, error=str(error))
         except LOST_ANSWER_ERRORS as error:
             return EvictionFinished(preemptor_uid, victim, error=str(error) or repr(error))
         return EvictionFinished(preemptor_uid, victim, was_deleted=True)
 
-    async def _say_why(self, path: str, instruction: EvictPod) -> None:
+    async def _add_condition(self, path: str, instruction: EvictPod) -> None:
         body = disruption_patch(instruction, self._timestamp())
         try:
             await self._send(lambda: self._client.patch(f"{path}/status", body))
@@ -81,7 +81,7 @@ class Evictor:
 
 
 def disruption_patch(instruction: EvictPod, transition_time: str) -> bytes:
-    """The strategic merge patch that gives the victim its DisruptionTarget condition."""
+    """The strategic merge patch that adds the victim's DisruptionTarget condition."""
     name = instruction.scheduler_name
     condition: dict[str, object] = {
         "type": "DisruptionTarget",
@@ -98,7 +98,7 @@ def disruption_patch(instruction: EvictPod, transition_time: str) -> bytes:
 
 
 def delete_options(pod: PodReference) -> bytes:
-    """Delete this very pod, not another one of its name."""
+    """DeleteOptions with the pod's UID as precondition."""
     return msgspec.json.encode(
         {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid}}
     )

@@ -1,8 +1,8 @@
-"""Reads back pods that were bound and that no watch has shown since.
+"""Reads bound pods that no watch has confirmed.
 
-Only that a pod is gone is news: a UID never comes back. That it is there is for the watch to tell.
-An answer that the pod's deletion has overtaken would put it back on its node, and nobody would ever
-take it away.
+The reader reports only that a pod is gone, which is final: a UID never comes back. Only the watch
+reports that a pod exists. If the reader did so too, its answer could arrive after the pod's
+deletion, and the engine would keep the pod forever.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FINISHED_PHASES = frozenset({"Succeeded", "Failed"})
 
 
 class PodReader:
-    """Asks the API server where a pod is, until there is an answer."""
+    """Reads pods, and retries until there is an answer."""
 
     def __init__(self, client: ApiClient, jitter: Jitter, sleep: Sleep) -> None:
         self._client = client
@@ -29,10 +29,14 @@ class PodReader:
         self._sleep = sleep
 
     async def read(self, pod: PodReference) -> AssignedPodGone | ObjectInvalid | None:
-        """That the pod is gone, finished, another pod or without a node; None if it is there.
+        """Read a pod.
+
+        Returns:
+            AssignedPodGone if the pod is gone, finished, without a node or replaced by another pod
+            of its name; ObjectInvalid if it cannot be decoded; None if it is on a node.
 
         Raises:
-            ApiError: the server refuses to show pods.
+            ApiError: the API server refuses to return pods.
         """
         gone = AssignedPodGone(pod.namespace, pod.name, pod.uid)
         backoff = Backoff(self._jitter, 0.2, self._client.timeouts.max_backoff_s)
@@ -48,11 +52,11 @@ class PodReader:
         return None if found.metadata.uid == pod.uid and is_assigned else gone
 
     async def _ask(self, pod: PodReference) -> Pod:
-        """Whatever pod has that name.
+        """GET the pod of that name, whatever its UID.
 
         Raises:
-            ApiError: a refusal, or another object.
-            InvalidObject: the pod cannot be used.
+            ApiError: the API server refuses, or returns another object.
+            InvalidObject: the pod cannot be decoded.
         """
         body = await self._client.get(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}")
         try:

@@ -1,4 +1,4 @@
-"""Writes the PodScheduled condition and the nominated node of pods that found no place."""
+"""Writes the PodScheduled condition and the nominated node of pods that cannot be scheduled."""
 
 from __future__ import annotations
 
@@ -24,11 +24,10 @@ log = structlog.get_logger("stowage.operator.writers.pod_status")
 
 
 class PodStatusWriter:
-    """Patches /status, one request a pod at a time; of several waiting for a pod the last wins.
+    """Patches /status, one request per pod at a time; the latest waiting patch of a pod wins.
 
-    As in kube-scheduler, lastTransitionTime stays as it was while the condition stays False. A
-    patch is tried until it is answered, however long the server is away: the engine says each
-    thing once.
+    As in kube-scheduler, lastTransitionTime does not change while the condition stays False. A
+    patch is retried until the API server answers, because the engine sends each patch once.
     """
 
     def __init__(
@@ -45,14 +44,14 @@ class PodStatusWriter:
         self._jitter = jitter
         self._sleep = sleep
         self._latest: dict[str, PatchPodStatus] = {}
-        # Pods whose condition was written since it last was no other than False.
+        # Pods whose condition this writer has set to False since their last transition.
         self._false: LRUCache[str, None] = LRUCache(MAX_REMEMBERED_PODS)
         self._queued: set[str] = set()
         self._in_flight: dict[str, asyncio.Future[None]] = {}
-        self._lane: WorkerPool[str] = WorkerPool("pod-status", WIDTH, self._write)
+        self._pool: WorkerPool[str] = WorkerPool("pod-status", WIDTH, self._write)
 
     def patch(self, instruction: PatchPodStatus) -> None:
-        """Have the status written soon."""
+        """Write the status when a worker is free."""
         uid = instruction.pod.uid
         waiting = self._latest.get(uid)
         if waiting is None and instruction.is_transition:
@@ -60,21 +59,21 @@ class PodStatusWriter:
         self._latest[uid] = _merged(waiting, instruction)
         if uid not in self._queued:
             self._queued.add(uid)
-            self._lane.add(uid)
+            self._pool.add(uid)
 
     def clear_nomination(self, instruction: ClearNomination) -> None:
-        """Have the nominated node removed soon, and the condition left as it is."""
+        """Remove the nominated node when a worker is free, and keep the condition."""
         self.patch(PatchPodStatus(instruction.pod, "", "", nominated_node_name=""))
 
     def forget(self, uid: str) -> None:
-        """Drop what waits for a pod that was bound or is gone."""
+        """Drop the waiting patch of a pod that is bound or gone."""
         self._latest.pop(uid, None)
         self._false.pop(uid, None)
 
     async def cancel_and_wait(self, uid: str) -> None:
-        """Drop what waits for a pod that is about to be bound, and let what is under way end.
+        """Drop the waiting patch of a pod that is about to be bound, and wait for one in flight.
 
-        A patch that overtook the binding would tell a bound pod that it has no place.
+        Otherwise the patch could arrive after the binding and mark a bound pod unschedulable.
         """
         self.forget(uid)
         in_flight = self._in_flight.get(uid)
@@ -83,7 +82,7 @@ class PodStatusWriter:
 
     async def close(self, grace_s: float) -> None:
         """Write no more."""
-        await self._lane.close(grace_s)
+        await self._pool.close(grace_s)
 
     async def _write(self, uid: str) -> None:
         backoff = Backoff(self._jitter, 0.2, self._client.timeouts.max_backoff_s)
@@ -98,7 +97,7 @@ class PodStatusWriter:
             self._queued.discard(uid)
 
     async def _send(self, instruction: PatchPodStatus) -> Exception | None:
-        """Send a patch; the error if it is to be tried again."""
+        """Send a patch; returns the error if the patch is to be retried."""
         pod = instruction.pod
         if not self._may_write():
             return None
@@ -109,7 +108,7 @@ class PodStatusWriter:
         try:
             await self._client.patch(path, body)
         except (ApiError, *LOST_ANSWER_ERRORS) as error:
-            return self._judge(instruction, error)
+            return self._retryable_error(instruction, error)
         finally:
             del self._in_flight[pod.uid]
             in_flight.set_result(None)
@@ -118,28 +117,28 @@ class PodStatusWriter:
         return None
 
     @staticmethod
-    def _judge(instruction: PatchPodStatus, error: Exception) -> Exception | None:
-        """The error if it is worth another try."""
-        if is_worth_retrying(error) or _is_overtaken(error):
+    def _retryable_error(instruction: PatchPodStatus, error: Exception) -> Exception | None:
+        """Log the error; returns it if the patch is to be retried."""
+        if is_worth_retrying(error) or _is_write_conflict(error):
             log.info("pod status not written yet", pod=instruction.pod.key, error=repr(error))
             return error
-        # 404, and 409 or 422 for another uid: the pod this is about is gone.
+        # After 404, and 409 or 422 about another UID, the pod is gone.
         if not isinstance(error, ApiError) or error.status not in (404, 409, 422):
             log.warning("pod status not written", pod=instruction.pod.key, error=str(error))
         return None
 
 
-def _is_overtaken(error: Exception) -> bool:
-    """Whether other writers were faster too often for the server; the pod itself is there."""
+def _is_write_conflict(error: Exception) -> bool:
+    """Whether concurrent writers of the same pod caused the conflict, not another UID."""
     return isinstance(error, ApiError) and error.status == 409 and "UID" not in str(error)
 
 
 def status_patch(instruction: PatchPodStatus, transition_time: str | None) -> bytes:
-    """The strategic merge patch; conditions merge by type, so others stay untouched.
+    """The strategic merge patch, which merges conditions by type and keeps all others.
 
-    Without a reason the condition stays as it is.
-
-    `transition_time` None keeps the condition's lastTransitionTime.
+    Args:
+        instruction: What to write; without a reason the condition stays as it is.
+        transition_time: The new lastTransitionTime; None keeps the old one.
     """
     status: dict[str, Any] = {}
     if instruction.reason:
@@ -161,12 +160,12 @@ def status_patch(instruction: PatchPodStatus, transition_time: str | None) -> by
 
 
 def _merged(waiting: PatchPodStatus | None, latest: PatchPodStatus) -> PatchPodStatus:
-    """The later one, with what it does not touch of the earlier one."""
+    """The later patch, with those fields of the earlier patch that the later does not set."""
     if waiting is None:
         return latest
     nomination = latest.nominated_node_name
     if nomination is None:
         nomination = waiting.nominated_node_name
-    said = latest if latest.reason else waiting
+    condition = latest if latest.reason else waiting
     is_transition = waiting.is_transition or latest.is_transition
-    return replace(said, nominated_node_name=nomination, is_transition=is_transition)
+    return replace(condition, nominated_node_name=nomination, is_transition=is_transition)

@@ -1,4 +1,4 @@
-"""Runs PreBind plugins: the only code of plugins that may wait and do I/O."""
+"""Runs PreBind plugins, the only plugin code that may wait and do I/O."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stowage.api.status import Code, Status, error
 
 log = structlog.get_logger("stowage.operator.writers.pre_binder")
 
-#: (pod UID, plugin) -> its work; None if the pod is gone. ``Engine.pre_bind``.
+#: (pod UID, plugin) -> the plugin's coroutine; None if the pod is gone. See ``Engine.pre_bind``.
 PreBindWork: TypeAlias = Callable[[str, str], Coroutine[Any, Any, Status] | None]
 
 
@@ -22,10 +22,10 @@ class PreBinder:
     """Awaits the plugins of an instruction one after the other, each within a time limit.
 
     Args:
-        work: Gives the coroutine of a plugin.
-        limit_s: How long one plugin may take for one pod.
-        end_within_s: How long one that was told to end may take for that; one that does not end
-            is left behind, and its answer is nobody's any more.
+        work: Makes the coroutine of a plugin.
+        limit_s: Time limit of one plugin for one pod.
+        end_within_s: How long a cancelled plugin may take to end. After that its task is
+            abandoned and its answer ignored.
     """
 
     def __init__(self, work: PreBindWork, limit_s: float, end_within_s: float = 5.0) -> None:
@@ -35,10 +35,10 @@ class PreBinder:
         self._stopped: dict[str, asyncio.Event] = {}
 
     async def run(self, instruction: RunPreBind) -> PreBindFinished | None:
-        """Run all plugins, or up to the first that does not succeed.
+        """Run the plugins until one does not succeed.
 
         Returns:
-            What the engine is told; None if the pod is gone and nobody wants to know.
+            The event for the engine; None if the pod is gone.
         """
         uid = instruction.pod.uid
         stopped = self._stopped[uid] = asyncio.Event()
@@ -54,7 +54,7 @@ class PreBinder:
         return PreBindFinished(uid, Code.SUCCESS)
 
     def stop(self, pod: PodReference) -> None:
-        """Cancel what runs for this pod, if anything does."""
+        """Cancel the plugin that runs for this pod, if any."""
         stopped = self._stopped.get(pod.uid)
         if stopped is not None:
             stopped.set()
@@ -65,7 +65,7 @@ class PreBinder:
         work = self._work(pod.uid, plugin)
         if work is None:
             return None
-        # A task of its own: one that ignores that it was cancelled can be left behind.
+        # A separate task can be abandoned if it ignores its cancellation.
         task = asyncio.create_task(work, name=f"{plugin} of {pod.key}")
         stopping = asyncio.create_task(stopped.wait())
         try:
@@ -83,29 +83,29 @@ class PreBinder:
         return _outcome(task, pod, plugin)
 
     async def _end(self, task: asyncio.Task[Status], pod: PodReference, plugin: str) -> None:
-        # A task that has not begun would never run, and never see that it is being ended.
+        # Let a task that has not started yet begin, so that its cleanup code runs.
         await asyncio.sleep(0)
         task.cancel()
         await asyncio.wait({task}, timeout=self._end_within_s)
         if not task.done():
             log.warning("PreBind plugin does not end; left behind", plugin=plugin, pod=pod.key)
-            task.add_done_callback(_take_notice)
+            task.add_done_callback(_retrieve_exception)
 
 
 def _outcome(task: asyncio.Task[Status], pod: PodReference, plugin: str) -> Status:
-    """What a plugin that is done has answered, or the error that came of it."""
+    """The answer of a finished plugin, or an error Status."""
     doing = f'running PreBind plugin "{plugin}"'
     if task.cancelled():
         return error(f"{doing}: it cancelled itself", plugin=plugin)
-    problem = task.exception()
-    if problem is None:
+    exception = task.exception()
+    if exception is None:
         return task.result()
-    # E.g. no Status was returned. Without an answer the pod would never be heard of again.
-    log.error("PreBind plugin failed", plugin=plugin, pod=pod.key, exc_info=problem)
-    return error(f"{doing}: {problem!r}", plugin=plugin)
+    # The engine needs an outcome of every pod, also if the plugin returned no Status.
+    log.error("PreBind plugin failed", plugin=plugin, pod=pod.key, exc_info=exception)
+    return error(f"{doing}: {exception!r}", plugin=plugin)
 
 
-def _take_notice(task: asyncio.Task[Status]) -> None:
-    """Look at what came of a task nobody waits for, or asyncio complains that nobody did."""
+def _retrieve_exception(task: asyncio.Task[Status]) -> None:
+    """Retrieve the exception of an abandoned task; asyncio logs exceptions never retrieved."""
     if not task.cancelled():
         task.exception()

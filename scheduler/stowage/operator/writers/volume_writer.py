@@ -1,15 +1,15 @@
-"""Writes what was decided about a pod's claims, and never guesses what became of a write.
+"""Writes the volumes and claims that the engine has chosen for a pod.
 
     PATCH --- 2xx --------------------------------------------> written
-      |------ refused for good (4xx) -------------------------> given up
+      |------ refused permanently (4xx) ----------------------> failed
       |------ 429 ---------------------------------------> wait, PATCH again
       |------ 5xx, no answer, or 409 after one of them --> GET the object:
-                  says what it was to say --------------------> written
+                  has the written fields ---------------------> written
                   unchanged -----------------------------> wait, PATCH again
-                  gone, or says something else ---------------> given up
+                  gone, or changed otherwise -----------------> failed
 
-Each write holds only for the version of the object that was looked at. Nothing is taken back: a
-volume that was given away and a claim that was sent to a node stay so, and the pod is tried again.
+Each write has the object's resource version as a precondition. A failure does not revert earlier
+writes: a volume with a claimRef and a claim with a selected node stay so when the pod is retried.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.backoff import Backoff, Jitter, Sleep
 
 MAX_ANSWERED_ERRORS = 5
-"""5xx answers to one write, each followed by an unchanged object, before it is given up."""
+"""5xx answers to one write, each with the object unchanged, before the write counts as failed."""
 _NOT_THE_LEADER = "this replica does not hold the lease any more"
 
 log = structlog.get_logger("stowage.operator.writers.volume_writer")
 
 
-class _GivenUpError(Exception):
-    """A write that will not be made; the text says why."""
+class _WriteFailedError(Exception):
+    """A write that is not retried; the text is the reason."""
 
 
-class _HeaderOnly(ApiStruct, frozen=True):
-    """An object as far as its version goes."""
+class _MetadataOnly(ApiStruct, frozen=True):
+    """An object, reduced to its metadata."""
 
     metadata: ObjectMeta = ObjectMeta()
 
@@ -51,11 +51,11 @@ class _Write(msgspec.Struct, frozen=True):
     """One PATCH.
 
     Attributes:
-        path: Of the object.
-        name: Of the object, for messages.
-        resource_version: The version it holds for.
-        body: What it says.
-        is_done: Whether the object, as read back, says it.
+        path: Path of the object.
+        name: Name of the object, for messages.
+        resource_version: Required version of the object.
+        body: The patch.
+        is_done: Whether an object, as read back, has the written fields.
     """
 
     path: str
@@ -66,11 +66,11 @@ class _Write(msgspec.Struct, frozen=True):
 
 
 class VolumeWriter:
-    """Writes volumes, then claims, one after the other for a pod; many pods may be at it at once.
+    """Writes a pod's volumes, then its claims, one after the other; many pods may run at once.
 
     Args:
         client: Client of the API server.
-        may_write: Whether this replica still holds the lease; asked before each write.
+        may_write: Whether this replica holds the lease; checked before each write.
         jitter: Returns random numbers in 0..1.
         sleep: Sleeps for a number of seconds.
     """
@@ -85,46 +85,50 @@ class VolumeWriter:
         self._running: set[str] = set()
 
     async def write(self, instruction: BindVolumes) -> VolumesWritten | None:
-        """Make all writes, or up to the first that fails; None if the pod went meanwhile."""
+        """Make the writes until one fails; returns None if `stop` was called for the pod."""
         uid = instruction.pod.uid
         self._running.add(uid)
         volumes: dict[str, str] = {}
         claims: dict[str, str] = {}
-        problem = ""
+        failure = ""
         try:
             for volume in instruction.volumes:
-                volumes[volume.name] = await self._settle(uid, _giving(volume))
+                volumes[volume.name] = await self._settle(uid, _claim_ref_write(volume))
             for claim in instruction.claims:
-                write = _selecting(claim, instruction.node_name)
+                write = _selected_node_write(claim, instruction.node_name)
                 claims[f"{claim.namespace}/{claim.name}"] = await self._settle(uid, write)
-        except _GivenUpError as given_up:
-            problem = str(given_up)
+        except _WriteFailedError as failed:
+            failure = str(failed)
         if uid not in self._running:
             return None
         self._running.discard(uid)
-        return VolumesWritten(uid, volumes, claims, problem)
+        return VolumesWritten(uid, volumes, claims, failure)
 
     def stop(self, pod: PodReference) -> None:
-        """Begin no further write for this pod."""
+        """Make no further write for this pod."""
         self._running.discard(pod.uid)
 
     async def _settle(self, uid: str, write: _Write) -> str:
-        """The resource version of the object once it says what it was to say."""
+        """Make one write, with retries; returns the new resource version.
+
+        Raises:
+            _WriteFailedError: the write failed permanently.
+        """
         backoff = Backoff(self._jitter, initial_s=0.1, max_s=10.0)
         was_sent, answered_errors = False, 0
         while True:
             if not self._may_write():
-                raise _GivenUpError(_NOT_THE_LEADER)
+                raise _WriteFailedError(_NOT_THE_LEADER)
             if uid not in self._running:
-                raise _GivenUpError("the pod is gone")
+                raise _WriteFailedError("the pod is gone")
             try:
                 answer = await self._client.patch(write.path, msgspec.json.encode(write.body))
-                return decode_object(_HeaderOnly, answer).metadata.resource_version
+                return decode_object(_MetadataOnly, answer).metadata.resource_version
             except ApiError as error:
                 answered_errors += error.status >= 500
                 was_sent |= error.status >= 500
                 if not was_sent and error.status != 429:
-                    raise _GivenUpError(error.message or str(error)) from error
+                    raise _WriteFailedError(error.message or str(error)) from error
                 failure: Exception = error
             except LOST_ANSWER_ERRORS as error:
                 was_sent, failure = True, error
@@ -133,33 +137,39 @@ class VolumeWriter:
                 if version:
                     return version
             if answered_errors >= MAX_ANSWERED_ERRORS:
-                raise _GivenUpError(str(failure))
+                raise _WriteFailedError(str(failure))
             log.info("writing again", object=write.name, error=repr(failure))
             await self._sleep(backoff.next_delay(failure))
 
     async def _read_back(self, write: _Write, failure: Exception) -> str:
-        """The version of the object if it was written, nothing if it may yet be."""
+        """Read the object; returns its version if it has the written fields, "" if unchanged.
+
+        Raises:
+            _WriteFailedError: the object is gone, or has changed otherwise.
+        """
         backoff = Backoff(self._jitter, initial_s=0.1, max_s=10.0)
         while True:
             try:
                 found = await self._client.get(write.path)
             except ApiError as error:
                 if error.is_object_not_found:
-                    raise _GivenUpError(error.message or str(error)) from error
+                    raise _WriteFailedError(error.message or str(error)) from error
                 await self._sleep(backoff.next_delay(error))
             except LOST_ANSWER_ERRORS as error:
                 await self._sleep(backoff.next_delay(error))
             else:
                 break
-        version = decode_object(_HeaderOnly, found).metadata.resource_version
+        version = decode_object(_MetadataOnly, found).metadata.resource_version
         if write.is_done(found):
             return version
         if version != write.resource_version:
-            raise _GivenUpError(f"{write.name} has changed meanwhile: {failure!r}") from failure
+            raise _WriteFailedError(
+                f"{write.name} was changed by another client: {failure!r}"
+            ) from failure
         return ""
 
 
-def _giving(volume: GiveVolume) -> _Write:
+def _claim_ref_write(volume: GiveVolume) -> _Write:
     metadata: dict[str, Any] = {"uid": volume.uid, "resourceVersion": volume.resource_version}
     if volume.is_marked:
         metadata["annotations"] = {BOUND_BY_CONTROLLER: "yes"}
@@ -168,14 +178,15 @@ def _giving(volume: GiveVolume) -> _Write:
     def is_done(found: bytes) -> bool:
         read = decode_object(PersistentVolume, found)
         reference = read.spec.claim_ref
-        same = read.metadata.uid == volume.uid and reference is not None
-        return same and reference is not None and reference.uid == volume.claim_ref.uid
+        if read.metadata.uid != volume.uid or reference is None:
+            return False
+        return reference.uid == volume.claim_ref.uid
 
     path = f"/api/v1/persistentvolumes/{volume.name}"
     return _Write(path, f"volume {volume.name}", volume.resource_version, body, is_done)
 
 
-def _selecting(claim: SelectNode, node_name: str) -> _Write:
+def _selected_node_write(claim: SelectNode, node_name: str) -> _Write:
     metadata = {
         "uid": claim.uid,
         "resourceVersion": claim.resource_version,

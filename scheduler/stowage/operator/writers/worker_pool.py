@@ -1,4 +1,4 @@
-"""A queue of work with a limit on how much of it is done at once."""
+"""A queue of jobs and a bounded number of workers."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ log = structlog.get_logger("stowage.operator.writers.worker_pool")
 
 
 class WorkerPool(Generic[Job]):
-    """Does jobs in their order, at most `width` of them at a time.
+    """Runs jobs in their order, at most `width` of them at a time.
 
-    Lanes keep kinds of work apart: events waiting for a slow server never stand before a binding.
-    A worker lives as long as there are jobs, so a busy lane makes no task per job.
+    Each kind of work has its own pool, so that waiting events never delay a binding. A worker
+    lives as long as there are jobs, so that a busy pool makes no task per job.
 
     Args:
-        name: In logs.
-        width: How many jobs are done at a time.
-        work: Does one.
-        answer_fault: Told of a job that failed unforeseen, where somebody waits for its outcome.
+        name: Name in logs.
+        width: Maximum number of concurrent jobs.
+        work: Runs one job.
+        answer_fault: Reports the outcome of a job that raised an unexpected exception; None if the
+            engine does not wait for an outcome.
     """
 
     def __init__(
@@ -45,11 +46,11 @@ class WorkerPool(Generic[Job]):
         self._closed = False
 
     def __len__(self) -> int:
-        """Jobs waiting or being done."""
+        """Number of waiting and running jobs."""
         return self._num_unfinished
 
     def add(self, job: Job) -> None:
-        """Have a job done; ignored once the lane is closed."""
+        """Queue a job; ignored after `close`."""
         if self._closed:
             return
         self._waiting.append(job)
@@ -61,7 +62,7 @@ class WorkerPool(Generic[Job]):
             worker.add_done_callback(self._workers.discard)
 
     async def close(self, grace_s: float) -> None:
-        """Take no more jobs, drop those not begun, give the others `grace_s` to end."""
+        """Drop the waiting jobs, and cancel the running ones after `grace_s`."""
         self._closed = True
         self._num_unfinished -= len(self._waiting)
         self._waiting.clear()
@@ -80,7 +81,7 @@ class WorkerPool(Generic[Job]):
                 try:
                     await self._do(job)
                 except Exception:
-                    # A job that fails unforeseen must not take the lane with it.
+                    # An unexpected exception of one job must not end the worker.
                     log.exception("job failed", pool=self._name, job=repr(job))
                 finally:
                     self._num_unfinished -= 1

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from stowage.state.arrays import BoolArray, Int32Array, Int64Array, extended
-from stowage.state.few_rows import FewRows
 from stowage.state.pods.pod_class import ANY_IP, HostPort
+from stowage.state.sparse_column import SparseColumn
 
 
 class _Users:
@@ -20,7 +20,7 @@ class _Users:
     __slots__ = ("_column", "_few")
 
     def __init__(self) -> None:
-        self._few = FewRows()
+        self._few = SparseColumn()
         self._column: Int32Array | None = None
 
     def add(self, row: int, delta: int, num_rows: int) -> None:
@@ -30,7 +30,7 @@ class _Users:
         self._few.add(row, delta)
         if self._few.are_many(num_rows):
             self._column = self.per_row(num_rows)
-            self._few = FewRows()
+            self._few = SparseColumn()
 
     def at(self, row: int) -> int:
         return self._few.counts.get(row, 0) if self._column is None else int(self._column[row])
@@ -47,7 +47,7 @@ class _Users:
 
     def copy(self) -> _Users:
         twin = _Users()
-        twin._few = FewRows(self._few.counts)
+        twin._few = SparseColumn(self._few.counts)
         twin._column = None if self._column is None else self._column.copy()
         return twin
 

@@ -44,8 +44,8 @@ def selector_mask(nodes: NodeView, selector: Selector) -> BoolArray:
 
 def node_term_mask(nodes: NodeView, term: NodeTerm) -> BoolArray:
     """``bool[nodes]``: where a node selector term matches; nowhere if the term is invalid."""
-    mask = np.full(len(nodes), not term.problem, dtype=np.bool_)
-    if term.problem:
+    mask = np.full(len(nodes), not term.error, dtype=np.bool_)
+    if term.error:
         return mask
     for requirement in term.labels:
         mask &= requirement_mask(nodes, requirement)
@@ -57,7 +57,7 @@ def node_term_mask(nodes: NodeView, term: NodeTerm) -> BoolArray:
 def node_terms_mask(nodes: NodeView, terms: NodeTerms) -> BoolArray:
     """``bool[nodes]``: where some term of a node selector matches.
 
-    If none matches and ``terms.problem`` is not empty, kube-scheduler reports the problem as an
+    If none matches and ``terms.error`` is not empty, kube-scheduler reports the problem as an
     error instead of a mismatch; the caller does that.
     """
     mask = np.zeros(len(nodes), dtype=np.bool_)

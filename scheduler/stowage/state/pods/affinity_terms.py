@@ -55,10 +55,10 @@ class AffinityTerm(msgspec.Struct, frozen=True, gc=False):
 class InvalidTerm(ValueError):  # noqa: N818 - it names the finding
     """A term with an invalid selector; `field` is its path within ``spec.affinity``."""
 
-    def __init__(self, field: str, problem: str) -> None:
-        super().__init__(field, problem)
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(field, message)
         self.field = field
-        self.problem = problem
+        self.message = message
 
 
 AffinityTerms = tuple[AffinityTerm, ...]

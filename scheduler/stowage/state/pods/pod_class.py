@@ -293,7 +293,7 @@ def _terms(pod: Pod) -> dict[TermKind, AffinityTerms]:
             kind="Pod",
             name=pod.metadata.namespaced_name,
             field=f"spec.affinity.{error.field}",
-            value=error.problem,
+            value=error.message,
             expectation="a valid label selector",
             uid=pod.metadata.uid,
         ) from error

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from stowage.state.arrays import Int64Array
-from stowage.state.few_rows import FewRows
 from stowage.state.nodes.label_columns import LabelColumns
 from stowage.state.pods.pod_counts import DomainTracking, PodCounts
+from stowage.state.sparse_column import SparseColumn
 
 
 class TermCounts:
@@ -40,7 +40,7 @@ class TermCounts:
         self._num_rows = num_rows
         self._tracking = tracking
         self._counts = counts
-        self._few = FewRows(few or {})
+        self._few = SparseColumn(few or {})
 
     @property
     def few(self) -> Mapping[int, int] | None:
@@ -73,7 +73,7 @@ class TermCounts:
         self._few.add(row, delta)
         if self._few.are_many(self._num_rows()):
             self._counts = PodCounts(self._labels, self._spread_out(), self._tracking)
-            self._few = FewRows()
+            self._few = SparseColumn()
 
     def with_changes(self, changes: Iterable[tuple[int, int]]) -> TermCounts:
         """A copy with these (row, delta) added; the copy is not kept up to date."""

@@ -1,12 +1,11 @@
 """Storage objects and their look-ups by key, class, claim and volume.
 
-The cache writes them, with one exception: Reserve and Unreserve of VolumeBinding assume and restore
-claims and volumes, as the volume binder of kube-scheduler does in its own caches.
+Only the cache writes them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
@@ -94,6 +93,44 @@ class Storage:
         if old is not None:
             self._tell(old, None)
         return cast("StorageObject | None", old)
+
+    def assume(
+        self,
+        volumes: Iterable[PersistentVolume],
+        claims: Iterable[PersistentVolumeClaim],
+        pod_uid: str,
+    ) -> None:
+        """Assume that volumes and claims are about to be written in this state for a pod.
+
+        Raises:
+            ValueError: The API server has shown a newer version of one of them.
+        """
+        for volume in volumes:
+            self.volumes.assume(volume, pod_uid)
+        for claim in claims:
+            self.claims.assume(claim, pod_uid)
+
+    def forget(
+        self,
+        volumes: Iterable[PersistentVolume],
+        claims: Iterable[PersistentVolumeClaim],
+        pod_uid: str,
+        written: Collection[str],
+    ) -> None:
+        """Take back what was assumed for a pod; changes that the watches have shown stay.
+
+        Objects in `written` (names and ``namespace/name``) stay assumed until the watches show
+        them: if a written claim was taken for unbound, it would be given a second volume.
+        kube-scheduler goes back to what its informers have shown.
+        """
+        for volume in volumes:
+            name = volume.metadata.name
+            end = self.volumes.keep if name in written else self.volumes.restore
+            end(name, pod_uid)
+        for claim in claims:
+            key = claim.metadata.namespaced_name
+            finish = self.claims.keep if key in written else self.claims.restore
+            finish(key, pod_uid)
 
     def objects(self) -> Iterator[StorageObject]:
         """All objects as last received from the API server."""

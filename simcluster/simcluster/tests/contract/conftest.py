@@ -1,4 +1,4 @@
-"""One API server for each module of contract tests: they leave no more behind than they must."""
+"""One API server for each module of contract tests; tests clean up what would disturb others."""
 
 import asyncio
 import threading
@@ -36,7 +36,7 @@ async def _serve(
 
 @contextmanager
 def running(options: ClusterOptions, folder: Path) -> Iterator[ApiServerUnderTest]:
-    """An embedded cluster in a thread of its own."""
+    """A simulated cluster in a thread of its own."""
     ready: Future[SimulatedCluster] = Future()
     loop, end = asyncio.new_event_loop(), asyncio.Event()
     serving = threading.Thread(target=lambda: loop.run_until_complete(_serve(options, ready, end)))

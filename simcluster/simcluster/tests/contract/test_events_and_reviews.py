@@ -1,4 +1,4 @@
-"""Events by both their APIs, dry runs of bindings and evictions, and what reviews answer."""
+"""Events in both of their APIs, dry runs of bindings and evictions, and reviews."""
 
 from typing import Any
 
@@ -73,7 +73,7 @@ async def test_dry_runs_of_binding_and_eviction_change_nothing(api: ApiClient) -
     assert (await api.get(f"{sent.PODS}/a")).body == created
 
 
-async def test_a_review_says_what_the_asker_may_do(api: ApiClient) -> None:
+async def test_an_access_review_answers_for_the_sender(api: ApiClient) -> None:
     spec = {"resourceAttributes": {"verb": "get", "resource": "pods", "namespace": "default"}}
     path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
     reply = await api.post(path, {"spec": spec})
@@ -111,7 +111,7 @@ REVIEWS: list[tuple[str, Json, int, str]] = [
 
 
 @pytest.mark.parametrize(("path", "spec", "status", "message"), REVIEWS)
-async def test_a_review_must_say_what_to_review(
+async def test_an_incomplete_review_is_refused(
     api: ApiClient, path: str, spec: Json, status: int, message: str
 ) -> None:
     reply = await api.post(f"/apis/{path}", {"spec": spec})

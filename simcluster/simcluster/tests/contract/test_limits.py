@@ -1,4 +1,4 @@
-"""What a server does with too much: bodies, requests, connections, clients that stop reading."""
+"""Limits: large bodies, many requests and connections, clients that stop reading."""
 
 import asyncio
 import contextlib
@@ -27,7 +27,7 @@ async def until(holds: Callable[[], bool], timeout_s: float = WAIT_TIMEOUT_S) ->
 
 @contextlib.asynccontextmanager
 async def cluster_with(**limits: int) -> AsyncIterator[SimulatedCluster]:
-    """A bare embedded cluster with limits of its own."""
+    """A bare simulated cluster with its own limits."""
     bare = ClusterOptions(with_kubelet=False, with_controllers=False)
     options: Any = limits
     async with SimulatedCluster(options=dataclasses.replace(bare, **options)) as cluster:
@@ -58,7 +58,7 @@ async def test_the_connection_survives_a_refused_body(api: ApiClient) -> None:
     assert (await api.create(CONFIG_MAPS, config_map()))["data"] == {"a": "b"}
 
 
-async def test_requests_beyond_the_limit_are_told_to_come_back() -> None:
+async def test_requests_beyond_the_limit_are_answered_429() -> None:
     async with cluster_with(max_in_flight=2) as cluster, ApiClient(cluster.url, "") as api:
         cluster.faults.add(FaultRule("GET", "/configmaps", times=2, delay_s=WAIT_TIMEOUT_S))
         held = [asyncio.create_task(api.get(CONFIG_MAPS)) for _ in range(2)]
@@ -83,7 +83,7 @@ async def test_watches_do_not_count_as_requests_in_flight() -> None:
         assert (await api.get(PODS)).status == 200
 
 
-async def test_connections_beyond_the_limit_are_told_to_come_back() -> None:
+async def test_connections_beyond_the_limit_are_answered_429() -> None:
     async with cluster_with(max_connections=2) as cluster:
         url = f"{cluster.url}/readyz"
         async with contextlib.AsyncExitStack() as stack:
@@ -114,7 +114,7 @@ async def test_a_client_that_vanishes_frees_its_watch() -> None:
         await until(lambda: len(cluster.server.watchers) == 0)
 
 
-async def test_a_watch_that_is_not_read_is_cut_off_and_costs_nobody(
+async def test_a_watch_that_is_not_read_is_aborted_without_harm_to_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(read_endpoints, "SLOW_WATCHER_S", 0.1)

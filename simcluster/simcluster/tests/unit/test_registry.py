@@ -6,7 +6,7 @@ import pytest
 
 from simcluster.apiserver.errors import ApiError
 from simcluster.clock import Clock, parse_timestamp
-from simcluster.kinds.pod_defaults import qos_class
+from simcluster.kinds.defaults.pods import qos_class
 from simcluster.kinds.resources import (
     CONFIG_MAPS,
     DEPLOYMENTS,
@@ -17,7 +17,7 @@ from simcluster.kinds.resources import (
     PODS,
     STORAGE_CLASSES,
 )
-from simcluster.kubelet.nodes import benchmark_nodes, sample_nodes
+from simcluster.kubelet.nodes import bench_node, sample_nodes
 from simcluster.store.deletion import DeleteOptions, options_of_query, parse_delete_options
 from simcluster.store.registry import Registry, WriteOptions, editable
 from simcluster.store.store import Store
@@ -87,7 +87,7 @@ def test_invalid_pods_name_the_field(registry: Registry, body: Json, message: st
     assert message in error.message
 
 
-def test_a_quantity_that_is_none_is_refused(registry: Registry) -> None:
+def test_a_malformed_quantity_is_refused(registry: Registry) -> None:
     container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "lots"}}}
     error = refusal(lambda: registry.create(PODS, "default", pod(containers=[container])))
     assert (error.code, "requests.cpu: quantity 'lots'" in error.message) == (400, True)
@@ -196,7 +196,7 @@ def test_the_demos_nodes_differ_and_the_benchmarks_do_not(registry: Registry) ->
     sizes = {node["status"]["capacity"]["cpu"] for node in nodes}
     tainted = [node for node in nodes if node["spec"].get("taints")]
     assert (len(zones), len(sizes), len(tainted)) == (3, 2, 10)
-    equal = benchmark_nodes(20)
+    equal = [bench_node(index) for index in range(20)]
     assert {node["status"]["allocatable"]["memory"] for node in equal} == {"32Gi"}
     assert len({node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in equal}) == 10
     for node in nodes:

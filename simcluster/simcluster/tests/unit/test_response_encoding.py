@@ -25,7 +25,7 @@ from simcluster.apiserver.response_encoding import (
         ("", False),
     ],
 )
-def test_yaml_is_sent_to_who_prefers_it(accept: str, expected: bool) -> None:
+def test_yaml_is_sent_on_request(accept: str, expected: bool) -> None:
     assert wants_yaml(accept) is expected
 
 

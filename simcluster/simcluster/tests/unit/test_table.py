@@ -122,7 +122,7 @@ def test_deployments_and_jobs_count() -> None:
     assert (job["Status"], job["Completions"], job["Duration"]) == ("Complete", "4/4", "30s")
 
 
-def test_events_tell_when_how_often_and_about_what() -> None:
+def test_events_show_their_age_count_and_object() -> None:
     event = {
         "involvedObject": {"kind": "Pod", "name": "a"},
         "eventTime": "2026-01-01T00:01:00.000000Z",
@@ -138,11 +138,11 @@ def test_a_kind_without_columns_shows_name_and_creation() -> None:
     assert row(ROLES, {}) == {"Name": "x", "Created At": CREATED}
 
 
-def test_an_object_that_lacks_what_its_kind_has_is_shown_all_the_same() -> None:
+def test_an_object_without_required_fields_has_a_row_too() -> None:
     assert row(JOBS, {})["Completions"] == "<unknown>"
 
 
-def test_rows_carry_what_was_asked_for() -> None:
+def test_rows_include_the_part_of_the_object_in_include_object() -> None:
     stored = Stored({"metadata": {"name": "x"}, "spec": {"containers": []}}, 1)
     carried = {}
     for include in ("None", "Metadata", "Object"):

@@ -50,7 +50,7 @@ def test_lines_that_nobody_reads_yet_arrive_in_their_order(pipe: tuple[int, int]
     for line in lines:
         sink.write(line)
     assert _read_all(reader, 300_000).decode() == "".join(lines)
-    sink.settle(10.0)
+    sink.drain(10.0)
     sink.write("and on\n")
     assert os.read(reader, 100) == b"and on\n"
 
@@ -73,7 +73,7 @@ def test_what_nobody_ever_reads_is_dropped_beyond_a_limit_and_counted(
     num_written = 2000 - sink.num_dropped
     assert 10_000 <= 100 * num_written < 200_000
     _read_all(reader, 100 * num_written)
-    sink.settle(10.0)
+    sink.drain(10.0)
     dropped = sink.num_dropped
     sink.write("well again\n")
     note, line = os.read(reader, 1000).decode().splitlines()

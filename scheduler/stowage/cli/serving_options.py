@@ -1,0 +1,98 @@
+"""From the flags of the HTTPS endpoints to the options of the server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from stowage.api.config.loading import ConfigError, InvalidConfiguration
+from stowage.operator import AccessOptions, ServingOptions, TlsOptions
+
+DEFAULT_REVIEW_TTL_S = 10.0
+"""kube-scheduler's default of all three cache TTLs."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ServingFlags:
+    """Values of the flags about the HTTPS endpoints, each named after its flag."""
+
+    bind_address: str
+    secure_port: int
+    tls_cert_file: Path | None
+    tls_private_key_file: Path | None
+    cert_dir: Path | None
+    tls_min_version: str
+    tls_cipher_suites: str
+    client_ca_file: Path | None
+    authentication_kubeconfig: Path | None
+    authorization_kubeconfig: Path | None
+    authorization_always_allow_paths: str
+    authentication_token_webhook_cache_ttl: float | None
+    authorization_webhook_cache_authorized_ttl: float | None
+    authorization_webhook_cache_unauthorized_ttl: float | None
+
+
+def make_serving_options(flags: ServingFlags) -> ServingOptions | None:
+    """The options of the server; None for port 0.
+
+    Raises:
+        InvalidConfiguration: a path, TLS version or cipher suite is invalid.
+    """
+    if flags.secure_port == 0:
+        return None
+    return ServingOptions(
+        bind_address=flags.bind_address,
+        port=flags.secure_port,
+        tls_cert_file=_text(flags.tls_cert_file),
+        tls_private_key_file=_text(flags.tls_private_key_file),
+        cert_dir=_text(flags.cert_dir),
+        access=_access_options(flags),
+        tls=_tls_options(flags),
+    )
+
+
+def _access_options(flags: ServingFlags) -> AccessOptions:
+    paths = flags.authorization_always_allow_paths
+    try:
+        return AccessOptions(
+            always_allow_paths=_items(paths),
+            token_ttl_s=_ttl(flags.authentication_token_webhook_cache_ttl),
+            authorized_ttl_s=_ttl(flags.authorization_webhook_cache_authorized_ttl),
+            unauthorized_ttl_s=_ttl(flags.authorization_webhook_cache_unauthorized_ttl),
+            authentication_kubeconfig=_text(flags.authentication_kubeconfig),
+            authorization_kubeconfig=_text(flags.authorization_kubeconfig),
+        )
+    except ValueError as error:
+        raise _invalid("--authorization-always-allow-paths", paths, error) from error
+
+
+def _tls_options(flags: ServingFlags) -> TlsOptions:
+    version, suites = flags.tls_min_version, flags.tls_cipher_suites
+    try:
+        TlsOptions(min_version=version)
+    except ValueError as error:
+        raise _invalid("--tls-min-version", version, error) from error
+    try:
+        return TlsOptions(
+            min_version=version,
+            cipher_suites=_items(suites),
+            client_ca_file=flags.client_ca_file,
+        )
+    except ValueError as error:
+        raise _invalid("--tls-cipher-suites", suites, error) from error
+
+
+def _invalid(flag: str, value: str, error: ValueError) -> InvalidConfiguration:
+    return InvalidConfiguration([ConfigError(flag, value, str(error))])
+
+
+def _items(text: str) -> tuple[str, ...]:
+    return tuple(item.strip() for item in text.split(",") if item.strip())
+
+
+def _text(path: Path | None) -> str | None:
+    return str(path) if path else None
+
+
+def _ttl(seconds: float | None) -> float:
+    return DEFAULT_REVIEW_TTL_S if seconds is None else seconds

@@ -1,0 +1,385 @@
+"""All parts of a running scheduler, and how they are connected."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Coroutine, Sequence
+from contextlib import AsyncExitStack
+from typing import Any
+
+import structlog
+
+from stowage.engine import Engine
+from stowage.operator import garbage_collection as collector
+from stowage.operator.client.api_client import ApiClient
+from stowage.operator.client.connection import Connection, connect
+from stowage.operator.client.gated_client import GatedClient
+from stowage.operator.client.rate_limit import TokenBucket
+from stowage.operator.clock import Clock, timer
+from stowage.operator.configuration.config_map_events import ConfigMapEventRecorder
+from stowage.operator.configuration.live_configuration import ConfigMapOptions, LiveConfiguration
+from stowage.operator.dispatcher import Dispatcher, Writers
+from stowage.operator.environment import REAL_ENVIRONMENT, Environment, PodWatcher
+from stowage.operator.extenders.dispatcher import ExtenderDispatcher
+from stowage.operator.extenders.objects import ExtenderObjects, RawObjects
+from stowage.operator.inbox import Inbox
+from stowage.operator.leader_election import ElectionClock, LeaderElector
+from stowage.operator.loop import SchedulingLoop
+from stowage.operator.metrics.configuration_metrics import ConfigurationMetrics
+from stowage.operator.metrics.replica_metrics import (
+    CertificateMetrics,
+    ExtenderMetrics,
+    ReflectorMetrics,
+    ReplicaMetrics,
+)
+from stowage.operator.metrics.resource_metrics import ResourceMetrics
+from stowage.operator.metrics.scheduler_metrics import Metrics
+from stowage.operator.run_options import EngineDependencies, RunOptions
+from stowage.operator.serving.delegated_access import AccessOptions, DelegatedAccess
+from stowage.operator.serving.health import Check, Checks
+from stowage.operator.serving.server import Content, Server
+from stowage.operator.signals import EXIT_FAILED, SignalHandlers
+from stowage.operator.watch.cache_comparer import CacheComparer
+from stowage.operator.watch.cache_sync import CacheSync
+from stowage.operator.watch.kinds import ASSIGNED_PODS, NODES, REFLECTED_KINDS, ReflectedKind
+from stowage.operator.watch.pending_pods import PendingPods
+from stowage.operator.watch.reflector import Reflector
+from stowage.operator.writers.binder import Binder
+from stowage.operator.writers.event_recorder import EventClock, EventRecorder
+from stowage.operator.writers.evictor import Evictor
+from stowage.operator.writers.pod_reader import PodReader
+from stowage.operator.writers.pod_status import PodStatusWriter
+from stowage.operator.writers.pre_binder import PreBinder
+from stowage.operator.writers.volume_writer import VolumeWriter
+
+log = structlog.get_logger("stowage.operator.process")
+
+EXIT_OK = 0
+
+MAX_IDLE_AS_LEADER_S = 5.0
+"""A new leader lists pending pods again unless their watch has had data within this time."""
+
+
+class Process:
+    """All parts of a running scheduler: makes, connects, starts and ends them.
+
+    Args:
+        options: Options of the process.
+        connection: Connection to the API server.
+        environment: The parts that a simulation replaces.
+    """
+
+    def __init__(
+        self,
+        options: RunOptions,
+        connection: Connection,
+        environment: Environment = REAL_ENVIRONMENT,
+    ) -> None:
+        self._options = options
+        self._clock = environment.clock
+        self._environment = environment
+        self._connection = connection
+        self._stop = options.stop or asyncio.Event()
+        self._has_synced_once = False
+        self._inbox = Inbox()
+        self._metrics = Metrics(self._clock.monotonic, connection.host)
+        self._client = ApiClient(connection, self._metrics.observe_request)
+        self._elector = self._make_elector()
+        self._gated_client = self._make_gated_client()
+        self._objects = ExtenderObjects(
+            self._client, self._clock.jitter, asyncio.sleep, options.extenders
+        )
+        self._reflectors = self._make_reflectors()
+        self._cache_sync = CacheSync(
+            self._inbox, lambda: self.has_synced, self._reflectors_to_refresh()
+        )
+        self._pending_pods = PendingPods(
+            self._inbox, options.scheduler_names, self._objects.pods, self._clock.monotonic
+        )
+        self._engine = self._make_engine()
+        self._signals = self._make_signal_handlers()
+        self._pending_pod_watch = self._make_pending_pod_watch()
+        self._configuration = LiveConfiguration(
+            options.configuration, self._inbox.put, self._pending_pod_watch.select
+        )
+        self._dispatcher = self._make_dispatcher()
+        self._register_metrics()
+        self._loop = self._make_loop()
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether all first lists are in the inbox."""
+        return self._pending_pods.has_synced and all(
+            reflector.has_synced for reflector in self._reflectors
+        )
+
+    async def run(self, cleanup: AsyncExitStack) -> int:
+        """Run until a signal, `options.stop` or a failure; returns the exit status."""
+        self._signals.install()
+        if self._options.serving is not None:
+            access = await self._make_access(self._options.serving.access, cleanup)
+            server = Server(self._options.serving, self._content(), access)
+            await server.start()
+            self._metrics.registry.register(CertificateMetrics(server.certificate))
+            cleanup.push_async_callback(server.stop)
+        background = self._start_background()
+        cleanup.push_async_callback(_cancel, background)
+        if self._elector is not None:
+            cleanup.push_async_callback(self._elector.release)
+        cleanup.push_async_callback(self._dispatcher.close, self._options.shutdown_grace_s)
+        return await self._run_until_stopped(background)
+
+    async def _make_access(
+        self, options: AccessOptions, cleanup: AsyncExitStack
+    ) -> DelegatedAccess:
+        """Access control with the kubeconfigs of the options, or else the scheduler's own."""
+        clients = []
+        for kubeconfig in (options.authentication_kubeconfig, options.authorization_kubeconfig):
+            if kubeconfig in (None, self._options.kubeconfig):
+                clients.append(self._client)
+                continue
+            connection = await connect(kubeconfig, None, None, self._options.timeouts)
+            cleanup.push_async_callback(connection.close)
+            clients.append(ApiClient(connection, self._metrics.observe_request))
+        return DelegatedAccess(clients[0], options, self._clock.monotonic, clients[1])
+
+    async def _run_until_stopped(self, background: Sequence[asyncio.Task[None]]) -> int:
+        scheduling = asyncio.create_task(self._loop.run(), name="scheduling")
+        stopping = asyncio.create_task(self._stop.wait(), name="stop")
+        done, _ = await asyncio.wait(
+            [scheduling, stopping, *background], return_when=asyncio.FIRST_COMPLETED
+        )
+        self._loop.stop()
+        await asyncio.wait([scheduling])
+        stopping.cancel()
+        if done == {stopping}:
+            log.info("stopping")
+            return EXIT_OK
+        for task in done - {stopping}:
+            # The elector's task ends when the lease is lost; all others run until cancelled.
+            error = task.exception()
+            log.error("ended unexpectedly", task=task.get_name(), exc_info=error)
+        return EXIT_FAILED
+
+    def _start_background(self) -> list[asyncio.Task[None]]:
+        jobs: list[tuple[str, Coroutine[Any, Any, None]]] = [
+            ("credentials", self._connection.keep_fresh()),
+            ("pending pods", self._pending_pod_watch.run()),
+            *((f"{reflector.kind} reflector", reflector.run()) for reflector in self._reflectors),
+        ]
+        if self._elector is not None:
+            jobs.append(("leader election", self._run_leader_election(self._elector)))
+        if self._options.config_map is not None:
+            jobs.append(("configuration", self._run_config_map_watch(self._options.config_map)))
+        return [asyncio.create_task(job, name=name) for name, job in jobs]
+
+    async def _run_config_map_watch(self, options: ConfigMapOptions) -> None:
+        """Follow the ConfigMap of the configuration until cancelled."""
+        events = ConfigMapEventRecorder(
+            self._gated_client,
+            options.reference,
+            self._event_clock,
+            self._may_write,
+            self._clock.jitter,
+            asyncio.sleep,
+        )
+        self._configuration.follow(options, events)
+        watch = self._environment.watch_config_map(
+            self._connection,
+            options.reference,
+            self._configuration,
+            self._signals.install,
+            self._clock.jitter,
+            asyncio.sleep,
+        )
+        try:
+            await watch.run()
+        finally:
+            await events.close(0)
+
+    async def _run_leader_election(self, elector: LeaderElector) -> None:
+        await elector.acquire()
+        self._cache_sync.refresh(elector.lease_version)
+        # A standby may not have noticed that its watch is dead.
+        self._pending_pod_watch.reconnect(self._clock.monotonic() - MAX_IDLE_AS_LEADER_S)
+        await elector.renew()
+
+    def _may_write(self) -> bool:
+        return self._elector is None or self._elector.may_write()
+
+    def _may_schedule(self) -> bool:
+        if not self._has_synced_once and self._cache_sync.is_complete():
+            self._has_synced_once = True
+            if self._options.owns_process:
+                collector.freeze_tracked_objects()
+        return self._has_synced_once and self._may_write() and self._cache_sync.is_current()
+
+    def _reflectors_to_refresh(self) -> list[Reflector[Any]]:
+        """The reflectors whose lists a new leader reads again, so that it overcommits no node."""
+        if self._elector is None:
+            return []
+        kinds = (NODES.kind, ASSIGNED_PODS.kind)
+        return [reflector for reflector in self._reflectors if reflector.kind in kinds]
+
+    def _raw_objects(self, kind: ReflectedKind[Any]) -> RawObjects | None:
+        """The store of a kind's complete objects for extenders; None if they are not kept."""
+        if kind is NODES:
+            return self._objects.nodes
+        return self._objects.assigned_pods if kind is ASSIGNED_PODS else None
+
+    def _make_gated_client(self) -> GatedClient:
+        """The client for writes, with the lease check and the rate limit."""
+        bucket = _bucket(self._options, self._clock)
+        return GatedClient(self._connection, self._may_write, bucket, self._metrics.observe_request)
+
+    def _make_engine(self) -> Engine:
+        clock = self._clock
+        return self._options.engine_factory(
+            EngineDependencies(clock.choose, timer, self._inbox.put, self._metrics)
+        )
+
+    def _make_reflectors(self) -> list[Reflector[Any]]:
+        return [
+            Reflector(
+                kind,
+                self._client,
+                self._inbox,
+                self._clock.jitter,
+                asyncio.sleep,
+                self._raw_objects(kind),
+                self._clock.monotonic,
+            )
+            for kind in REFLECTED_KINDS
+        ]
+
+    def _make_pending_pod_watch(self) -> PodWatcher:
+        return self._environment.watch_pending_pods(
+            self._connection,
+            self._pending_pods,
+            self._options.scheduler_names,
+            self._signals.install,
+            self._clock.jitter,
+            asyncio.sleep,
+        )
+
+    def _make_loop(self) -> SchedulingLoop:
+        return SchedulingLoop(
+            self._engine,
+            self._inbox,
+            self._dispatcher,
+            self._may_schedule,
+            self._clock.monotonic,
+            self._options.loop,
+        )
+
+    def _register_metrics(self) -> None:
+        """Register the collectors that read the parts of the process at each scrape."""
+        registry = self._metrics.registry
+        registry.register(ConfigurationMetrics(self._configuration))
+        self._metrics.attach_engine(self._engine, lambda: self._events.num_dropped)
+        registry.register(
+            ReplicaMetrics(self._elector, lambda: self._dispatcher.num_unfinished_bindings)
+        )
+        registry.register(ReflectorMetrics(self._reflectors, self._pending_pods))
+        registry.register(ExtenderMetrics(self._dispatcher.extender_failure_counts))
+
+    def _make_elector(self) -> LeaderElector | None:
+        if self._options.leader_election is None:
+            return None
+        times = ElectionClock(
+            self._clock.monotonic, self._clock.timestamp_micro, asyncio.sleep, self._clock.jitter
+        )
+        return LeaderElector(self._client, self._options.leader_election, times, self._reconnect)
+
+    def _reconnect(self, unresponsive_since: float | None) -> None:
+        """Reconnect all watches, because the API server answers again."""
+        log.info("the server is back")
+        for reflector in self._reflectors:
+            reflector.reconnect(unresponsive_since)
+        self._pending_pod_watch.reconnect(unresponsive_since)
+
+    def _make_dispatcher(self) -> Dispatcher:
+        client, sleep, jitter = self._gated_client, asyncio.sleep, self._clock.jitter
+        timestamp = self._clock.timestamp
+        self._event_clock = EventClock(
+            self._clock.monotonic, self._clock.timestamp_micro, self._clock.unix_nanoseconds
+        )
+        self._events = EventRecorder(
+            client,
+            socket.gethostname(),
+            self._event_clock,
+            jitter,
+            sleep,
+        )
+        binder = Binder(client, self._may_write, jitter, sleep)
+        return Dispatcher(
+            self._inbox,
+            Writers(
+                pre_binder=PreBinder(self._engine.pre_bind, self._options.pre_bind_limit_s),
+                volumes=VolumeWriter(client, self._may_write, jitter, sleep),
+                binder=binder,
+                pod_reader=PodReader(client, jitter, sleep),
+                pod_status=PodStatusWriter(client, self._may_write, timestamp, jitter, sleep),
+                evictor=Evictor(client, timestamp, jitter, sleep),
+                events=self._events,
+                configuration_applied=self._configuration.applied,
+                extenders=ExtenderDispatcher(
+                    self._options.extenders,
+                    self._inbox,
+                    self._objects,
+                    binder,
+                    self._may_write,
+                    self._environment.make_extender_client,
+                ),
+            ),
+            self._metrics,
+        )
+
+    def _content(self) -> Content:
+        resources = ResourceMetrics(self._engine.pods)
+        return Content(
+            metrics=self._metrics.exposition,
+            resource_metrics=lambda: resources.exposition() if self._may_write() else b"",
+            configz=self._configuration.configz,
+            dump=self._engine.dump,
+            checks=self._checks(),
+        )
+
+    def _checks(self) -> Checks:
+        elector = self._elector
+        election: dict[str, Check] = {}
+        if elector is not None:
+            election = {"leaderElection": lambda: elector.is_healthy}
+        ready: dict[str, Check] = {
+            "shutdown": lambda: not self._stop.is_set(),
+            "informer-sync": lambda: self.has_synced,
+            "sched-handler-sync": self._cache_sync.is_complete,
+        }
+        return Checks(
+            health=election,
+            live={},
+            ready={**election, **ready},
+            ready_notes=self._configuration.notes,
+        )
+
+    def _make_signal_handlers(self) -> SignalHandlers:
+        elector = self._elector
+        return SignalHandlers(
+            self._stop,
+            CacheComparer(self._client, self._engine).start,
+            lambda: elector is not None and elector.has_run_out,
+            owns_process=self._options.owns_process,
+        )
+
+
+def _bucket(options: RunOptions, clock: Clock) -> TokenBucket | None:
+    if options.kube_api_qps <= 0:
+        return None
+    return TokenBucket(options.kube_api_qps, options.kube_api_burst, clock.monotonic, asyncio.sleep)
+
+
+async def _cancel(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
