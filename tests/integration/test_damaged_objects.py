@@ -20,8 +20,8 @@ from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 from simcluster import SimulatedCluster, make_node
 from tests.support.auditor import node_of
+from tests.support.full_cluster import CAPACITY, small_pod
 from tests.support.running_scheduler import running_scheduler
-from tests.support.troubled_cluster import CAPACITY, small_pod
 
 #: A value as it is stored -> what arrives of it; equally long, for the length was announced.
 DAMAGE = {

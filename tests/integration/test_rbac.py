@@ -103,7 +103,7 @@ async def _eventually(condition: Callable[[], Awaitable[bool]]) -> None:
             await asyncio.sleep(0.02)
 
 
-class Story(NamedTuple):
+class RuleCase(NamedTuple):
     """A scheduler that runs in an embedded cluster with the rights of its service account."""
 
     api: ApiClient
@@ -114,7 +114,7 @@ class Story(NamedTuple):
 @asynccontextmanager
 async def _told(
     objects: Sequence[Json], folder: Path, requests: list[Request]
-) -> AsyncIterator[Story]:
+) -> AsyncIterator[RuleCase]:
     """Deploy ``objects`` where roles count, and collect what the scheduler asks for."""
     user = service_account_user(NAMESPACE, "stowage")
     options = ClusterOptions(
@@ -137,7 +137,7 @@ async def _told(
         await apply(api, objects)
         kubeconfig = write_kubeconfig(folder / "kubeconfig", cluster.url, SERVICE_ACCOUNT_TOKEN)
         async with running(await deployed_options(objects, kubeconfig)) as url:
-            yield Story(api, cluster, url)
+            yield RuleCase(api, cluster, url)
 
 
 async def _metrics_status(url: str, token: str = TOKEN) -> int:
@@ -172,7 +172,7 @@ async def _create_pods(api: ApiClient) -> None:
     await api.create(PODS, picky)
 
 
-async def _create_pods_with_claims(story: Story) -> None:
+async def _create_pods_with_claims(story: RuleCase) -> None:
     """A volume to give away, a claim to send to a node, and the answers to both lost."""
     for path in ("/persistentvolumes/data-volume$", f"/persistentvolumeclaims/data-{MADE}$"):
         lost = FaultRule("PATCH", path, is_applied=True, is_dropped=True)

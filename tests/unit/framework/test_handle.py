@@ -30,5 +30,5 @@ def test_the_pods_that_wait_are_those_the_engine_knows() -> None:
 
 
 def test_without_a_scheduler_nothing_is_taken() -> None:
-    with pytest.raises(RuntimeError, match=r"does not run yet.*uid-p"):
+    with pytest.raises(RuntimeError, match=r"is not running yet.*uid-p"):
         Handle().allow("uid-p", "Gang")

@@ -98,7 +98,7 @@ async def test_an_object_that_changed_meanwhile_is_left_alone() -> None:
     client = FakeApiClient(patch=[TimeoutError()], get=[_object("8")])
     written = await _select(client)
     assert written is not None
-    assert "claim default/data has changed meanwhile" in written.error
+    assert "claim default/data was changed by another client" in written.error
 
 
 async def test_a_conflict_after_a_lost_answer_may_be_with_oneself() -> None:
