@@ -277,7 +277,7 @@ async def test_pods_that_were_there_before_their_node(sea: FullCluster) -> None:
         await sea.expect_recovery(scheduler)
 
 
-async def test_pods_bound_by_somebody_else(sea: FullCluster) -> None:
+async def test_pods_bound_by_another_scheduler(sea: FullCluster) -> None:
     names = sea.fill(NUM_PODS, cpu="")
     sea.fail(FaultRule("POST", BINDINGS, times=20, delay_s=0.1))
     async with running_scheduler(sea.kubeconfig) as scheduler:
@@ -359,7 +359,7 @@ def _regarding(sea: FullCluster, reason: str) -> set[str]:
     }
 
 
-async def test_gated_pods_wait_for_their_gates_and_nobody_waits_for_them(
+async def test_gated_pods_wait_for_their_gates_and_delay_no_other_pod(
     sea: FullCluster,
 ) -> None:
     gates = [{"name": "example.com/quota"}]

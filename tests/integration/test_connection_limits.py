@@ -196,7 +196,7 @@ def test_what_is_not_known_is_refused_by_name(wrong: dict[str, Any]) -> None:
         TlsOptions(**wrong)
 
 
-async def test_a_client_certificate_says_who_asks(tmp_path: Path) -> None:
+async def test_a_client_certificate_authenticates_the_user(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     file = authority.issue_client("prometheus", "monitoring", "ops")
     client = FakeApiClient(post=[{"status": {"allowed": True}}])
@@ -209,7 +209,7 @@ async def test_a_client_certificate_says_who_asks(tmp_path: Path) -> None:
     ]
 
 
-async def test_who_shows_no_certificate_is_unknown(tmp_path: Path) -> None:
+async def test_a_client_without_certificate_is_anonymous(tmp_path: Path) -> None:
     client = FakeApiClient(post=[{"status": {"allowed": False}}])
     async with serving(client, client_ca_file=Authority(tmp_path).file) as server:
         assert b" 403 " in await ask(await connect(server), "/metrics")

@@ -68,7 +68,7 @@ def _damaged(name: str, value: str, **spec: Any) -> dict[str, Any]:
     return pod
 
 
-async def test_damaged_objects_are_named_and_hold_up_nobody(tmp_path: Path) -> None:
+async def test_damaged_objects_are_named_and_delay_no_pod(tmp_path: Path) -> None:
     nodes = [make_node(f"n{index}", dict(CAPACITY)) for index in range(2)]
     async with (
         SimulatedCluster(nodes) as cluster,

@@ -95,7 +95,7 @@ async def kubeconfig(tmp_path: Path) -> AsyncIterator[Path]:
         yield write_kubeconfig(tmp_path / "kubeconfig", cluster.url, ADMIN)
 
 
-async def test_everybody_sees_health_and_only_those_who_may_see_more(kubeconfig: Path) -> None:
+async def test_health_is_public_and_other_endpoints_need_permission(kubeconfig: Path) -> None:
     async with _running(kubeconfig) as endpoints:
         assert await endpoints.get("/livez") == (200, "ok")
         assert (await endpoints.get("/metrics"))[0] == 403

@@ -103,7 +103,7 @@ def test_without_the_package_the_plugins_are_not_known(tmp_path: Path) -> None:
     assert "the name of a known plugin" in answer.stderr
 
 
-def test_a_broken_package_stops_only_those_who_use_it(
+def test_a_broken_plugin_package_stops_only_the_profiles_that_use_it(
     installed: dict[str, str], tmp_path: Path
 ) -> None:
     target = tmp_path / "target"

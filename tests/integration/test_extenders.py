@@ -244,7 +244,7 @@ async def test_an_ignorable_binder_that_says_no_is_passed_over(
         assert await cluster.bound("p")
 
 
-async def test_a_slow_extender_holds_up_nobody_else_and_is_given_up_in_time(
+async def test_a_slow_extender_delays_no_other_pod_and_times_out(
     api_server: ApiServerUnderTest, cluster: Cluster, extender: StartExtender
 ) -> None:
     config = {

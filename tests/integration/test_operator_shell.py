@@ -193,7 +193,7 @@ async def test_a_server_that_was_away_finds_us_waiting(
     await shell.all_bound("after")
 
 
-async def test_a_pending_pod_deleted_while_nobody_watched_is_gone(
+async def test_a_pending_pod_deleted_during_a_watch_gap_leaves_the_queue(
     embedded: SimulatedCluster, api_server: ApiServerUnderTest, api: ApiClient
 ) -> None:
     async with _running(api_server, api) as shell:

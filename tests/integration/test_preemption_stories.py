@@ -229,7 +229,7 @@ async def test_a_pod_that_never_preempts_waits(
     await _settled(scheduler, harbour)
 
 
-async def test_where_nobody_can_make_room_the_message_says_so(
+async def test_the_message_says_when_preemption_finds_no_victims(
     scheduler: RunningScheduler, harbour: Harbour
 ) -> None:
     del scheduler

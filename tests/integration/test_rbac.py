@@ -332,7 +332,7 @@ async def test_without_any_one_rule_a_request_is_refused(
     assert await is_refused()
 
 
-async def test_metrics_are_shown_to_whoever_has_the_role_for_it(tmp_path: Path) -> None:
+async def test_a_user_with_the_metrics_role_reads_metrics(tmp_path: Path) -> None:
     monitored = kustomized(MANIFESTS / "overlays" / "monitoring")
     role = the(monitored, "ClusterRole", "stowage-metrics-reader")
     group = {"kind": "Group", "name": "system:serviceaccounts"}
@@ -349,7 +349,7 @@ async def test_metrics_are_shown_to_whoever_has_the_role_for_it(tmp_path: Path) 
         assert await _metrics_status(story.url, SERVICE_ACCOUNT_TOKEN) == 200
 
 
-async def test_nobody_sees_metrics_if_their_access_cannot_be_reviewed(tmp_path: Path) -> None:
+async def test_metrics_are_refused_while_access_reviews_fail(tmp_path: Path) -> None:
     delegating = the(kustomized(), "ClusterRoleBinding", "stowage-auth-delegator")
     objects = [found for found in kustomized() if found != delegating]
     asked: list[Request] = []
@@ -408,7 +408,7 @@ async def test_the_rights_suffice_on_another_api_server(
         await _work_is_done(api)
 
 
-async def test_kubectl_is_told_what_it_may_not_do(tmp_path: Path) -> None:
+async def test_kubectl_reports_forbidden_requests(tmp_path: Path) -> None:
     """Kubectl sends tokens over TLS only."""
     certificate, key = self_signed_certificate(tmp_path)
     options = ClusterOptions(

@@ -229,7 +229,7 @@ async def test_a_write_whose_answer_is_lost_counts(
 
 
 @pytest.mark.usefixtures("scheduler")
-async def test_a_volume_that_somebody_else_takes_at_the_last_moment_is_let_go(
+async def test_a_volume_claimed_by_another_client_before_the_write_is_given_up(
     cluster: Cluster, volumes: VolumeController, embedded: SimulatedCluster
 ) -> None:
     """The write is turned away until the volume belongs to another claim."""
