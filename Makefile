@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help install demo test check lint types walls unit hadolint audit bench docs clean
+.PHONY: help install demo test check lint types walls unit pytest hadolint audit bench docs clean
 
 help: ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -22,7 +22,7 @@ demo: install ## Run the embedded cluster and the scheduler, place the sample ma
 
 test: check ## Everything that must pass: lint, types, walls, tests
 
-check: lint types walls unit
+check: lint types walls pytest
 
 lint: install
 	$(BIN)/ruff check .
@@ -34,7 +34,12 @@ types: install
 walls: install
 	$(BIN)/lint-imports
 
-unit: install
+UNIT := tests/unit simcluster/simcluster/tests/unit benchmarks/stowage_benchmarks/tests/unit
+
+unit: install ## The unit tests only, in a minute
+	$(BIN)/python -m pytest -n auto $(UNIT)
+
+pytest: install
 	$(BIN)/python -m pytest -n auto
 
 hadolint: install ## Lint the Dockerfile

@@ -29,14 +29,14 @@ HUGE_DRIVER = {"name": "d", "nodeID": "n", "allocatable": {"count": 2**63}}
 TOO_DEEP = b"[" * 100_000 + b"]" * 100_000
 
 
-def test_texts_that_nobody_means_to_send_are_taken_or_refused() -> None:
+def test_random_texts_are_accepted_or_rejected() -> None:
     tally = Tally()
     try_texts(tally, 3_000, seed=7)
     assert tally.num_broken == 0
     assert {outcome for _, outcome in tally.tried} == {"taken", "refused"}
 
 
-def test_objects_that_nobody_means_to_send_are_taken_or_refused() -> None:
+def test_random_objects_are_accepted_or_rejected() -> None:
     tally = Tally()
     try_objects(tally, 400, seed=7)
     assert tally.num_broken == 0

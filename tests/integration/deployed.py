@@ -14,13 +14,12 @@ import pytest
 import yaml
 from simcluster.kinds.catalog import BY_KIND
 from simcluster.ports import reserved_port
+from simcluster.tests.support.api_client import ApiClient
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.cli import composition
 from stowage.cli.main import app
 from stowage.operator import RunOptions, run
 from typer.testing import CliRunner
-
-from tests.support.api_client import ApiClient
-from tests.support.patience import PATIENCE_S
 
 Json = dict[str, Any]
 
@@ -150,11 +149,11 @@ async def _serving(options: RunOptions, port: int) -> AsyncIterator[str]:
     process = asyncio.create_task(run(here))
     url = f"https://127.0.0.1:{serving.port}"
     try:
-        await asyncio.wait_for(_answering(url), PATIENCE_S)
+        await asyncio.wait_for(_answering(url), WAIT_TIMEOUT_S)
         yield url
     finally:
         stop.set()
-        assert await asyncio.wait_for(process, PATIENCE_S) == 0
+        assert await asyncio.wait_for(process, WAIT_TIMEOUT_S) == 0
 
 
 async def _answering(url: str) -> None:

@@ -16,25 +16,25 @@ from typing import Any
 
 import pytest
 from simcluster.kinds.resources import PODS
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.engine.state import unconfirmed_bindings
 from stowage.operator.client.timeouts import Timeouts
 
 from simcluster import FaultRule
 from tests.support.auditor import node_of, scheduled_condition
-from tests.support.patience import PATIENCE_S
-from tests.support.running_scheduler import running_scheduler, scheduler_process
-from tests.support.storm import Storm
-from tests.support.troubled_cluster import (
+from tests.support.full_cluster import (
     BINDINGS,
     LISTS,
     NUM_NODES,
     NUM_PODS,
     TOO_MUCH,
     WATCHES,
-    TroubledCluster,
+    FullCluster,
+    full_cluster,
     small_pod,
-    troubled_cluster,
 )
+from tests.support.random_faults import RandomFaults
+from tests.support.running_scheduler import running_scheduler, scheduler_process
 
 Json = dict[str, Any]
 
@@ -89,9 +89,9 @@ RULES: dict[str, tuple[FaultRule, ...]] = {
 
 
 @pytest.fixture
-async def sea(tmp_path: Path) -> AsyncIterator[TroubledCluster]:
+async def sea(tmp_path: Path) -> AsyncIterator[FullCluster]:
     """A cluster of empty nodes."""
-    async with troubled_cluster(tmp_path / "kubeconfig") as troubled:
+    async with full_cluster(tmp_path / "kubeconfig") as troubled:
         yield troubled
 
 
@@ -106,7 +106,7 @@ def _says_unschedulable(pod: Json) -> bool:
 
 @pytest.mark.parametrize("rules", RULES.values(), ids=RULES.keys())
 async def test_requests_that_fail_in_mid_drain(
-    sea: TroubledCluster, rules: tuple[FaultRule, ...]
+    sea: FullCluster, rules: tuple[FaultRule, ...]
 ) -> None:
     sea.fill(NUM_PODS // 2)
     async with running_scheduler(sea.kubeconfig) as scheduler:
@@ -114,7 +114,7 @@ async def test_requests_that_fail_in_mid_drain(
         # Rules count down as they are used.
         sea.fail(*(FaultRule(**_fields(rule)) for rule in rules))
         sea.fill(NUM_PODS // 2)
-        await sea.expect_well(scheduler)
+        await sea.expect_recovery(scheduler)
     assert sea.cluster.faults.hits > 0
 
 
@@ -123,7 +123,7 @@ def _fields(rule: FaultRule) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("is_history_lost", [False, True], ids=["dropped", "forgotten"])
-async def test_watches_that_break_in_mid_drain(sea: TroubledCluster, is_history_lost: bool) -> None:
+async def test_watches_that_break_in_mid_drain(sea: FullCluster, is_history_lost: bool) -> None:
     sea.fill(NUM_PODS // 2)
     async with running_scheduler(sea.kubeconfig) as scheduler:
         for share in (0.1, 0.3, 0.5):
@@ -134,13 +134,13 @@ async def test_watches_that_break_in_mid_drain(sea: TroubledCluster, is_history_
                 sea.drop_watches()
         sea.fill(NUM_PODS // 2)
         sea.forget_history()
-        await sea.expect_well(scheduler)
+        await sea.expect_recovery(scheduler)
 
 
 @pytest.mark.parametrize("status", [410, 429, 503])
 @pytest.mark.parametrize("requests", [LISTS, WATCHES], ids=["lists", "watches"])
 async def test_lists_and_watches_that_are_refused(
-    sea: TroubledCluster, requests: str, status: int
+    sea: FullCluster, requests: str, status: int
 ) -> None:
     sea.fill(NUM_PODS // 2)
     async with running_scheduler(sea.kubeconfig, timeouts=RESTLESS) as scheduler:
@@ -148,10 +148,10 @@ async def test_lists_and_watches_that_are_refused(
         sea.fail(FaultRule("GET", requests, times=9, status=status, retry_after_s=1))
         sea.forget_history()
         sea.fill(NUM_PODS // 2)
-        await sea.expect_well(scheduler)
+        await sea.expect_recovery(scheduler)
 
 
-async def test_a_list_that_expires_between_two_pages(sea: TroubledCluster) -> None:
+async def test_a_list_that_expires_between_two_pages(sea: FullCluster) -> None:
     for number in range(510):
         sea.create(small_pod(f"there{number}", "", nodeName=f"n{number % NUM_NODES}"))
     sea.fill(510, cpu="")
@@ -160,11 +160,11 @@ async def test_a_list_that_expires_between_two_pages(sea: TroubledCluster) -> No
         await sea.drained(0.7)
         sea.fail(FaultRule("GET", "continue=", times=4, status=410))
         sea.forget_history()
-        await sea.expect_well(scheduler)
+        await sea.expect_recovery(scheduler)
     assert sea.cluster.faults.hits >= 5
 
 
-async def test_lost_answers_to_status_patches_and_events(sea: TroubledCluster) -> None:
+async def test_lost_answers_to_status_patches_and_events(sea: FullCluster) -> None:
     async with running_scheduler(sea.kubeconfig) as scheduler:
         for method, path in (("PATCH", "/status$"), ("POST", "/events$")):
             sea.fail(
@@ -180,11 +180,11 @@ async def test_lost_answers_to_status_patches_and_events(sea: TroubledCluster) -
             lambda: all(map(_says_unschedulable, filter(_is_too_big, sea.auditor.pods.values()))),
             "conditions written",
         )
-        await sea.expect_well(scheduler, stays=_is_too_big)
+        await sea.expect_recovery(scheduler, stays=_is_too_big)
 
 
 async def test_a_pod_that_finds_a_place_is_not_told_that_it_has_none(
-    sea: TroubledCluster,
+    sea: FullCluster,
 ) -> None:
     """A status patch under way when the place appears must not land after the binding."""
     for number in range(NUM_NODES):
@@ -196,11 +196,11 @@ async def test_a_pod_that_finds_a_place_is_not_told_that_it_has_none(
         await _soon(lambda: scheduler.engine.pending_counts()["unschedulable"] > 0)
         for number in range(NUM_NODES):
             sea.add_node(number)
-        await sea.expect_well(scheduler)
+        await sea.expect_recovery(scheduler)
 
 
 @pytest.mark.parametrize("seconds", [0.2, 2.0])
-async def test_a_server_that_is_away_in_mid_drain(sea: TroubledCluster, seconds: float) -> None:
+async def test_a_server_that_is_away_in_mid_drain(sea: FullCluster, seconds: float) -> None:
     sea.create(small_pod("big", TOO_MUCH))
     sea.fill(NUM_PODS // 2)
     async with running_scheduler(sea.kubeconfig) as scheduler:
@@ -214,10 +214,10 @@ async def test_a_server_that_is_away_in_mid_drain(sea: TroubledCluster, seconds:
             lambda: all(_says_unschedulable(sea.auditor.named(name)) for name in ("big", "bigger")),
             "conditions written",
         )
-        await sea.expect_well(scheduler, stays=_is_too_big)
+        await sea.expect_recovery(scheduler, stays=_is_too_big)
 
 
-async def test_pods_deleted_while_they_are_bound(sea: TroubledCluster) -> None:
+async def test_pods_deleted_while_they_are_bound(sea: FullCluster) -> None:
     names = sea.fill(NUM_PODS)
     sea.fail(FaultRule("POST", BINDINGS, times=NUM_PODS, delay_s=0.1))
     async with running_scheduler(sea.kubeconfig) as scheduler:
@@ -232,16 +232,16 @@ async def test_pods_deleted_while_they_are_bound(sea: TroubledCluster) -> None:
             sea.delete(name)
             sea.create(small_pod(name))
         sea.fill(NUM_PODS - len(sea.auditor.pods))
-        await sea.expect_well(scheduler)
+        await sea.expect_recovery(scheduler)
 
 
 async def _soon(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(WAIT_TIMEOUT_S):
         while not holds():  # noqa: ASYNC110 - the engine tells nobody
             await asyncio.sleep(0.005)
 
 
-async def test_nodes_that_come_back_as_others_in_mid_drain(sea: TroubledCluster) -> None:
+async def test_nodes_that_come_back_as_others_in_mid_drain(sea: FullCluster) -> None:
     sea.fill(NUM_PODS)
     async with running_scheduler(sea.kubeconfig) as scheduler:
         await sea.drained(0.3)
@@ -257,11 +257,11 @@ async def test_nodes_that_come_back_as_others_in_mid_drain(sea: TroubledCluster)
             sea.create(small_pod(f"again{number}"))
         await sea.auditor.until(lambda: not sea.auditor.unbound(), "the others bound")
         sea.create(small_pod("picky", "", nodeSelector={"disk": "ssd"}))
-        await sea.expect_well(scheduler)
+        await sea.expect_recovery(scheduler)
         assert int(node_of(sea.auditor.named("picky"))[1:]) % 2 == 0
 
 
-async def test_pods_that_were_there_before_their_node(sea: TroubledCluster) -> None:
+async def test_pods_that_were_there_before_their_node(sea: FullCluster) -> None:
     for number in range(NUM_NODES):
         sea.delete_node(number)
     sea.add_full_node()
@@ -274,10 +274,10 @@ async def test_pods_that_were_there_before_their_node(sea: TroubledCluster) -> N
         for number in range(NUM_NODES):
             sea.add_node(number)
             await asyncio.sleep(0.01)
-        await sea.expect_well(scheduler)
+        await sea.expect_recovery(scheduler)
 
 
-async def test_pods_bound_by_somebody_else(sea: TroubledCluster) -> None:
+async def test_pods_bound_by_another_scheduler(sea: FullCluster) -> None:
     names = sea.fill(NUM_PODS, cpu="")
     sea.fail(FaultRule("POST", BINDINGS, times=20, delay_s=0.1))
     async with running_scheduler(sea.kubeconfig) as scheduler:
@@ -285,7 +285,7 @@ async def test_pods_bound_by_somebody_else(sea: TroubledCluster) -> None:
         for number, name in enumerate(names):
             if number % 2 and not node_of(sea.auditor.named(name)):
                 sea.bind_elsewhere(name, f"n{number % 3}")
-        await sea.expect_well(scheduler)
+        await sea.expect_recovery(scheduler)
 
 
 MALFORMED: dict[str, Callable[[Json], None]] = {
@@ -314,7 +314,7 @@ def _container(pod: Json) -> Json:
     return container
 
 
-async def test_malformed_objects_stop_nothing(sea: TroubledCluster) -> None:
+async def test_malformed_objects_stop_nothing(sea: FullCluster) -> None:
     store = sea.cluster.store
     for number, spoil in enumerate(MALFORMED.values()):
         for place in ({}, {"nodeName": "n1"}):
@@ -344,13 +344,13 @@ async def test_malformed_objects_stop_nothing(sea: TroubledCluster) -> None:
         await auditor.until(lambda: not auditor.unbound(besides=is_bad), "the good ones bound")
         sea.forget_history()
         sea.fail(FaultRule("GET", LISTS, times=1, status=500))
-        await sea.expect_well(stays=is_bad)
+        await sea.expect_recovery(stays=is_bad)
         # Whoever made them is told.
         names = {f"bad{number}" for number in range(len(MALFORMED))}
         await _soon(lambda: names <= _regarding(sea, "FailedScheduling"))
 
 
-def _regarding(sea: TroubledCluster, reason: str) -> set[str]:
+def _regarding(sea: FullCluster, reason: str) -> set[str]:
     """Names of what there are events about with that reason."""
     return {
         str(event.obj["involvedObject"]["name"])
@@ -359,8 +359,8 @@ def _regarding(sea: TroubledCluster, reason: str) -> set[str]:
     }
 
 
-async def test_gated_pods_wait_for_their_gates_and_nobody_waits_for_them(
-    sea: TroubledCluster,
+async def test_gated_pods_wait_for_their_gates_and_delay_no_other_pod(
+    sea: FullCluster,
 ) -> None:
     gates = [{"name": "example.com/quota"}]
     for number in range(50):
@@ -374,20 +374,20 @@ async def test_gated_pods_wait_for_their_gates_and_nobody_waits_for_them(
         await sea.drained(0.2)
         sea.forget_history()
         sea.fill(NUM_PODS // 2)
-        await sea.expect_well(scheduler, stays=is_gated)
+        await sea.expect_recovery(scheduler, stays=is_gated)
         assert scheduler.engine.pending_counts()["gated"] == 50
         for number in range(0, 50, 2):
             found = sea.cluster.store.get(PODS.stored_in, "default", f"gated{number}")
             assert found is not None
             spec = {key: value for key, value in found.obj["spec"].items() if "Gates" not in key}
             sea.cluster.store.put(PODS.stored_in, {**found.obj, "spec": spec})
-        await sea.expect_well(scheduler, stays=is_gated)
+        await sea.expect_recovery(scheduler, stays=is_gated)
         assert scheduler.engine.pending_counts()["gated"] == 25
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["SIGTERM", "SIGKILL"])
 async def test_a_scheduler_that_ends_in_mid_drain_and_the_next_one(
-    sea: TroubledCluster, tmp_path: Path, how: signal.Signals
+    sea: FullCluster, tmp_path: Path, how: signal.Signals
 ) -> None:
     log = tmp_path / "log"
     sea.create(small_pod("big", TOO_MUCH))
@@ -396,7 +396,7 @@ async def test_a_scheduler_that_ends_in_mid_drain_and_the_next_one(
     async with scheduler_process(sea.kubeconfig, log) as first:
         await sea.drained(0.25)
         first.send_signal(how)
-        status = await asyncio.wait_for(first.wait(), PATIENCE_S)
+        status = await asyncio.wait_for(first.wait(), WAIT_TIMEOUT_S)
     assert status == (0 if how is signal.SIGTERM else -signal.SIGKILL), log.read_text()
     assert sea.auditor.unbound()
     sea.fail(FaultRule("POST", BINDINGS, times=10, is_applied=True, is_dropped=True))
@@ -404,11 +404,11 @@ async def test_a_scheduler_that_ends_in_mid_drain_and_the_next_one(
         await sea.auditor.until(
             lambda: _says_unschedulable(sea.auditor.named("big")), "a condition written"
         )
-        await sea.expect_well(stays=_is_too_big)
+        await sea.expect_recovery(stays=_is_too_big)
 
 
 @pytest.mark.parametrize("is_applied", [True, False], ids=["applied", "not applied"])
-async def test_requests_that_are_never_answered(sea: TroubledCluster, is_applied: bool) -> None:
+async def test_requests_that_are_never_answered(sea: FullCluster, is_applied: bool) -> None:
     sea.create(small_pod("big", TOO_MUCH))
     sea.fill(NUM_PODS // 2)
     async with running_scheduler(sea.kubeconfig, timeouts=IMPATIENT) as scheduler:
@@ -417,10 +417,10 @@ async def test_requests_that_are_never_answered(sea: TroubledCluster, is_applied
             sea.fail(FaultRule(method, path, times=20, is_applied=is_applied, hang_s=30))
         sea.fail(FaultRule("GET", "/pods/p", times=5, hang_s=30))
         sea.fill(NUM_PODS // 2)
-        await sea.expect_well(scheduler, stays=_is_too_big)
+        await sea.expect_recovery(scheduler, stays=_is_too_big)
 
 
-async def test_watches_and_lists_that_fall_silent(sea: TroubledCluster) -> None:
+async def test_watches_and_lists_that_fall_silent(sea: FullCluster) -> None:
     sea.fill(NUM_PODS // 2)
     async with running_scheduler(sea.kubeconfig, timeouts=IMPATIENT) as scheduler:
         await sea.drained(0.3)
@@ -428,10 +428,10 @@ async def test_watches_and_lists_that_fall_silent(sea: TroubledCluster) -> None:
         sea.fail(FaultRule("GET", LISTS, times=2, hang_s=30))
         sea.forget_history()
         sea.fill(NUM_PODS // 2)
-        await sea.expect_well(scheduler)
+        await sea.expect_recovery(scheduler)
 
 
-async def test_a_server_that_is_away_for_very_long(sea: TroubledCluster) -> None:
+async def test_a_server_that_is_away_for_very_long(sea: FullCluster) -> None:
     """As two minutes would be to a scheduler that waits up to 30 s between two tries."""
     sea.create(small_pod("big", TOO_MUCH))
     sea.fill(NUM_PODS // 2)
@@ -445,16 +445,16 @@ async def test_a_server_that_is_away_for_very_long(sea: TroubledCluster) -> None
         await sea.auditor.until(
             lambda: _says_unschedulable(sea.auditor.named("big")), "a condition written"
         )
-        await sea.expect_well(scheduler, stays=_is_too_big)
+        await sea.expect_recovery(scheduler, stays=_is_too_big)
 
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_everything_at_once(
-    sea: TroubledCluster, seed: int, monkeypatch: pytest.MonkeyPatch
+    sea: FullCluster, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Pods bound and deleted within one gap of the watch are found out by reading them back.
     monkeypatch.setattr(unconfirmed_bindings, "CONFIRM_WITHIN_S", 1.0)
     sea.fill(NUM_PODS // 2)
     async with running_scheduler(sea.kubeconfig, timeouts=IMPATIENT) as scheduler:
-        await Storm(sea, seed).rage(3.0)
-        await sea.expect_well(scheduler)
+        await RandomFaults(sea, seed).run(3.0)
+        await sea.expect_recovery(scheduler)

@@ -13,6 +13,17 @@ import aiohttp
 import pytest
 import yaml
 from simcluster.ports import reserved_port
+from simcluster.tests.support.api_client import (
+    CONFIG_MAPS,
+    MERGE,
+    NODES,
+    PODS,
+    ApiClient,
+    config_map,
+)
+from simcluster.tests.support.api_client import pod as make_pod
+from simcluster.tests.support.api_servers import ApiServerUnderTest
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.cli import composition
 from stowage.cli.main import app
 from stowage.cli.run import in_config_map
@@ -20,11 +31,7 @@ from stowage.operator import ServingOptions, run
 from stowage.operator.serving.delegated_access import AccessOptions
 from typer.testing import CliRunner
 
-from tests.support.api_client import CONFIG_MAPS, MERGE, NODES, PODS, ApiClient, config_map
-from tests.support.api_client import pod as make_pod
-from tests.support.api_servers import ApiServerUnderTest
 from tests.support.engines import configuration_of, fit_profile
-from tests.support.patience import PATIENCE_S
 
 NAME = "stowage-config"
 CONFIG_MAP = f"{CONFIG_MAPS}/{NAME}"
@@ -73,7 +80,7 @@ class Scheduler:
 
     async def in_force(self, old: str) -> str:
         """The hash of the configuration that follows `old`, as soon as it is in force."""
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(WAIT_TIMEOUT_S):
             while (found := await self.hash()) == old:  # noqa: ASYNC110 - nobody tells
                 await asyncio.sleep(0.01)
         return found
@@ -87,7 +94,7 @@ class Scheduler:
         return await self.node_of(name)
 
     async def node_of(self, name: str) -> str:
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(WAIT_TIMEOUT_S):
             while True:
                 pod = (await self.api.get(f"{PODS}/{name}")).body
                 if pod["spec"].get("nodeName"):
@@ -96,7 +103,7 @@ class Scheduler:
 
     async def event(self, reason: str, holds: Callable[[Json], bool] = lambda _event: True) -> Json:
         """An Event about the ConfigMap."""
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(WAIT_TIMEOUT_S):
             while True:
                 items: list[Json] = (await self.api.get(EVENTS)).body["items"]
                 for item in items:
@@ -127,13 +134,13 @@ async def _serving(
     process = asyncio.create_task(run(replace(options, stop=stop, owns_process=False)))
     scheduler = Scheduler(api, port)
     try:
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(WAIT_TIMEOUT_S):
             while not await _is_ready(scheduler):  # noqa: ASYNC110 - nobody tells
                 await asyncio.sleep(0.02)
         yield scheduler
     finally:
         stop.set()
-        assert await asyncio.wait_for(process, PATIENCE_S) == 0
+        assert await asyncio.wait_for(process, WAIT_TIMEOUT_S) == 0
 
 
 async def _is_ready(scheduler: Scheduler) -> bool:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 from tests.support.installed_packages import link_dependencies
-from tests.support.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
 VERSION = (ROOT / "scheduler/stowage/VERSION").read_text().strip()
@@ -62,7 +62,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 cwd=folder / "src",
                 env=environment,
                 check=True,
-                timeout=PATIENCE_S,
+                timeout=WAIT_TIMEOUT_S,
             )
     return folder
 
@@ -93,7 +93,7 @@ def test_what_is_installed_runs_outside_of_the_repository(
         capture_output=True,
         text=True,
         check=True,
-        timeout=PATIENCE_S,
+        timeout=WAIT_TIMEOUT_S,
     )
     assert "Usage: stowage" in answer.stdout
 

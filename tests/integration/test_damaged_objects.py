@@ -14,14 +14,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import structlog
+from simcluster.tests.support.api_client import PODS as PODS_PATH
+from simcluster.tests.support.api_client import ApiClient
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 from simcluster import SimulatedCluster, make_node
-from tests.support.api_client import PODS as PODS_PATH
-from tests.support.api_client import ApiClient
 from tests.support.auditor import node_of
-from tests.support.patience import PATIENCE_S
+from tests.support.full_cluster import CAPACITY, small_pod
 from tests.support.running_scheduler import running_scheduler
-from tests.support.troubled_cluster import CAPACITY, small_pod
 
 #: A value as it is stored -> what arrives of it; equally long, for the length was announced.
 DAMAGE = {
@@ -68,7 +68,7 @@ def _damaged(name: str, value: str, **spec: Any) -> dict[str, Any]:
     return pod
 
 
-async def test_damaged_objects_are_named_and_hold_up_nobody(tmp_path: Path) -> None:
+async def test_damaged_objects_are_named_and_delay_no_pod(tmp_path: Path) -> None:
     nodes = [make_node(f"n{index}", dict(CAPACITY)) for index in range(2)]
     async with (
         SimulatedCluster(nodes) as cluster,
@@ -105,6 +105,6 @@ def _put(cluster: SimulatedCluster, pod: dict[str, Any]) -> None:
 
 
 async def _bound(api: ApiClient, name: str) -> None:
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(WAIT_TIMEOUT_S):
         while not node_of((await api.get(f"{PODS_PATH}/{name}")).body):  # noqa: ASYNC110
             await asyncio.sleep(0.05)

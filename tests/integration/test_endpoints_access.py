@@ -12,11 +12,11 @@ import aiohttp
 import pytest
 from simcluster.auth.users import User
 from simcluster.ports import reserved_port
+from simcluster.tests.support.api_client import ApiClient
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.operator import LeaderElectionOptions, RunOptions, ServingOptions, run
 
 from simcluster import ClusterOptions, SimulatedCluster, write_kubeconfig
-from tests.support.api_client import ApiClient
-from tests.support.patience import PATIENCE_S
 from tests.support.round_robin_engine import RoundRobinEngine
 
 ADMIN, MONITORING, STRANGER = "admin-token", "monitoring-token", "stranger-token"
@@ -67,13 +67,13 @@ async def _serving(kubeconfig: Path, port: int, **changes: Any) -> AsyncIterator
     process = asyncio.create_task(run(options))
     endpoints = _Endpoints(port)
     try:
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(WAIT_TIMEOUT_S):
             while not await _is_ready(endpoints):  # noqa: ASYNC110 - the server tells nobody
                 await asyncio.sleep(0.02)
         yield endpoints
     finally:
         stop.set()
-        assert await asyncio.wait_for(process, PATIENCE_S) == 0
+        assert await asyncio.wait_for(process, WAIT_TIMEOUT_S) == 0
 
 
 async def _is_ready(endpoints: _Endpoints) -> bool:
@@ -95,7 +95,7 @@ async def kubeconfig(tmp_path: Path) -> AsyncIterator[Path]:
         yield write_kubeconfig(tmp_path / "kubeconfig", cluster.url, ADMIN)
 
 
-async def test_everybody_sees_health_and_only_those_who_may_see_more(kubeconfig: Path) -> None:
+async def test_health_is_public_and_other_endpoints_need_permission(kubeconfig: Path) -> None:
     async with _running(kubeconfig) as endpoints:
         assert await endpoints.get("/livez") == (200, "ok")
         assert (await endpoints.get("/metrics"))[0] == 403

@@ -15,10 +15,9 @@ from typing import Any
 
 import pytest
 import yaml
-
-from tests.support.api_client import NODES, PODS, ApiClient
-from tests.support.api_servers import ApiServerUnderTest
-from tests.support.patience import PATIENCE_S
+from simcluster.tests.support.api_client import NODES, PODS, ApiClient
+from simcluster.tests.support.api_servers import ApiServerUnderTest
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "plugins"
 STOWAGE = [sys.executable, "-m", "stowage.cli"]
@@ -104,7 +103,7 @@ def test_without_the_package_the_plugins_are_not_known(tmp_path: Path) -> None:
     assert "the name of a known plugin" in answer.stderr
 
 
-def test_a_broken_package_stops_only_those_who_use_it(
+def test_a_broken_plugin_package_stops_only_the_profiles_that_use_it(
     installed: dict[str, str], tmp_path: Path
 ) -> None:
     target = tmp_path / "target"
@@ -152,7 +151,7 @@ class _Scheduled:
 
     async def _eventually(self, condition: Callable[[], Awaitable[bool]]) -> None:
         try:
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(WAIT_TIMEOUT_S):
                 while not await condition():  # noqa: ASYNC110 - the server tells nobody
                     await asyncio.sleep(0.02)
         except TimeoutError:
@@ -182,7 +181,7 @@ async def _running(
     finally:
         if process.returncode is None:
             process.send_signal(signal.SIGTERM)
-        assert await asyncio.wait_for(process.wait(), PATIENCE_S) == 0, log.read_text()
+        assert await asyncio.wait_for(process.wait(), WAIT_TIMEOUT_S) == 0, log.read_text()
 
 
 async def test_the_plugins_decide_in_a_running_scheduler(

@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from simcluster.tests.support.api_client import NODES, PODS, ApiClient
+from simcluster.tests.support.api_servers import ApiServerUnderTest
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.api.config.loading import load_configuration
 from stowage.cli.composition import run_options
 from stowage.operator import RunOptions, run
-
-from tests.support.api_client import NODES, PODS, ApiClient
-from tests.support.api_servers import ApiServerUnderTest
-from tests.support.patience import PATIENCE_S
 
 EXTENDER = Path(__file__).parent.parent / "support" / "extender_server.py"
 GPU = "example.com/gpu"
@@ -74,7 +73,7 @@ def _options(server: ApiServerUnderTest, extenders: tuple[Json, ...]) -> RunOpti
             "apiVersion": "kubescheduler.config.k8s.io/v1",
             "kind": "KubeSchedulerConfiguration",
             "leaderElection": {"leaderElect": False},
-            "extenders": [{"httpTimeout": f"{PATIENCE_S:g}s", **each} for each in extenders],
+            "extenders": [{"httpTimeout": f"{WAIT_TIMEOUT_S:g}s", **each} for each in extenders],
         }
     )
     return run_options(configuration, server.kubeconfig, None, 300.0)
@@ -90,7 +89,7 @@ async def _scheduling(server: ApiServerUnderTest, *extenders: Json) -> AsyncIter
         yield
     finally:
         stop.set()
-        assert await asyncio.wait_for(process, PATIENCE_S) == 0
+        assert await asyncio.wait_for(process, WAIT_TIMEOUT_S) == 0
 
 
 class Cluster:
@@ -162,7 +161,7 @@ async def cluster(api: ApiClient) -> Cluster:
 
 
 async def _eventually(condition: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(WAIT_TIMEOUT_S):
         while not await condition():  # noqa: ASYNC110 - the server tells nobody
             await asyncio.sleep(0.02)
 
@@ -245,7 +244,7 @@ async def test_an_ignorable_binder_that_says_no_is_passed_over(
         assert await cluster.bound("p")
 
 
-async def test_a_slow_extender_holds_up_nobody_else_and_is_given_up_in_time(
+async def test_a_slow_extender_delays_no_other_pod_and_times_out(
     api_server: ApiServerUnderTest, cluster: Cluster, extender: StartExtender
 ) -> None:
     config = {

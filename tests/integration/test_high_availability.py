@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 from simcluster.faults.faults import FaultRule
+from simcluster.tests.support.api_client import PODS
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
-from tests.support.api_client import PODS
-from tests.support.patience import PATIENCE_S
 from tests.support.replicas import (
     ADMIN_TOKEN,
     WRITES,
@@ -96,8 +96,8 @@ async def test_a_leader_that_was_stopped_for_long_writes_nothing_when_it_wakes_u
 
 async def test_a_leader_told_to_end_hands_its_lease_over_at_once(replicas: Replicas) -> None:
     flags = (
-        f"--leader-elect-lease-duration={10 * PATIENCE_S}s",
-        f"--leader-elect-renew-deadline={5 * PATIENCE_S}s",
+        f"--leader-elect-lease-duration={10 * WAIT_TIMEOUT_S}s",
+        f"--leader-elect-renew-deadline={5 * WAIT_TIMEOUT_S}s",
         f"--leader-elect-retry-period={RETRY_S}s",
         "-v=10",
     )
@@ -141,7 +141,7 @@ async def test_a_leader_that_cannot_renew_stops_binding_before_its_lease_can_be_
     names = [f"p{number}" for number in range(2000)]
     creating = asyncio.create_task(replicas.create(names))
     await replicas.are_bound(names[:5])
-    replicas.cluster.faults.add(FaultRule("", "/leases", times=1000, hang_s=10 * PATIENCE_S))
+    replicas.cluster.faults.add(FaultRule("", "/leases", times=1000, hang_s=10 * WAIT_TIMEOUT_S))
     hung_at, renewed_at = time.monotonic(), replicas.leases()[-1].at
     assert await leader.exit_code() == 1
     creating.cancel()
@@ -159,7 +159,7 @@ async def test_a_standby_that_went_deaf_does_not_overcommit_when_it_takes_over(
     await _create_large(replicas, "seen")
     await replicas.are_bound(["seen"])
     faults = replicas.cluster.faults
-    faults.add(FaultRule("GET", ASSIGNED_PODS_WATCH, times=100, hang_s=10 * PATIENCE_S))
+    faults.add(FaultRule("GET", ASSIGNED_PODS_WATCH, times=100, hang_s=10 * WAIT_TIMEOUT_S))
     standby = await replicas.start("replica-b", *QUICK)
     await replicas.eventually(lambda: _has_hit(replicas))
     # Both nodes are full now, and the standby knows of one.

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import yaml
 from simcluster.tests.integration.test_kubectl import kubectl_for
+from simcluster.tests.support.api_client import NODES, PODS, ApiClient, node, pod, until
+from simcluster.tests.support.api_servers import ApiServerUnderTest
 from stowage.cli.config_file import read_configuration
 
 from simcluster import ClusterOptions, SimulatedCluster
@@ -26,8 +28,6 @@ from tests.integration.deployed import (
     serving_client,
     the,
 )
-from tests.support.api_client import NODES, PODS, ApiClient, node, pod, until
-from tests.support.api_servers import ApiServerUnderTest
 
 pytestmark = needs_kubectl
 

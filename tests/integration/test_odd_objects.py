@@ -12,15 +12,15 @@ import msgspec
 import pytest
 from simcluster.apiserver.errors import ApiError
 from simcluster.kinds.resources import NODES, PODS
+from simcluster.tests.support.api_client import PODS as PODS_PATH
+from simcluster.tests.support.api_client import ApiClient
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 from simcluster import SimulatedCluster, make_node
 from tests.fuzz.objects import odd_object
-from tests.support.api_client import PODS as PODS_PATH
-from tests.support.api_client import ApiClient
 from tests.support.auditor import node_of
-from tests.support.patience import PATIENCE_S
+from tests.support.full_cluster import CAPACITY, FullCluster, full_cluster, small_pod
 from tests.support.running_scheduler import running_scheduler
-from tests.support.troubled_cluster import CAPACITY, TroubledCluster, small_pod, troubled_cluster
 
 NUM_OBJECTS = 300
 
@@ -28,7 +28,7 @@ NUM_OBJECTS = 300
 async def test_odd_objects_leave_other_pods_alone(tmp_path: Path) -> None:
     """They go past the server's admission, as if an older or another server had let them in."""
     async with (
-        troubled_cluster(tmp_path / "kubeconfig") as troubled,
+        full_cluster(tmp_path / "kubeconfig") as troubled,
         running_scheduler(troubled.kubeconfig) as scheduler,
     ):
         rng = Random(11)
@@ -44,7 +44,7 @@ async def test_odd_objects_leave_other_pods_alone(tmp_path: Path) -> None:
 
 async def test_a_pod_of_a_megabyte_is_bound_over_http(tmp_path: Path) -> None:
     async with (
-        troubled_cluster(tmp_path / "kubeconfig", num_nodes=3) as troubled,
+        full_cluster(tmp_path / "kubeconfig", num_nodes=3) as troubled,
         running_scheduler(troubled.kubeconfig),
     ):
         large = small_pod("large")
@@ -77,7 +77,7 @@ async def test_pods_that_own_each_other_are_bound_and_can_be_deleted(
             await api.patch(f"{PODS_PATH}/{name}", {"metadata": {"ownerReferences": [reference]}})
 
         async def are(condition: Callable[[list[Any]], bool]) -> None:
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(WAIT_TIMEOUT_S):
                 while not condition((await api.get(PODS_PATH)).body["items"]):  # noqa: ASYNC110
                     await asyncio.sleep(0.05)
 
@@ -89,7 +89,7 @@ async def test_pods_that_own_each_other_are_bound_and_can_be_deleted(
         await are(lambda pods: len(pods) == left)
 
 
-def _store(troubled: TroubledCluster, rng: Random, number: int) -> bool:
+def _store(troubled: FullCluster, rng: Random, number: int) -> bool:
     """Put an odd pod or node into the store, where it can be kept there at all."""
     kind, data = odd_object(rng)
     try:

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 import yaml
+from simcluster.tests.support.api_servers import ApiServerUnderTest
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.connection import Connection, connect
-
-from tests.support.api_servers import ApiServerUnderTest
 
 NAMESPACE = "/api/v1/namespaces/default"
 

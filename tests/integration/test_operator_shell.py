@@ -12,13 +12,13 @@ import pytest
 from simcluster.faults.faults import FaultRule
 from simcluster.kinds.resources import PODS as CLUSTER_PODS
 from simcluster.store.deletion import DeleteOptions
+from simcluster.tests.support.api_client import NODES, PODS, ApiClient
+from simcluster.tests.support.api_servers import ApiServerUnderTest
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.api.events import PendingPodGone, PendingPodSeen
 from stowage.operator import LeaderElectionOptions, RunOptions, run
 
 from simcluster import SimulatedCluster
-from tests.support.api_client import NODES, PODS, ApiClient
-from tests.support.api_servers import ApiServerUnderTest
-from tests.support.patience import PATIENCE_S
 from tests.support.round_robin_engine import RoundRobinEngine
 
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
@@ -60,7 +60,7 @@ class _Shell:
 
 
 async def _eventually(condition: Condition) -> None:
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(WAIT_TIMEOUT_S):
         while not await condition():  # noqa: ASYNC110 - the server tells nobody
             await asyncio.sleep(0.02)
 
@@ -83,7 +83,7 @@ async def _running(
         yield _Shell(api, engine)
     finally:
         stop.set()
-        assert await asyncio.wait_for(process, PATIENCE_S) == 0
+        assert await asyncio.wait_for(process, WAIT_TIMEOUT_S) == 0
 
 
 @pytest.fixture
@@ -193,7 +193,7 @@ async def test_a_server_that_was_away_finds_us_waiting(
     await shell.all_bound("after")
 
 
-async def test_a_pending_pod_deleted_while_nobody_watched_is_gone(
+async def test_a_pending_pod_deleted_during_a_watch_gap_leaves_the_queue(
     embedded: SimulatedCluster, api_server: ApiServerUnderTest, api: ApiClient
 ) -> None:
     async with _running(api_server, api) as shell:
@@ -256,7 +256,7 @@ async def test_a_leader_that_lost_its_lease_ends_with_an_error(
 
     await _eventually(is_leader)
     await _eventually(lease_taken)
-    assert await asyncio.wait_for(process, PATIENCE_S) == 1
+    assert await asyncio.wait_for(process, WAIT_TIMEOUT_S) == 1
 
 
 async def test_a_binding_in_flight_is_finished_before_the_end(

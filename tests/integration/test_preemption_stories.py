@@ -10,12 +10,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
+from simcluster.tests.support.api_client import PODS, STRATEGIC, ApiClient
+from simcluster.tests.support.api_servers import ApiServerUnderTest
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 from tests.integration.test_scheduling import Cluster
-from tests.support.api_client import PODS, STRATEGIC, ApiClient
-from tests.support.api_servers import ApiServerUnderTest
 from tests.support.auditor import node_of
-from tests.support.patience import PATIENCE_S
 from tests.support.running_scheduler import RunningScheduler, running_scheduler
 
 Json = dict[str, Any]
@@ -70,7 +70,7 @@ class Harbour(Cluster):
         return answer.status == 200 and "deletionTimestamp" not in answer.body["metadata"]
 
     async def until(self, holds: Callable[[], Awaitable[bool]]) -> None:
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(WAIT_TIMEOUT_S):
             while not await holds():  # noqa: ASYNC110 - polled on purpose
                 await asyncio.sleep(0.02)
 
@@ -82,7 +82,7 @@ class Harbour(Cluster):
 
     async def preempted_event(self, uid: str) -> Json:
         """What a victim was told, as soon as it was."""
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(WAIT_TIMEOUT_S):
             while True:
                 for event in (await self.api.get(EVENTS)).body["items"]:
                     if event["regarding"].get("uid") == uid and event["reason"] == "Preempted":
@@ -229,7 +229,7 @@ async def test_a_pod_that_never_preempts_waits(
     await _settled(scheduler, harbour)
 
 
-async def test_where_nobody_can_make_room_the_message_says_so(
+async def test_the_message_says_when_preemption_finds_no_victims(
     scheduler: RunningScheduler, harbour: Harbour
 ) -> None:
     del scheduler

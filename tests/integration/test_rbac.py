@@ -13,6 +13,9 @@ from simcluster.auth.rbac import Decision, rule_allows
 from simcluster.auth.request_attributes import Attributes
 from simcluster.auth.users import User
 from simcluster.tests.integration.test_kubectl import kubectl_for
+from simcluster.tests.support.api_client import MERGE, NODES, PODS, ApiClient, node, pod
+from simcluster.tests.support.api_servers import ApiServerUnderTest, self_signed_certificate
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 from simcluster import (
     ClusterOptions,
@@ -41,9 +44,6 @@ from tests.integration.volume_objects import (
     using,
     volume,
 )
-from tests.support.api_client import MERGE, NODES, PODS, ApiClient, node, pod
-from tests.support.api_servers import ApiServerUnderTest, self_signed_certificate
-from tests.support.patience import PATIENCE_S
 
 pytestmark = needs_kubectl
 
@@ -98,12 +98,12 @@ class Request(NamedTuple):
 
 
 async def _eventually(condition: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(WAIT_TIMEOUT_S):
         while not await condition():  # noqa: ASYNC110 - the server tells nobody
             await asyncio.sleep(0.02)
 
 
-class Story(NamedTuple):
+class RuleCase(NamedTuple):
     """A scheduler that runs in an embedded cluster with the rights of its service account."""
 
     api: ApiClient
@@ -114,7 +114,7 @@ class Story(NamedTuple):
 @asynccontextmanager
 async def _told(
     objects: Sequence[Json], folder: Path, requests: list[Request]
-) -> AsyncIterator[Story]:
+) -> AsyncIterator[RuleCase]:
     """Deploy ``objects`` where roles count, and collect what the scheduler asks for."""
     user = service_account_user(NAMESPACE, "stowage")
     options = ClusterOptions(
@@ -137,7 +137,7 @@ async def _told(
         await apply(api, objects)
         kubeconfig = write_kubeconfig(folder / "kubeconfig", cluster.url, SERVICE_ACCOUNT_TOKEN)
         async with running(await deployed_options(objects, kubeconfig)) as url:
-            yield Story(api, cluster, url)
+            yield RuleCase(api, cluster, url)
 
 
 async def _metrics_status(url: str, token: str = TOKEN) -> int:
@@ -172,7 +172,7 @@ async def _create_pods(api: ApiClient) -> None:
     await api.create(PODS, picky)
 
 
-async def _create_pods_with_claims(story: Story) -> None:
+async def _create_pods_with_claims(story: RuleCase) -> None:
     """A volume to give away, a claim to send to a node, and the answers to both lost."""
     for path in ("/persistentvolumes/data-volume$", f"/persistentvolumeclaims/data-{MADE}$"):
         lost = FaultRule("PATCH", path, is_applied=True, is_dropped=True)
@@ -332,7 +332,7 @@ async def test_without_any_one_rule_a_request_is_refused(
     assert await is_refused()
 
 
-async def test_metrics_are_shown_to_whoever_has_the_role_for_it(tmp_path: Path) -> None:
+async def test_a_user_with_the_metrics_role_reads_metrics(tmp_path: Path) -> None:
     monitored = kustomized(MANIFESTS / "overlays" / "monitoring")
     role = the(monitored, "ClusterRole", "stowage-metrics-reader")
     group = {"kind": "Group", "name": "system:serviceaccounts"}
@@ -349,7 +349,7 @@ async def test_metrics_are_shown_to_whoever_has_the_role_for_it(tmp_path: Path) 
         assert await _metrics_status(story.url, SERVICE_ACCOUNT_TOKEN) == 200
 
 
-async def test_nobody_sees_metrics_if_their_access_cannot_be_reviewed(tmp_path: Path) -> None:
+async def test_metrics_are_refused_while_access_reviews_fail(tmp_path: Path) -> None:
     delegating = the(kustomized(), "ClusterRoleBinding", "stowage-auth-delegator")
     objects = [found for found in kustomized() if found != delegating]
     asked: list[Request] = []
@@ -408,7 +408,7 @@ async def test_the_rights_suffice_on_another_api_server(
         await _work_is_done(api)
 
 
-async def test_kubectl_is_told_what_it_may_not_do(tmp_path: Path) -> None:
+async def test_kubectl_reports_forbidden_requests(tmp_path: Path) -> None:
     """Kubectl sends tokens over TLS only."""
     certificate, key = self_signed_certificate(tmp_path)
     options = ClusterOptions(

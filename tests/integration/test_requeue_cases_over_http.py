@@ -1,4 +1,4 @@
-"""Some enqueue stories once more, with the whole scheduler and an API server over HTTP.
+"""Some requeue cases once more, with the whole scheduler and an API server over HTTP.
 
 Each has pods that are tried again and pods that are not. One event decides about both, so once the
 former have been tried the latter have been passed over.
@@ -13,14 +13,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from simcluster.tests.support.api_client import MERGE, NODES, PODS, ApiClient
+from simcluster.tests.support.api_servers import ApiServerUnderTest
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.api.objects.meta import ApiStruct
 from stowage.api.objects.pod import Pod
 
-from tests.stories.requeue_cases import STORIES
+from tests.stories.requeue_cases import CASES
 from tests.stories.requeue_cases.case import Put, RequeueCase
-from tests.support.api_client import MERGE, NODES, PODS, ApiClient
-from tests.support.api_servers import ApiServerUnderTest
-from tests.support.patience import PATIENCE_S
 from tests.support.running_scheduler import CONFIGURATION, RunningScheduler, running_scheduler
 
 Json = dict[str, Any]
@@ -40,11 +40,11 @@ TOLD = (
     "SchedulingGates: the last gate goes",
     "all plugins: a pod goes and leaves room, a port and a place apart",
 )
-BY_TITLE = {story.title: story for story in STORIES}
+BY_TITLE = {case.title: case for case in CASES}
 
 
 class Cluster:
-    """Does over HTTP what a story says."""
+    """Carries out the steps of a case over HTTP."""
 
     def __init__(self, api: ApiClient) -> None:
         self._api = api
@@ -64,7 +64,7 @@ class Cluster:
         assert reply.status in (200, 201), reply.text
 
     async def _update(self, path: str, obj: ApiStruct, found: Json) -> Any:
-        """Patch what stories change: labels, taints, tolerations, gates, and a node's size."""
+        """Patch what cases change: labels, taints, tolerations, gates, and a node's size."""
         body = _body(obj)
         labels = dict.fromkeys(found["metadata"].get("labels") or {}) | body["metadata"]["labels"]
         spec, own = body.get("spec", {}), found["spec"]
@@ -95,11 +95,11 @@ def _body(obj: ApiStruct) -> Json:
     return body
 
 
-def configuration_of(story: RequeueCase) -> Json:
-    """The profile stowage, with the plugins of the story."""
+def configuration_of(case: RequeueCase) -> Json:
+    """The profile stowage, with the plugins of the case."""
     profile: Json = {"schedulerName": "stowage"}
-    if story.plugins:
-        names = ("PrioritySort", "DefaultBinder", *story.plugins)
+    if case.plugins:
+        names = ("PrioritySort", "DefaultBinder", *case.plugins)
         enabled = [{"name": name} for name in names]
         profile["plugins"] = {"multiPoint": {"enabled": enabled, "disabled": [{"name": "*"}]}}
     return {**CONFIGURATION, "profiles": [profile]}
@@ -107,10 +107,10 @@ def configuration_of(story: RequeueCase) -> Json:
 
 @asynccontextmanager
 async def scheduler_for(
-    story: RequeueCase, server: ApiServerUnderTest
+    case: RequeueCase, server: ApiServerUnderTest
 ) -> AsyncIterator[RunningScheduler]:
-    """The scheduler, with the plugins of the story."""
-    async with running_scheduler(server.kubeconfig, configuration_of(story)) as running:
+    """The scheduler, with the plugins of the case."""
+    async with running_scheduler(server.kubeconfig, configuration_of(case)) as running:
         yield running
 
 
@@ -125,7 +125,7 @@ def attempts(running: RunningScheduler) -> dict[str, int]:
 async def until(holds: Any, what: str) -> None:
     """Return as soon as something is true."""
     try:
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(WAIT_TIMEOUT_S):
             while not holds():  # noqa: ASYNC110 - polled on purpose
                 await asyncio.sleep(0.01)
     except TimeoutError:
@@ -133,27 +133,27 @@ async def until(holds: Any, what: str) -> None:
 
 
 @pytest.mark.parametrize("title", TOLD)
-async def test_who_is_tried_again(
+async def test_an_event_requeues_exactly_the_pods_it_may_help(
     title: str, api: ApiClient, api_server: ApiServerUnderTest
 ) -> None:
-    story, cluster = BY_TITLE[title], Cluster(api)
-    names = {pod.metadata.name for pod in story.pending}
-    for obj in story.objects:
+    case, cluster = BY_TITLE[title], Cluster(api)
+    names = {pod.metadata.name for pod in case.pending}
+    for obj in case.objects:
         await cluster.create(obj)
-    async with scheduler_for(story, api_server) as running:
+    async with scheduler_for(case, api_server) as running:
         await until(lambda: running.engine.cache_counts()["nodes"], "no node arrived")
-        for pod in story.pending:
+        for pod in case.pending:
             await cluster.create(pod)
         await until(
             lambda: names <= attempts(running).keys() and running.is_idle, "not all were tried"
         )
         before = attempts(running)
-        for happening in story.trigger:
+        for happening in case.trigger:
             await cluster.happen(happening)
 
         def tried_again() -> set[str]:
             now = attempts(running)
             return {name for name in names if now.get(name, 99) > before[name]}
 
-        await until(lambda: tried_again() >= story.requeued, "somebody was not tried again")
-        assert tried_again() == story.requeued
+        await until(lambda: tried_again() >= case.requeued, "a pod was not tried again")
+        assert tried_again() == case.requeued

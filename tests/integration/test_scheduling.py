@@ -10,11 +10,11 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
+from simcluster.tests.support.api_client import JSON_PATCH, NODES, PODS, ApiClient
+from simcluster.tests.support.api_servers import ApiServerUnderTest
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
-from tests.support.api_client import JSON_PATCH, NODES, PODS, ApiClient
-from tests.support.api_servers import ApiServerUnderTest
 from tests.support.auditor import node_of, scheduled_condition
-from tests.support.patience import PATIENCE_S
 from tests.support.running_scheduler import RunningScheduler, running_scheduler
 
 Json = dict[str, Any]
@@ -80,7 +80,7 @@ class Cluster:
 
     async def seen(self, name: str, holds: Callable[[Json], bool]) -> Json:
         """A pod, as soon as something is true of it."""
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(WAIT_TIMEOUT_S):
             while not holds(pod := await self.pod(name)):  # noqa: ASYNC110 - polled on purpose
                 await asyncio.sleep(0.02)
         return pod
@@ -108,7 +108,7 @@ class Cluster:
     async def notes(self, name: str, reason: str) -> list[str]:
         """The notes of a pod's events with this reason, as soon as there is one."""
         uid = (await self.pod(name))["metadata"]["uid"]
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(WAIT_TIMEOUT_S):
             while True:
                 events = (await self._api.get(EVENTS)).body["items"]
                 notes = [
@@ -267,6 +267,6 @@ async def test_a_pod_deleted_while_it_waits_leaves_the_queue(
     await cluster.refused("big")
     assert scheduler.num_waiting == 1
     await cluster.delete("big")
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(WAIT_TIMEOUT_S):
         while scheduler.num_waiting:  # noqa: ASYNC110 - the engine tells nobody
             await asyncio.sleep(0.02)

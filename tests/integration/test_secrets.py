@@ -12,11 +12,11 @@ from pathlib import Path
 
 import aiohttp
 from simcluster.kinds.resources import PODS
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.operator.serving.self_signed import self_signed
 
 from simcluster import ClusterOptions, SimulatedCluster, make_node
-from tests.support.patience import PATIENCE_S
-from tests.support.troubled_cluster import CAPACITY, small_pod
+from tests.support.full_cluster import CAPACITY, small_pod
 
 CANARY = "canary-of-the-kubeconfig"
 CALLER = "canary-of-a-caller"
@@ -36,7 +36,7 @@ async def _until_said(log: Path, *words: str) -> None:
 
 
 async def _until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(WAIT_TIMEOUT_S):
         while not holds():  # noqa: ASYNC110 - the process tells nobody else
             await asyncio.sleep(0.05)
 
@@ -111,7 +111,7 @@ async def test_no_secret_is_in_logs_events_or_dumps(tmp_path: Path, port: int) -
             await _until(lambda: "FailedScheduling" in _events(cluster))
         finally:
             process.terminate()
-            await asyncio.wait_for(process.wait(), PATIENCE_S)
+            await asyncio.wait_for(process.wait(), WAIT_TIMEOUT_S)
         said = [log.read_text(encoding="utf-8"), *answers, _events(cluster)]
     assert any(answer.startswith("200") for answer in answers)
     encoded = base64.b64encode(key).decode()

@@ -10,6 +10,9 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+from simcluster.tests.support.api_client import ApiClient
+from simcluster.tests.support.api_servers import ApiServerUnderTest
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 from simcluster import FaultRule, SimulatedCluster
 from tests.integration.test_scheduling import Cluster
@@ -23,9 +26,6 @@ from tests.integration.volume_objects import (
     using,
     volume,
 )
-from tests.support.api_client import ApiClient
-from tests.support.api_servers import ApiServerUnderTest
-from tests.support.patience import PATIENCE_S
 from tests.support.running_scheduler import RunningScheduler, running_scheduler
 
 NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
@@ -54,7 +54,7 @@ async def scheduler(api_server: ApiServerUnderTest) -> AsyncIterator[RunningSche
     async with running_scheduler(api_server.kubeconfig) as running:
         yield running
         running.engine.validate()
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(WAIT_TIMEOUT_S):
             while running.engine.dump()["storage_assumed"]:  # noqa: ASYNC110 - nobody tells
                 await asyncio.sleep(0.01)
 
@@ -222,14 +222,14 @@ async def test_a_write_whose_answer_is_lost_counts(
     assert await volumes.claim_of_volume("disk") == "data"
     await volumes.bind("data", "disk")
     assert await cluster.node_of("p") == "n1"
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(WAIT_TIMEOUT_S):
         # The API shows the node before the answer to the Binding has arrived.
         while scheduler.engine.dump()["bindings"]:  # noqa: ASYNC110 - the engine tells nobody
             await asyncio.sleep(0.01)
 
 
 @pytest.mark.usefixtures("scheduler")
-async def test_a_volume_that_somebody_else_takes_at_the_last_moment_is_let_go(
+async def test_a_volume_claimed_by_another_client_before_the_write_is_given_up(
     cluster: Cluster, volumes: VolumeController, embedded: SimulatedCluster
 ) -> None:
     """The write is turned away until the volume belongs to another claim."""

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 from tests.support.installed_packages import link_dependencies
-from tests.support.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
 #: Distribution -> its project folder, and what that folder needs from the repository.
@@ -38,7 +38,7 @@ def _build(name: str, folder: Path) -> Path:
             *("--no-build-isolation", "--wheel-dir", str(folder), str(folder / "src" / project)),
         ],
         check=True,
-        timeout=PATIENCE_S,
+        timeout=WAIT_TIMEOUT_S,
     )
     (wheel,) = folder.glob("*.whl")
     return wheel
@@ -130,7 +130,7 @@ def test_commands_are_there_when_their_distribution_is_installed(
             capture_output=True,
             text=True,
             check=False,
-            timeout=PATIENCE_S,
+            timeout=WAIT_TIMEOUT_S,
         )
         if answer.returncode == 0:
             assert "Usage" in answer.stdout

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from tests.support.api_client import MERGE, PODS, ApiClient
-from tests.support.patience import PATIENCE_S
+from simcluster.tests.support.api_client import MERGE, PODS, ApiClient
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 Json = dict[str, Any]
 
@@ -112,7 +112,7 @@ class VolumeController:
 
     async def first_given(self, *names: str) -> str:
         """Which of some volumes is given to a claim, as soon as one is."""
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(WAIT_TIMEOUT_S):
             while True:
                 for name in names:
                     found = (await self._api.get(f"{VOLUMES}/{name}")).body
@@ -164,7 +164,7 @@ class VolumeController:
         await self._seen(f"{PODS}/{pod}", says_so)
 
     async def _seen(self, path: str, holds: Callable[[Json], bool]) -> Json:
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(WAIT_TIMEOUT_S):
             while not holds(found := (await self._api.get(path)).body):  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
         return found

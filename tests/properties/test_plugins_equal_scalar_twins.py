@@ -49,7 +49,7 @@ def _build(parts: tuple[list[Node], Sequence[some.Change]]) -> MirroredCluster:
 
 @settings(max_examples=60, deadline=None)
 @given(clusters, some.pods())
-def test_every_filter_says_what_its_twin_says(
+def test_every_filter_answers_like_its_scalar_version(
     parts: tuple[list[Node], list[some.Change]], pod: Pod
 ) -> None:
     cluster = _build(parts)

@@ -1,4 +1,4 @@
-"""An engine that takes durations tells them, and decides as one that takes none."""
+"""The engine measures durations for metrics without changing a decision."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _Observed:
         self.hints.append((plugin, event, hint))
 
     def observe_permit_wait(self, result: str, duration_s: float) -> None:
-        raise AssertionError("nobody waits")
+        raise AssertionError("no pod waits at Permit")
 
 
 def _schedule(engine: Engine, num_pods: int) -> list[str]:

@@ -155,7 +155,7 @@ def test_the_extenders_scores_are_added_to_those_of_the_plugins() -> None:
     assert bound_to(driver.answer(second, scores={"n": 1000})) == "n"
 
 
-def test_nobody_is_asked_to_rate_the_only_node() -> None:
+def test_a_single_feasible_node_is_not_prioritized_by_extenders() -> None:
     driver = ExtenderDriver(RATER)
     driver.add_nodes("n")
     driver.create_pods("p")
@@ -206,7 +206,9 @@ def test_a_pod_deleted_meanwhile_is_forgotten_and_its_answer_dropped(
     assert sum(driver.engine.pending_counts().values()) == 0
 
 
-def test_a_pod_bound_by_somebody_else_meanwhile_is_left_where_it_is(driver: ExtenderDriver) -> None:
+def test_a_pod_bound_by_another_scheduler_during_consultation_stays_on_its_node(
+    driver: ExtenderDriver,
+) -> None:
     driver.create_pods("p")
     question = driver.question()
     driver.handle(AssignedPodSeen(make_pod("p", node="m")))
@@ -308,7 +310,7 @@ def test_an_extender_binds_instead_of_the_bind_plugins() -> None:
     assert (patch.reason, patch.message) == ("SchedulerError", "quota exceeded")
 
 
-def test_an_ignorable_binder_comes_with_what_to_do_if_it_fails() -> None:
+def test_an_ignorable_binder_comes_with_a_fallback_binding() -> None:
     driver = ExtenderDriver(Extender(url_prefix="http://binder", bind_verb="bind", ignorable=True))
     driver.add_nodes("n")
     driver.create_pods("p")

@@ -1,4 +1,4 @@
-"""Whatever a plugin does, at whatever point, is the error of one pod and names the plugin."""
+"""A plugin that raises or answers nonsense fails one pod with an error that names the plugin."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ class OddDriver(EngineDriver):
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(("point", "wrong"), CASES)
-async def test_what_a_plugin_does_wrong_is_an_error_of_that_pod_alone(
+async def test_an_invalid_answer_of_a_plugin_is_an_error_of_that_pod_alone(
     point: str, wrong: Any
 ) -> None:
     plugin = Odd(point, wrong)
@@ -278,7 +278,7 @@ def test_a_post_filter_that_fails_is_told_with_the_verdict(wrong: Any) -> None:
 
 
 @pytest.mark.parametrize("wrong", [*RAISED, COROUTINE])
-def test_a_plugin_that_fails_at_being_told_is_reported_and_holds_up_nothing(wrong: Any) -> None:
+def test_a_failing_post_bind_plugin_is_reported_and_changes_nothing(wrong: Any) -> None:
     driver = OddDriver(Odd("post_bind", wrong))
     driver.create_pods("bad")
     (bind,) = of_type(BindPod, driver.instructions)
@@ -288,7 +288,7 @@ def test_a_plugin_that_fails_at_being_told_is_reported_and_holds_up_nothing(wron
 
 
 @pytest.mark.parametrize("wrong", [*RAISED, COROUTINE])
-def test_a_plugin_that_fails_at_giving_back_gives_back_all_the_same(wrong: Any) -> None:
+def test_a_failing_unreserve_plugin_is_reported_and_the_pod_is_forgotten(wrong: Any) -> None:
     plugin = Odd("unreserve", wrong)
     plugin.permit = lambda *_args: (unschedulable("no"), 0.0)  # type: ignore[attr-defined]
     driver = OddDriver(plugin)

@@ -1,4 +1,4 @@
-"""From seen to bound: what the engine asks of the shell, and when."""
+"""One pod from its creation to its binding: the instructions of the engine."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def test_pods_go_by_priority_and_then_by_arrival(engine: Engine) -> None:
     assert bound == ["high", "later", "low"]
 
 
-def test_an_impossible_pod_is_reported_and_stops_nobody(engine: Engine) -> None:
+def test_an_invalid_pod_is_reported_and_stops_no_other_pod(engine: Engine) -> None:
     engine.handle([NodeSeen(make_node("n"))], 0.0)
     seen = [PendingPodSeen(make_pod("bad", cpu="one")), PendingPodSeen(make_pod("good"))]
     answer = engine.handle(seen, 0.0)
@@ -202,7 +202,7 @@ def test_an_impossible_pod_is_reported_and_stops_nobody(engine: Engine) -> None:
     assert bind_first(engine).pod.name == "good"
 
 
-def test_an_impossible_node_is_reported_and_stops_nobody(engine: Engine) -> None:
+def test_an_invalid_node_is_reported_and_stops_no_pod(engine: Engine) -> None:
     nodes = [NodeSeen(make_node("bad", cpu="many")), NodeSeen(make_node("good"))]
     answer = engine.handle([*nodes, PendingPodSeen(make_pod("p"))], 0.0)
     (problem,) = of_type(ReportProblem, answer)

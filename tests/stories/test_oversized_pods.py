@@ -1,4 +1,4 @@
-"""Pods far larger than anybody means: they are judged, and the pod after them is bound."""
+"""Extremely large pods are scheduled, and the pods after them are bound."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _large_pod(spec: dict[str, Any], **metadata: Any) -> Pod:
 
 
 @pytest.mark.parametrize("which", SPECS)
-def test_a_large_pod_gets_its_answer_and_holds_up_nobody(which: str) -> None:
+def test_a_large_pod_is_decided_and_the_next_pod_is_bound(which: str) -> None:
     spec, expected = SPECS[which]
     engine = default_engine()
     engine.handle([NodeSeen(make_node(f"n{n}", cpu="4")) for n in range(20)], 0.0)
@@ -151,7 +151,7 @@ def _owned(kind: str, uid: str, owner_kind: str, owner: str, **spec: Any) -> dic
     return {"kind": kind, "metadata": metadata, "spec": spec}
 
 
-def test_objects_that_own_each_other_or_themselves_hold_up_nobody() -> None:
+def test_ownership_cycles_delay_no_pod() -> None:
     engine = default_engine()
     engine.handle([NodeSeen(make_node(f"n{number}")) for number in range(3)], 0.0)
     cycle = list(zip(CYCLE, (*CYCLE[1:], CYCLE[0]), strict=True))

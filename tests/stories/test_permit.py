@@ -1,4 +1,4 @@
-"""Permit: who waits, for whom, how long, and what becomes of a pod that may not go on."""
+"""Permit: which plugins a pod waits for, how long, and how a rejected pod goes on."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_each_plugin_has_a_timer_of_its_own_and_the_first_to_run_out_rejects() -
     assert driver.engine.unschedulable_counts() == {("test", "B"): 1}
 
 
-def test_a_pod_that_nobody_in_particular_rejected_waits_for_its_time() -> None:
+def test_a_pod_rejected_without_a_plugin_waits_for_the_flush() -> None:
     driver = PluginDriver(waits(60))
     driver.add_nodes("n")
     driver.create_pods("p")
@@ -79,7 +79,7 @@ def test_a_pod_that_nobody_in_particular_rejected_waits_for_its_time() -> None:
     assert driver.queue_of("p") == "active"
 
 
-def test_nobody_waits_longer_than_fifteen_minutes() -> None:
+def test_a_permit_wait_ends_after_fifteen_minutes() -> None:
     driver = PluginDriver(waits(10**6))
     driver.add_nodes("n")
     driver.create_pods("p")
@@ -190,7 +190,7 @@ def test_reserve_is_undone_in_reverse_order_and_once() -> None:
     ]
 
 
-def test_a_pod_that_will_wait_says_where_it_is_expected() -> None:
+def test_a_pod_that_waits_at_permit_is_nominated() -> None:
     driver = PluginDriver(waits(60))
     driver.add_nodes("n")
     driver.create_pods("p")
@@ -198,7 +198,7 @@ def test_a_pod_that_will_wait_says_where_it_is_expected() -> None:
     assert driver.take(PatchPodStatus) == [PatchPodStatus(reference("p"), nominated_node_name="n")]
 
 
-def test_a_pod_with_pre_bind_work_says_where_it_is_expected_and_one_without_does_not() -> None:
+def test_only_a_pod_with_pre_bind_work_is_nominated() -> None:
     driver = PluginDriver(ScriptedPlugin(answers={"pre_bind_pre_flight": SUCCESS}, only="p"))
     driver.add_nodes("n")
     driver.create_pods("p", "q")
@@ -218,7 +218,7 @@ def test_what_a_pod_condition_written_its_node_is_taken_back_when_it_does_not_ge
     assert written == ["n", ""]
 
 
-def test_a_pre_flight_that_answers_what_it_must_not_is_an_error() -> None:
+def test_an_unsupported_pre_flight_status_is_an_error() -> None:
     driver = PluginDriver(ScriptedPlugin(answers={"pre_bind_pre_flight": unschedulable("no")}))
     driver.add_nodes("n")
     driver.create_pods("p")

@@ -1,4 +1,4 @@
-"""One pod that makes a plugin fail backs off alone; everybody else goes on."""
+"""A pod that makes a plugin fail backs off; every other pod is scheduled."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_a_pod_past_permit_is_not_in_flight_so_that_no_events_are_kept_for_it() 
     assert driver.engine.in_flight() == 1
 
 
-def test_a_conflict_for_ever_backs_off_longer_and_longer_and_holds_up_nobody() -> None:
+def test_a_lasting_conflict_backs_off_longer_each_time_and_delays_no_other_pod() -> None:
     driver = driver_with(ScriptedPlugin())
     driver.create_pods("bad", "good")
     tried_at = []
@@ -169,7 +169,7 @@ def test_a_conflict_for_ever_backs_off_longer_and_longer_and_holds_up_nobody() -
     assert results == ["scheduled", "error"] * (len(results) // 2)
 
 
-def test_a_pod_that_makes_no_sense_is_told_so_once_and_stops_nobody() -> None:
+def test_an_invalid_pod_gets_one_event_and_stops_no_other_pod() -> None:
     driver = driver_with(ScriptedPlugin())
     driver.create_pods("bad", cpu="one")
     driver.create_pods("bad", cpu="one", labels={"changed": "yes"})

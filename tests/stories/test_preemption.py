@@ -1,4 +1,4 @@
-"""Preemption in the engine: who is evicted, in which order, and when the preemptor comes back."""
+"""Preemption: which pods are evicted, in which order, and when the preemptor is retried."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def test_a_victim_that_cannot_be_evicted_brings_the_preemptor_back_at_once(
     assert names(of_type(EvictPod, driver.schedule_next())) == ["a"]
 
 
-def test_while_victims_take_their_time_nobody_else_is_evicted(driver: PreemptionDriver) -> None:
+def test_no_other_pod_is_evicted_while_victims_terminate(driver: PreemptionDriver) -> None:
     driver.add_nodes("n0", "n1")
     for name, node in (("a", "n0"), ("b", "n0"), ("c", "n1"), ("d", "n1")):
         driver.show_running(name, node)
@@ -229,7 +229,7 @@ def test_the_end_of_the_last_victim_brings_the_preemptor_back_whatever_refused_i
     assert bind.pod.name == "p"
 
 
-def test_who_kept_away_from_a_nominated_pod_is_tried_again_when_that_is_gone(
+def test_a_pod_with_anti_affinity_to_a_nominated_pod_is_retried_when_that_is_deleted(
     driver: PreemptionDriver,
 ) -> None:
     driver.add_nodes("n0")
@@ -291,7 +291,7 @@ def test_a_pod_that_never_preempts_says_so(driver: PreemptionDriver) -> None:
     )
 
 
-def test_a_pod_nobody_can_make_room_for_says_so_and_loses_its_nomination(
+def test_a_pod_that_preemption_cannot_help_loses_its_nomination(
     driver: PreemptionDriver,
 ) -> None:
     driver.add_nodes("n0")

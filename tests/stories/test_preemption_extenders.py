@@ -1,4 +1,4 @@
-"""Extenders review the victims of a preemption before anybody is evicted."""
+"""Extenders review the victims of a preemption before the eviction."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _asked(driver: PreemptionDriver) -> ConsultOnVictims:
     return question
 
 
-def test_they_are_asked_about_all_candidates_and_what_they_leave_is_done(
+def test_extenders_review_all_candidates_and_the_remaining_one_is_preempted(
     driver: PreemptionDriver,
 ) -> None:
     driver.show_pending("p")
@@ -68,7 +68,7 @@ def test_they_are_asked_about_all_candidates_and_what_they_leave_is_done(
     assert len(of_type(PreemptionAttempted, answer)) == 1
 
 
-def test_they_may_name_other_victims_on_the_node(driver: PreemptionDriver) -> None:
+def test_extenders_may_name_other_victims_on_the_node(driver: PreemptionDriver) -> None:
     driver.show_pending("p")
     question = _asked(driver)
     # The engine knows its pods by UID.
@@ -88,7 +88,7 @@ def test_a_victim_that_is_not_on_the_node_is_an_error(driver: PreemptionDriver) 
     assert "(UID: uid-b) on node: n1, but the pod is not found on that node" in patch.message
 
 
-def test_when_they_leave_nothing_nobody_is_evicted(driver: PreemptionDriver) -> None:
+def test_no_pod_is_evicted_if_extenders_leave_no_candidate(driver: PreemptionDriver) -> None:
     driver.show_pending("p")
     question = _asked(driver)
     driver.handle(VictimsReviewed(question.pod.uid, question.number))
@@ -99,7 +99,7 @@ def test_when_they_leave_nothing_nobody_is_evicted(driver: PreemptionDriver) -> 
     )
 
 
-def test_two_that_were_nominated_to_one_node_do_not_wait_for_each_other_for_ever() -> None:
+def test_two_pods_nominated_to_one_node_do_not_wait_for_each_other() -> None:
     # An earlier leader nominated both, and there is room for one.
     driver = PreemptionDriver(extenders=Extenders((REVIEWER,)))
     driver.add_nodes("n0")
@@ -115,7 +115,7 @@ def test_two_that_were_nominated_to_one_node_do_not_wait_for_each_other_for_ever
     assert (bind.pod.name, bind.node_name) == ("q", "n0")
 
 
-def test_a_failure_of_theirs_is_in_the_message(driver: PreemptionDriver) -> None:
+def test_the_error_of_a_failed_review_is_in_the_message(driver: PreemptionDriver) -> None:
     driver.show_pending("p")
     question = _asked(driver)
     driver.handle(VictimsReviewed(question.pod.uid, question.number, error="no answer"))
@@ -123,7 +123,7 @@ def test_a_failure_of_theirs_is_in_the_message(driver: PreemptionDriver) -> None
     assert of_type(PatchPodStatus, answer)[0].message.endswith("preemption: no answer")
 
 
-def test_a_pod_that_fits_by_the_time_they_answer_is_bound(driver: PreemptionDriver) -> None:
+def test_a_pod_that_fits_when_the_review_arrives_is_bound(driver: PreemptionDriver) -> None:
     driver.show_pending("p")
     question = _asked(driver)
     driver.remove("a")
@@ -133,7 +133,7 @@ def test_a_pod_that_fits_by_the_time_they_answer_is_bound(driver: PreemptionDriv
     assert of_type(BindPod, answer)[0].node_name == "n0"
 
 
-def test_a_pod_that_is_gone_by_then_is_forgotten(driver: PreemptionDriver) -> None:
+def test_a_pod_deleted_before_the_review_arrives_is_forgotten(driver: PreemptionDriver) -> None:
     pod = driver.show_pending("p")
     question = _asked(driver)
     driver.handle(PendingPodGone("default", "p", pod.metadata.uid))
@@ -141,7 +141,7 @@ def test_a_pod_that_is_gone_by_then_is_forgotten(driver: PreemptionDriver) -> No
     assert driver.schedule_next() == []
 
 
-def test_what_they_said_about_the_nodes_still_holds_when_they_review() -> None:
+def test_filter_answers_of_extenders_are_kept_for_the_review() -> None:
     driver = _driver_with(FILTER_AND_REVIEWER)
     driver.add_nodes("n2")
     driver.show_pending("p")
@@ -158,7 +158,7 @@ def test_what_they_said_about_the_nodes_still_holds_when_they_review() -> None:
     assert patch.nominated_node_name == "n0"
 
 
-def test_those_who_have_no_say_about_victims_are_not_asked() -> None:
+def test_an_extender_without_preempt_verb_reviews_no_victims() -> None:
     driver = _driver_with(Extender(url_prefix="http://rater", prioritize_verb="rate"))
     driver.show_pending("p", priority=HIGHER)
     assert of_type(EvictPod, driver.schedule_next())

@@ -1,4 +1,4 @@
-"""Another configuration between two cycles: what changes, and what stays."""
+"""A new configuration between two scheduling cycles: what changes and what stays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every enqueue story, told to the engine: who is tried again for what happens, and who is not."""
+"""Every requeue case against the engine: an event moves exactly the pods it may help."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from stowage.engine.storage_event_handlers import RESOURCES
 from stowage.framework import Framework, build_profile
 from stowage.plugins import in_tree_registry
 
-from tests.stories.requeue_cases import STORIES
+from tests.stories.requeue_cases import CASES
 from tests.stories.requeue_cases.case import Delete, Put, RequeueCase
 from tests.support.engines import DEFAULT_PROFILE, of_type
 
@@ -79,29 +79,29 @@ def names_in(engine: Engine, place: str) -> set[str]:
     return {each["pod"].split("/")[1] for each in engine.dump()["queue"][place]}
 
 
-def prepare(story: RequeueCase) -> Engine:
+def prepare(case: RequeueCase) -> Engine:
     """An engine that has tried all pending pods in vain."""
-    engine = engine_with(story.plugins)
-    objects: list[ApiStruct] = [*story.objects, *story.pending]
+    engine = engine_with(case.plugins)
+    objects: list[ApiStruct] = [*case.objects, *case.pending]
     engine.handle([event_of(Put(each)) for each in objects], 0.0)
-    answer = engine.schedule(0.0, len(story.pending))
+    answer = engine.schedule(0.0, len(case.pending))
     assert of_type(BindPod, answer) == []
-    waiting = {pod.metadata.name for pod in story.pending}
+    waiting = {pod.metadata.name for pod in case.pending}
     assert names_in(engine, "unschedulable") == waiting
     return engine
 
 
-@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.title)
-def test_who_is_tried_again(story: RequeueCase) -> None:
-    engine = prepare(story)
-    for happening in story.trigger:
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
+def test_an_event_requeues_exactly_the_pods_it_may_help(case: RequeueCase) -> None:
+    engine = prepare(case)
+    for happening in case.trigger:
         engine.handle([event_of(happening)], 1.0)
-    pending = {pod.metadata.name for pod in story.pending}
-    assert names_in(engine, "active") & pending == story.requeued
+    pending = {pod.metadata.name for pod in case.pending}
+    assert names_in(engine, "active") & pending == case.requeued
     engine.validate()
 
 
 def test_every_story_is_told_once() -> None:
-    told = [(story.plugins, story.name) for story in STORIES]
+    told = [(case.plugins, case.name) for case in CASES]
     assert len(told) == len(set(told))
     assert len(told) >= 80

@@ -1,4 +1,4 @@
-"""Which waiting pods an event of a watch brings back, and which it leaves alone."""
+"""Which unschedulable pods a watch event moves, and which it does not."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_node_that_grows_enough_brings_back_all_pods_it_could_take(engine: Eng
     assert [each.pod.name for each in bindings] == ["p0", "p1"]
 
 
-def test_a_taint_that_changes_brings_back_who_waits_for_nodes_without_asking(
+def test_a_changed_taint_requeues_every_pod_that_waits_for_nodes(
     engine: Engine,
 ) -> None:
     engine.handle([NodeSeen(make_node("n", cpu="1"))], 0.0)
@@ -67,7 +67,7 @@ def test_a_label_brings_back_only_pods_that_wanted_it(engine: Engine) -> None:
     assert unschedulable(engine) == 1
 
 
-def test_a_pod_that_is_bound_helps_nobody_who_needs_room(engine: Engine) -> None:
+def test_a_bound_pod_requeues_no_pod_that_needs_resources(engine: Engine) -> None:
     engine.handle([NodeSeen(make_node("n", cpu="1"))], 0.0)
     turn_away(engine, make_pod("p", cpu="8"))
     engine.handle([AssignedPodSeen(make_pod("r", node="n"))], 60.0)

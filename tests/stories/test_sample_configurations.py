@@ -1,4 +1,4 @@
-"""Every file in config/ is accepted, and schedules as its comments promise."""
+"""Every file in config/ is valid and schedules as its comments say."""
 
 from __future__ import annotations
 

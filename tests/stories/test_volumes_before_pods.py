@@ -1,4 +1,4 @@
-"""A pod is bound once its claims are: what is written, what is waited for, and what goes wrong."""
+"""A pod is bound after its claims: the writes, the waits and the failures of volume binding."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ class VolumeDriver(EngineDriver):
 
 
 def failures(instructions: Sequence[Instruction]) -> list[str]:
-    """What owners of pods are told has gone wrong."""
+    """The notes of FailedScheduling events."""
     events = of_type(EmitEvent, instructions)
     return [event.note for event in events if event.reason == "FailedScheduling"]
 
 
 def waiting(selected: str = "n0") -> VolumeDriver:
-    """A pod whose claim was sent to a node and not bound yet."""
+    """A pod whose claim has a selected node and no volume yet."""
     driver = VolumeDriver(make_claim("claim", version="1"))
     (writes,) = of_type(BindVolumes, driver.schedule_pod("p", "claim"))
     assert writes.node_name == "n0"
@@ -100,13 +100,13 @@ def test_a_pod_is_bound_once_its_new_volume_is() -> None:
     driver.check_replay()
 
 
-def test_a_volume_that_is_shown_after_its_claim_is_waited_for() -> None:
+def test_a_pod_waits_for_a_volume_that_arrives_after_its_claim() -> None:
     driver = waiting()
     assert of_type(BindPod, driver.show(BOUND)) == []
     assert len(of_type(BindPod, driver.show(MADE))) == 1
 
 
-def test_what_the_watch_showed_before_the_write_says_nothing() -> None:
+def test_a_stale_claim_version_does_not_fail_the_binding() -> None:
     """The claim's old version has no node; only a later one may say that provisioning failed."""
     driver = VolumeDriver(make_claim("claim", version="1"))
     driver.schedule_pod("p", "claim")
@@ -228,7 +228,7 @@ def test_a_write_that_is_refused_gives_everything_back() -> None:
     assert len(of_type(BindVolumes, driver.schedule())) == 1
 
 
-def test_a_provisioner_that_recovers_is_asked_again() -> None:
+def test_the_pod_is_retried_after_a_failed_provisioning() -> None:
     driver = waiting()
     driver.show(make_claim("claim", version="5"))
     driver.advance(2.0)
@@ -242,7 +242,7 @@ def test_a_provisioner_that_recovers_is_asked_again() -> None:
     driver.check_replay()
 
 
-def test_nobody_waits_longer_than_the_configuration_says() -> None:
+def test_a_pod_waits_for_volumes_until_the_configured_bind_timeout() -> None:
     driver = waiting()
     assert driver.engine.next_deadline() == 30.0
     assert failures(driver.advance(29.5)) == []

@@ -13,11 +13,11 @@ from typing import Any
 
 import msgspec
 from simcluster.kinds.resources import NODES, PODS
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.api import InvalidObject, Node, Pod, decode_object
 from stowage.api.values.resources import node_allocatable, pod_requests
 
 from simcluster import SimulatedCluster
-from tests.support.patience import PATIENCE_S
 
 Json = dict[str, Any]
 
@@ -87,16 +87,16 @@ class Auditor:
         """Return as soon as something is true of what was seen.
 
         Raises:
-            AssertionError: it has not become true for `PATIENCE_S`.
+            AssertionError: it has not become true for `WAIT_TIMEOUT_S`.
         """
         try:
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(WAIT_TIMEOUT_S):
                 while not holds():
                     self._changed.clear()
                     await self._changed.wait()
         except TimeoutError:
             unbound = self.unbound()
-            text = f"{what}: not in {PATIENCE_S:g} s; {len(unbound)} unbound: {unbound[:10]}"
+            text = f"{what}: not in {WAIT_TIMEOUT_S:g} s; {len(unbound)} unbound: {unbound[:10]}"
             raise AssertionError(text) from None
 
     def _placed(self, uid: str, pod: Json, node_name: str) -> None:

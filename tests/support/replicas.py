@@ -14,10 +14,10 @@ from pathlib import Path
 from simcluster.auth.rbac import Decision
 from simcluster.auth.request_attributes import Attributes
 from simcluster.auth.users import MASTERS, User
+from simcluster.tests.support.api_client import NODES, PODS, ApiClient
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 from simcluster import ClusterOptions, SimulatedCluster, write_kubeconfig
-from tests.support.api_client import NODES, PODS, ApiClient
-from tests.support.patience import PATIENCE_S
 
 ADMIN_TOKEN = "the-administrators-own-token"
 WRITES = frozenset({"create", "update", "patch", "delete"})
@@ -47,7 +47,7 @@ class Replica:
         self.process.send_signal(number)
 
     async def exit_code(self) -> int:
-        return await asyncio.wait_for(self.process.wait(), PATIENCE_S)
+        return await asyncio.wait_for(self.process.wait(), WAIT_TIMEOUT_S)
 
 
 class Replicas:
@@ -118,7 +118,7 @@ class Replicas:
 
     async def eventually(self, condition: Callable[[], Awaitable[bool]]) -> None:
         try:
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(WAIT_TIMEOUT_S):
                 while not await condition():  # noqa: ASYNC110 - the processes tell nobody
                     await asyncio.sleep(0.02)
         except TimeoutError:

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.api.config.loading import load_configuration
 from stowage.cli.profiles import make_frameworks
 from stowage.engine import Engine, make_engine
 from stowage.operator import EngineDependencies, RunOptions, run
-
-from tests.support.patience import PATIENCE_S
 
 CONFIGURATION = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -86,7 +85,7 @@ async def running_scheduler(
         yield RunningScheduler(engines[0])
     finally:
         stop.set()
-        assert await asyncio.wait_for(process, PATIENCE_S) == 0
+        assert await asyncio.wait_for(process, WAIT_TIMEOUT_S) == 0
 
 
 @asynccontextmanager

@@ -1,7 +1,7 @@
 """The types of the served kinds: their fields, and how their lists merge.
 
-- ``types.json`` holds the fields and types of API v1.36, written by ``tests.support.client_models``
-  from the models of the kubernetes client; a test holds the two equal.
+- ``types.json`` holds the fields and types of API v1.36. ``simcluster.tests.support.client_models``
+  writes it from the models of the kubernetes client; a test holds the two equal.
 - ``go_types`` holds declarations of Kubernetes' Go types: pointers, and how lists merge.
 - ``types`` resolves both into ``Struct``, ``ListType``, ``MapType`` and scalars.
 - ``decoding`` makes an object of a request into one of its type: it drops fields that are unknown,

@@ -1,4 +1,4 @@
-"""What an enqueue story is, and short words to tell one.
+"""The type of a requeue case, and short ways to build one.
 
 The scenarios follow ``CoreResourceEnqueueTestCases`` of kube-scheduler v1.36's integration tests
 where there is one, in meaning, and add what is missing there.
@@ -33,29 +33,29 @@ from tests.support.builders import affinity_term, label_selector, make_node, mak
 
 @dataclass(frozen=True)
 class Put:
-    """Somebody creates an object, or updates it."""
+    """A user creates or updates an object."""
 
     obj: ApiStruct
 
 
 @dataclass(frozen=True)
 class Delete:
-    """Somebody deletes an object."""
+    """A user deletes an object."""
 
     obj: ApiStruct
 
 
 @dataclass(frozen=True)
 class RequeueCase:
-    """Pods that no node takes, something that happens, and who is tried again for it.
+    """Pods that fit nowhere, an event, and the pods that the event requeues.
 
     Attributes:
-        name: The story in a sentence.
+        name: The case in a sentence.
         plugins: Enabled besides PrioritySort and DefaultBinder; empty means the default profile.
-        objects: What there is at first; pods among it have a node.
-        pending: The pods that are tried, all in vain.
-        trigger: What happens then.
-        requeued: The names of the pods that are tried again; the others go on waiting.
+        objects: The initial objects; pods among them have a node.
+        pending: The pods that are tried and found unschedulable.
+        trigger: What users do then.
+        requeued: The names of the pods that are retried; the others keep waiting.
     """
 
     name: str
@@ -72,7 +72,7 @@ class RequeueCase:
 
 
 def only(*names: str) -> frozenset[str]:
-    """The pods that are tried again."""
+    """The names of the pods that are retried."""
     return frozenset(names)
 
 

@@ -17,7 +17,7 @@ CLAIM = (PodResourceClaim(name="gpu", resource_claim_template_name="gpus"),)
 #: Asks its node for a feature.
 OWN_USERS: dict[str, Any] = {"host_network": True, "host_users": False}
 
-GATE_STORIES = (
+GATE_CASES = (
     RequeueCase(
         "the last gate goes",
         GATES,
@@ -52,7 +52,7 @@ GATE_STORIES = (
     ),
 )
 
-FEATURE_STORIES = (
+FEATURE_CASES = (
     RequeueCase(
         "the node declares the feature",
         FEATURES,
@@ -103,7 +103,7 @@ FEATURE_STORIES = (
     ),
 )
 
-CLAIM_STORIES = (
+CLAIM_CASES = (
     RequeueCase(
         "a node joins while a pod waits for devices",
         CLAIMS,

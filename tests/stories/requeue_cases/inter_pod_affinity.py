@@ -55,7 +55,7 @@ def near_in_group(key: str, topology_key: str, group: str) -> Affinity:
     )
 
 
-ANTI_AFFINITY_STORIES = (
+ANTI_AFFINITY_CASES = (
     RequeueCase(
         "a node joins where nobody is yet",
         PODS,
@@ -184,7 +184,7 @@ ANTI_AFFINITY_STORIES = (
     ),
 )
 
-AFFINITY_STORIES = (
+AFFINITY_CASES = (
     RequeueCase(
         "a placed pod gets the label that a pod wants to be with",
         PODS,

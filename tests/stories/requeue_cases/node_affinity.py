@@ -26,7 +26,7 @@ def in_group(name: str, group: str, cpu: str | None = None) -> Pod:
     return pod(name, affinity=wants_node("group", "In", group), cpu=cpu)
 
 
-NODE_AFFINITY_STORIES = (
+NODE_AFFINITY_CASES = (
     RequeueCase(
         "a node's label becomes one that a pod asks for",
         AFFINITY,

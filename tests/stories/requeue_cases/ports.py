@@ -23,7 +23,7 @@ def port(number: int, protocol: str = "TCP", ip: str = "") -> ContainerPort:
     return ContainerPort(container_port=number, host_port=number, host_ip=ip, protocol=protocol)
 
 
-PORT_STORIES = (
+PORT_CASES = (
     RequeueCase(
         "the pod with the same port goes",
         PORTS,

@@ -26,7 +26,7 @@ def victim(name: str, cpu: str, *, terminating: bool = False) -> Pod:
     return placed(name, "n", cpu=cpu, terminating=terminating)
 
 
-PREEMPTION_STORIES = (
+PREEMPTION_CASES = (
     RequeueCase(
         "the only victim goes",
         PREEMPTION,

@@ -20,7 +20,7 @@ WITH_AFFINITY = ("NodeResourcesFit", "NodeAffinity")
 IN_B = wants_node("group", "In", "b")
 GPU = "example.com/gpu"
 
-RESOURCE_STORIES = (
+RESOURCE_CASES = (
     RequeueCase(
         "the pod asks for less",
         FIT,

@@ -20,7 +20,7 @@ from tests.stories.requeue_cases.case import (
 
 ALL = ()
 
-SEVERAL_PLUGINS_STORIES = (
+SEVERAL_PLUGINS_CASES = (
     RequeueCase(
         "each of two nodes has its own fault, and one is put right",
         ALL,

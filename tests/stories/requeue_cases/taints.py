@@ -20,7 +20,7 @@ CORDONS = ("NodeUnschedulable",)
 NOT_READY = "node.kubernetes.io/not-ready"
 CORDONED = "node.kubernetes.io/unschedulable"
 
-TAINT_STORIES = (
+TAINT_CASES = (
     RequeueCase(
         "a toleration of the pod's own helps it and no other pod",
         TAINTS,
@@ -139,7 +139,7 @@ TAINT_STORIES = (
     ),
 )
 
-CORDON_STORIES = (
+CORDON_CASES = (
     RequeueCase(
         "the node is uncordoned",
         CORDONS,

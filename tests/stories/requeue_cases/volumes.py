@@ -49,7 +49,7 @@ def used(name: str, claim: str) -> Pod:
 GIVEN = [make_volume("v", given_to="c"), make_claim("c", volume="v")]
 
 
-BINDING_STORIES = (
+BINDING_CASES = (
     RequeueCase(
         "a node joins within reach of the volume",
         BINDING,
@@ -238,7 +238,7 @@ BINDING_STORIES = (
     ),
 )
 
-ZONE_STORIES = (
+ZONE_CASES = (
     RequeueCase(
         "the volume comes, in the node's zone",
         ZONES,
@@ -301,7 +301,7 @@ ZONE_STORIES = (
     ),
 )
 
-RESTRICTION_STORIES = (
+RESTRICTION_CASES = (
     RequeueCase(
         "a node joins, though the claim is taken on all nodes",
         RESTRICTIONS,
@@ -328,7 +328,7 @@ RESTRICTION_STORIES = (
     ),
 )
 
-LIMIT_STORIES = (
+LIMIT_CASES = (
     RequeueCase(
         "a node takes more volumes",
         LIMITS,

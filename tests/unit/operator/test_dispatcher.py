@@ -13,9 +13,9 @@ from stowage.operator.metrics.scheduler_metrics import Metrics
 from structlog.testing import capture_logs
 
 from tests.support.builders import make_node, make_pod
+from tests.support.dispatchers import make_dispatcher
 from tests.support.engines import default_engine
 from tests.support.fake_api import FakeApiClient, FakeTime
-from tests.support.shell_parts import make_dispatcher
 
 
 class Notary:

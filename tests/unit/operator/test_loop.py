@@ -9,9 +9,9 @@ from stowage.operator.inbox import Inbox
 from stowage.operator.loop import LoopOptions, SchedulingLoop
 
 from tests.support.builders import make_node, make_pod
+from tests.support.dispatchers import make_dispatcher
 from tests.support.fake_api import FakeApiClient, FakeTime
 from tests.support.round_robin_engine import RoundRobinEngine
-from tests.support.shell_parts import make_dispatcher
 
 
 class _Shell:

@@ -14,10 +14,14 @@ import kubernetes.client
 import pytest
 
 from simcluster import ClusterOptions, SimulatedCluster
-from tests.support.api_client import ApiClient
-from tests.support.api_servers import ApiServerUnderTest, insecure_tls, self_signed_certificate
-from tests.support.emptying import empty
-from tests.support.patience import PATIENCE_S
+from simcluster.tests.support.api_client import ApiClient
+from simcluster.tests.support.api_servers import (
+    ApiServerUnderTest,
+    insecure_tls,
+    self_signed_certificate,
+)
+from simcluster.tests.support.cleanup import empty
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 TOKEN = "contract-test-token"
 
@@ -38,7 +42,7 @@ def running(options: ClusterOptions, folder: Path) -> Iterator[ApiServerUnderTes
     serving = threading.Thread(target=lambda: loop.run_until_complete(_serve(options, ready, end)))
     serving.start()
     try:
-        cluster = ready.result(PATIENCE_S)
+        cluster = ready.result(WAIT_TIMEOUT_S)
         path = cluster.write_kubeconfig(folder / "kubeconfig")
         tls = insecure_tls() if options.cert_file else None
         yield ApiServerUnderTest(

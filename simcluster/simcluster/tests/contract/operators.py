@@ -8,8 +8,8 @@ from typing import Any
 
 import kopf
 
-from tests.support.api_servers import ApiServerUnderTest
-from tests.support.patience import PATIENCE_S
+from simcluster.tests.support.api_servers import ApiServerUnderTest
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 
 @contextmanager
@@ -52,7 +52,7 @@ def operator(
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        assert ready.wait(PATIENCE_S)
+        assert ready.wait(WAIT_TIMEOUT_S)
         yield
     finally:
         stop.set()

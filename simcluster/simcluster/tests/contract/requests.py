@@ -3,7 +3,7 @@
 import copy
 from typing import Any
 
-from tests.support.api_client import ApiClient, Reply
+from simcluster.tests.support.api_client import ApiClient, Reply
 
 Json = dict[str, Any]
 

@@ -22,9 +22,9 @@ from simcluster.tests.contract.test_custom_resources import (
     define,
     widget,
 )
-from tests.support.api_client import LEASES, MERGE, NODES, ApiClient, node, pod, until
-from tests.support.api_servers import ApiServerUnderTest
-from tests.support.patience import PATIENCE_S
+from simcluster.tests.support.api_client import LEASES, MERGE, NODES, ApiClient, node, pod, until
+from simcluster.tests.support.api_servers import ApiServerUnderTest
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 Json = dict[str, Any]
 # What the package does not type.
@@ -148,7 +148,7 @@ async def test_a_leader_is_elected_over_a_lease(
     config = Config(lock, 15, 10, 1, started, stopped)
     running = asyncio.create_task(LeaderElection(config).run())
     try:
-        await asyncio.wait_for(elected.wait(), PATIENCE_S)
+        await asyncio.wait_for(elected.wait(), WAIT_TIMEOUT_S)
     finally:
         running.cancel()
         await asyncio.wait([running])
@@ -182,13 +182,13 @@ async def test_a_kopf_operator_looks_after_a_custom_resource(
         )
         assert cared_for["metadata"]["finalizers"] == ["kopf.zalando.org/KopfFinalizerMarker"]
         await until(widgets, WIDGETS, "kopf", lambda found: "made" in found.get("status", {}))
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(WAIT_TIMEOUT_S):
             while True:
                 events = (await widgets.get(EVENTS)).body["items"]
                 if any(event["reason"] == "Built" for event in events):
                     break
                 await asyncio.sleep(0.05)
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(WAIT_TIMEOUT_S):
             await widgets.delete(f"{WIDGETS}/kopf")
             while True:
                 if (await widgets.get(f"{WIDGETS}/kopf")).status == 404:

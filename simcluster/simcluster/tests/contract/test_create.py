@@ -6,7 +6,7 @@ import pytest
 
 from simcluster.tests.contract import requests as sent
 from simcluster.tests.contract.requests import TEMPLATE, deployment
-from tests.support.api_client import ApiClient, config_map, node, pod
+from simcluster.tests.support.api_client import ApiClient, config_map, node, pod
 
 Json = dict[str, Any]
 

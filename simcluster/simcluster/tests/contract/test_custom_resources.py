@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from simcluster.tests.contract.requests import apply
-from tests.support.api_client import JSON_PATCH, MERGE, STRATEGIC, ApiClient, Reply
-from tests.support.patience import PATIENCE_S
+from simcluster.tests.support.api_client import JSON_PATCH, MERGE, STRATEGIC, ApiClient, Reply
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 Json = dict[str, Any]
 
@@ -123,7 +123,7 @@ async def define(http: ApiClient, body: Json) -> Json:
     name = body["metadata"]["name"]
     spec = body["spec"]
     path = f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(WAIT_TIMEOUT_S):
         while True:
             found = (await http.get(f"{DEFINITIONS}/{name}")).body
             conditions = found["status"].get("conditions") or []
@@ -136,7 +136,7 @@ async def define(http: ApiClient, body: Json) -> Json:
 
 async def until_gone(http: ApiClient, name: str) -> None:
     """Wait until a definition is gone."""
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(WAIT_TIMEOUT_S):
         while True:
             if (await http.get(f"{DEFINITIONS}/{name}")).status == 404:
                 return
@@ -186,7 +186,7 @@ async def test_the_defined_kind_is_discovered(widgets: ApiClient) -> None:
 
 
 async def test_its_fields_are_in_the_openapi_document(widgets: ApiClient) -> None:
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(WAIT_TIMEOUT_S):
         while True:
             index = (await widgets.get("/openapi/v3")).body["paths"]
             if "apis/example.com/v1" in index:

@@ -18,7 +18,7 @@ from kubernetes.dynamic.exceptions import (
 )
 
 from simcluster.tests.contract.requests import deployment
-from tests.support.api_client import JSON_PATCH, MERGE
+from simcluster.tests.support.api_client import JSON_PATCH, MERGE
 
 Json = dict[str, Any]
 # What the package does not type.

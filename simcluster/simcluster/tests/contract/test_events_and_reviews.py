@@ -6,7 +6,7 @@ import pytest
 
 from simcluster.tests.contract import requests as sent
 from simcluster.tests.contract.requests import causes
-from tests.support.api_client import ApiClient, binding, eviction, pod
+from simcluster.tests.support.api_client import ApiClient, binding, eviction, pod
 
 Json = dict[str, Any]
 

@@ -11,8 +11,16 @@ import aiohttp
 import pytest
 import yaml
 
-from tests.support.api_client import CONFIG_MAPS, PODS, ApiClient, Reply, config_map, node, pod
-from tests.support.api_servers import ApiServerUnderTest
+from simcluster.tests.support.api_client import (
+    CONFIG_MAPS,
+    PODS,
+    ApiClient,
+    Reply,
+    config_map,
+    node,
+    pod,
+)
+from simcluster.tests.support.api_servers import ApiServerUnderTest
 
 Json = dict[str, Any]
 

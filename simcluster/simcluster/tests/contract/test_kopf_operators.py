@@ -10,9 +10,17 @@ import pytest
 
 from simcluster.tests.contract.operators import operator
 from simcluster.tests.contract.requests import DEPLOYMENTS, PODS, deployment
-from tests.support.api_client import MERGE, NODES, ApiClient, expect_gone, node, pod, until
-from tests.support.api_servers import ApiServerUnderTest
-from tests.support.patience import PATIENCE_S
+from simcluster.tests.support.api_client import (
+    MERGE,
+    NODES,
+    ApiClient,
+    expect_gone,
+    node,
+    pod,
+    until,
+)
+from simcluster.tests.support.api_servers import ApiServerUnderTest
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 Json = dict[str, Any]
 
@@ -87,7 +95,7 @@ class Seen:
         """Wait until handlers have told this, whatever else they tell before."""
         heard: list[tuple[Any, ...]] = []
         while not heard or heard[-1] != what:
-            heard.append(await asyncio.to_thread(self._told.get, timeout=PATIENCE_S))
+            heard.append(await asyncio.to_thread(self._told.get, timeout=WAIT_TIMEOUT_S))
 
 
 async def test_handlers_follow_the_life_of_a_resource(

@@ -11,11 +11,11 @@ import pytest
 import yaml
 
 from simcluster.tests.contract.test_custom_resources import WIDGET, widget
-from tests.support.api_client import node, pod
-from tests.support.api_servers import ApiServerUnderTest
-from tests.support.patience import PATIENCE_S
+from simcluster.tests.support.api_client import node, pod
+from simcluster.tests.support.api_servers import ApiServerUnderTest
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
-WAIT = f"--timeout={PATIENCE_S:g}s"
+WAIT = f"--timeout={WAIT_TIMEOUT_S:g}s"
 KUBECTL = Path(sys.executable).parent / "kubectl"
 pytestmark = pytest.mark.skipif(not KUBECTL.exists(), reason="kubectl is not installed")
 
@@ -36,7 +36,7 @@ def kubectl(secure_server: ApiServerUnderTest, tmp_path_factory: pytest.TempPath
             input=stdin.encode(),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=PATIENCE_S,
+            timeout=WAIT_TIMEOUT_S,
         )
         text = done.stdout.decode()
         assert (done.returncode == 0) is succeeds, text

@@ -12,13 +12,13 @@ import pytest
 
 from simcluster import ClusterOptions, FaultRule, SimulatedCluster
 from simcluster.apiserver import connections, read_endpoints
-from tests.support.api_client import CONFIG_MAPS, PODS, ApiClient, config_map, pod
-from tests.support.patience import PATIENCE_S
+from simcluster.tests.support.api_client import CONFIG_MAPS, PODS, ApiClient, config_map, pod
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 LIMIT_BYTES = 3 * 1024 * 1024
 
 
-async def until(holds: Callable[[], bool], timeout_s: float = PATIENCE_S) -> None:
+async def until(holds: Callable[[], bool], timeout_s: float = WAIT_TIMEOUT_S) -> None:
     """Wait until something is true."""
     async with asyncio.timeout(timeout_s):
         while not holds():  # noqa: ASYNC110 - nothing tells
@@ -60,7 +60,7 @@ async def test_the_connection_survives_a_refused_body(api: ApiClient) -> None:
 
 async def test_requests_beyond_the_limit_are_answered_429() -> None:
     async with cluster_with(max_in_flight=2) as cluster, ApiClient(cluster.url, "") as api:
-        cluster.faults.add(FaultRule("GET", "/configmaps", times=2, delay_s=PATIENCE_S))
+        cluster.faults.add(FaultRule("GET", "/configmaps", times=2, delay_s=WAIT_TIMEOUT_S))
         held = [asyncio.create_task(api.get(CONFIG_MAPS)) for _ in range(2)]
         await until(lambda: cluster.faults.hits == 2)
         refused = await api.get(PODS)
@@ -94,7 +94,7 @@ async def test_connections_beyond_the_limit_are_answered_429() -> None:
                     replies.append((response.status, response.headers.get("Retry-After")))
             assert replies == [(200, None), (200, None), (429, "1")]
             await sessions[0].close()
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(WAIT_TIMEOUT_S):
                 while await _status(sessions[2], url) != 200:  # noqa: ASYNC110 - nothing tells
                     await asyncio.sleep(0.02)
 
@@ -154,7 +154,7 @@ async def test_a_connection_on_which_no_whole_request_arrives_is_closed(
     async with cluster_with() as cluster:
         reader, writer = await asyncio.open_connection(*address(cluster))
         writer.write(sent.encode())
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(WAIT_TIMEOUT_S):
             answer = await reader.read()
         assert answer.startswith(b"HTTP/1.1 408") if "POST" in sent else answer == b""
         writer.close()

@@ -6,7 +6,15 @@ from urllib.parse import quote
 import pytest
 
 from simcluster import SimulatedCluster
-from tests.support.api_client import CONFIG_MAPS, NODES, PODS, ApiClient, config_map, node, pod
+from simcluster.tests.support.api_client import (
+    CONFIG_MAPS,
+    NODES,
+    PODS,
+    ApiClient,
+    config_map,
+    node,
+    pod,
+)
 
 Json = dict[str, Any]
 

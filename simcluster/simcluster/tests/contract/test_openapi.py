@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.api_client import ApiClient
+from simcluster.tests.support.api_client import ApiClient
 
 Json = dict[str, Any]
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from simcluster import SimulatedCluster
-from tests.support.api_client import PODS, ApiClient, pod
+from simcluster.tests.support.api_client import PODS, ApiClient, pod
 
 Json = dict[str, Any]
 

@@ -7,7 +7,7 @@ import pytest
 
 from simcluster.tests.contract import requests as sent
 from simcluster.tests.contract.requests import apply, deployment
-from tests.support.api_client import JSON_PATCH, MERGE, ApiClient, config_map, pod
+from simcluster.tests.support.api_client import JSON_PATCH, MERGE, ApiClient, config_map, pod
 
 Json = dict[str, Any]
 

@@ -4,7 +4,15 @@ from typing import Any
 
 import pytest
 
-from tests.support.api_client import CONFIG_MAPS, MERGE, NODES, PODS, ApiClient, node, pod
+from simcluster.tests.support.api_client import (
+    CONFIG_MAPS,
+    MERGE,
+    NODES,
+    PODS,
+    ApiClient,
+    node,
+    pod,
+)
 
 Json = dict[str, Any]
 

@@ -15,8 +15,8 @@ import pytest
 from kubernetes.client.exceptions import ApiException
 
 from simcluster.tests.contract.requests import TEMPLATE, deployment
-from tests.support.api_client import NODES, ApiClient, node, pod
-from tests.support.patience import PATIENCE_S
+from simcluster.tests.support.api_client import NODES, ApiClient, node, pod
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 Json = dict[str, Any]
 Client = kubernetes.client.ApiClient
@@ -258,13 +258,13 @@ async def test_an_informer_keeps_up(sync_client: Client) -> None:
     def story() -> None:
         core.create_namespaced_config_map("default", _kept("first"))
         informer.start()
-        assert seen.get(timeout=PATIENCE_S) == ("ADDED", "first")
+        assert seen.get(timeout=WAIT_TIMEOUT_S) == ("ADDED", "first")
         core.create_namespaced_config_map("default", _kept("second"))
-        assert seen.get(timeout=PATIENCE_S) == ("ADDED", "second")
+        assert seen.get(timeout=WAIT_TIMEOUT_S) == ("ADDED", "second")
         core.patch_namespaced_config_map("second", "default", {"data": {"a": "b"}})
-        assert seen.get(timeout=PATIENCE_S) == ("MODIFIED", "second")
+        assert seen.get(timeout=WAIT_TIMEOUT_S) == ("MODIFIED", "second")
         core.delete_namespaced_config_map("first", "default")
-        assert seen.get(timeout=PATIENCE_S) == ("DELETED", "first")
+        assert seen.get(timeout=WAIT_TIMEOUT_S) == ("DELETED", "first")
         assert informer.cache.list_keys() == ["default/second"]
 
     try:
@@ -306,8 +306,8 @@ async def test_the_synchronous_client_elects_a_leader(
     running = threading.Thread(target=Election(config).run)
     running.start()
     try:
-        assert await asyncio.to_thread(elected.wait, PATIENCE_S)
-        assert await asyncio.to_thread(lock.renewed.wait, PATIENCE_S)
+        assert await asyncio.to_thread(elected.wait, WAIT_TIMEOUT_S)
+        assert await asyncio.to_thread(lock.renewed.wait, WAIT_TIMEOUT_S)
     finally:
         lock.is_broken = True
         await asyncio.to_thread(running.join)

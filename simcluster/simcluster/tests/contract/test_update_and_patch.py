@@ -6,7 +6,15 @@ import pytest
 
 from simcluster.tests.contract import requests as sent
 from simcluster.tests.contract.requests import causes, deployment
-from tests.support.api_client import JSON_PATCH, MERGE, STRATEGIC, ApiClient, config_map, node, pod
+from simcluster.tests.support.api_client import (
+    JSON_PATCH,
+    MERGE,
+    STRATEGIC,
+    ApiClient,
+    config_map,
+    node,
+    pod,
+)
 
 Json = dict[str, Any]
 

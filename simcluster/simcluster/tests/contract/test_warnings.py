@@ -7,7 +7,7 @@ import pytest
 
 from simcluster.tests.contract import requests as sent
 from simcluster.tests.contract.requests import TEMPLATE, deployment
-from tests.support.api_client import ApiClient, Reply, pod
+from simcluster.tests.support.api_client import ApiClient, Reply, pod
 
 Json = dict[str, Any]
 

@@ -6,7 +6,15 @@ from typing import Any
 import pytest
 
 from simcluster import SimulatedCluster
-from tests.support.api_client import CONFIG_MAPS, PODS, ApiClient, Watch, config_map, node, pod
+from simcluster.tests.support.api_client import (
+    CONFIG_MAPS,
+    PODS,
+    ApiClient,
+    Watch,
+    config_map,
+    node,
+    pod,
+)
 
 Json = dict[str, Any]
 

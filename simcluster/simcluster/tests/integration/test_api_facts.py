@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from tests.support.api_client import (
+from simcluster.tests.support.api_client import (
     CONFIG_MAPS,
     MERGE,
     NODES,

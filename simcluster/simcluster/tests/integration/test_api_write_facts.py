@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.api_client import (
+from simcluster.tests.support.api_client import (
     BUDGETS,
     CONFIG_MAPS,
     JSON_PATCH,
@@ -20,8 +20,8 @@ from tests.support.api_client import (
     node,
     pod,
 )
-from tests.support.api_servers import ApiServerUnderTest
-from tests.support.patience import PATIENCE_S
+from simcluster.tests.support.api_servers import ApiServerUnderTest
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 Json = dict[str, Any]
 
@@ -109,7 +109,7 @@ async def test_a_binding_for_another_uid_is_a_conflict(api: ApiClient) -> None:
 
 async def _create_with_class(api: ApiClient, name: str) -> Json:
     """A pod, once the API server's admission has heard of the class."""
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(WAIT_TIMEOUT_S):
         while True:
             reply = await api.post(PODS, pod(priorityClassName=name))
             if reply.status == 201:

@@ -21,8 +21,8 @@ from simcluster.tests.integration.test_kubectl import (
     environment_for,
     kubectl_for,
 )
-from tests.support.api_client import PODS, ApiClient, eviction
-from tests.support.patience import PATIENCE_S
+from simcluster.tests.support.api_client import PODS, ApiClient, eviction
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 pytestmark = pytest.mark.skipif(not KUBECTL.exists(), reason="kubectl is not installed")
 
@@ -115,7 +115,7 @@ async def test_a_stateful_set_with_volumes_runs_once_a_scheduler_does_its_part(
         assert {claim["status"]["phase"] for claim in claims} == {"Bound"}
         assert len(claims) == 2
     await kubectl("set", "image", "statefulset/ledger", "ledger=registry.example/ledger:2")
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(WAIT_TIMEOUT_S):
         # The controller makes the second revision in its own time.
         while await _num_revisions(kubectl, "statefulset/ledger") != 2:
             pass
@@ -166,7 +166,7 @@ async def test_a_drain_waits_for_the_budget(
         await kubectl("apply", "-f", "-", stdin=DEPLOYMENT)
         await kubectl("rollout", "status", "deployment/web")
         await kubectl("create", "pdb", "web", "--selector=app=web", "--min-available=2")
-        async with _draining(cluster, tmp_path) as said, asyncio.timeout(PATIENCE_S):
+        async with _draining(cluster, tmp_path) as said, asyncio.timeout(WAIT_TIMEOUT_S):
             while b"would violate the pod's disruption budget" not in await said.readline():
                 assert not said.at_eof()
             assert len(await _pods_on(api, "node-000")) == 2
@@ -216,24 +216,24 @@ async def test_a_cluster_is_saved_on_a_signal_at_its_end_and_dumped_while_it_run
     running = asyncio.create_task(
         run_cluster(sample_nodes(2), ClusterOptions(), kubeconfig, ready.set_result, saved)
     )
-    store, revision = (await asyncio.wait_for(ready, PATIENCE_S)).store, -1
+    store, revision = (await asyncio.wait_for(ready, WAIT_TIMEOUT_S)).store, -1
     # What the controllers write at first may come between the two.
     while revision != store.revision:
         revision = store.revision
         saved.unlink(missing_ok=True)
         signal.raise_signal(signal.SIGUSR1)
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(WAIT_TIMEOUT_S):
             while not saved.exists():  # noqa: ASYNC110 - a file tells nobody
                 await asyncio.sleep(0.01)
         await _dump(dumped, kubeconfig)
     assert dumped.read_bytes() == saved.read_bytes()
     saved.unlink()
     signal.raise_signal(signal.SIGTERM)
-    await asyncio.wait_for(running, PATIENCE_S)
+    await asyncio.wait_for(running, WAIT_TIMEOUT_S)
     assert saved.read_bytes() == dumped.read_bytes()
 
 
 async def _dump(file: Path, kubeconfig: Path) -> None:
     command = [sys.executable, "-m", "stowage.cli", "dump", str(file)]
     dump = await asyncio.create_subprocess_exec(*command, "--kubeconfig", str(kubeconfig))
-    assert await asyncio.wait_for(dump.wait(), PATIENCE_S) == 0
+    assert await asyncio.wait_for(dump.wait(), WAIT_TIMEOUT_S) == 0

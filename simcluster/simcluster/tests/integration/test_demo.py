@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.patience import PATIENCE_S
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 STOWAGE = [sys.executable, "-m", "stowage.cli"]
 
@@ -25,7 +25,7 @@ def demo(folder: Path) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         check=False,
         text=True,
-        timeout=2 * PATIENCE_S,
+        timeout=2 * WAIT_TIMEOUT_S,
         env={
             "PATH": "/usr/bin:/bin",
             "HOME": "/nonexistent",

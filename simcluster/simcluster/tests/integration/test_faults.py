@@ -7,8 +7,8 @@ import aiohttp
 import pytest
 
 from simcluster import FaultRule, Faults, SimulatedCluster
-from tests.support.api_client import CONFIG_MAPS, PODS, ApiClient, config_map, pod
-from tests.support.patience import PATIENCE_S
+from simcluster.tests.support.api_client import CONFIG_MAPS, PODS, ApiClient, config_map, pod
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 
 async def test_the_next_matching_requests_fail_and_then_no_more(
@@ -38,9 +38,9 @@ async def test_a_lost_answer_has_been_written(embedded: SimulatedCluster, api: A
 async def test_a_hanging_answer_keeps_the_client_waiting(
     embedded: SimulatedCluster, api: ApiClient
 ) -> None:
-    embedded.faults.add(FaultRule("POST", "/configmaps", is_applied=True, hang_s=PATIENCE_S))
+    embedded.faults.add(FaultRule("POST", "/configmaps", is_applied=True, hang_s=WAIT_TIMEOUT_S))
     waiting = asyncio.create_task(api.post(CONFIG_MAPS, config_map()))
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(WAIT_TIMEOUT_S):
         while (await api.get(f"{CONFIG_MAPS}/a")).status != 200:  # noqa: ASYNC110 - nobody tells
             await asyncio.sleep(0.01)
     assert not waiting.done()
@@ -95,7 +95,7 @@ async def test_the_server_can_be_away_and_come_back_on_its_port(
 ) -> None:
     url = embedded.url
     await api.create(PODS, pod())
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(WAIT_TIMEOUT_S):
         # Whoever is held up for as long as the server is away does not notice.
         while not await _is_seen_away(embedded, api):
             pass

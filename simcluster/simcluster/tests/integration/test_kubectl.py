@@ -11,16 +11,16 @@ import pytest
 import yaml
 
 from simcluster import ClusterOptions, SimulatedCluster, sample_nodes
-from tests.support.api_client import PODS, ApiClient, node, pod, until
-from tests.support.api_servers import self_signed_certificate
-from tests.support.patience import PATIENCE_S
+from simcluster.tests.support.api_client import PODS, ApiClient, node, pod, until
+from simcluster.tests.support.api_servers import self_signed_certificate
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 KUBECTL = Path(sys.executable).parent / "kubectl"
 pytestmark = pytest.mark.skipif(not KUBECTL.exists(), reason="kubectl is not installed")
 
 Kubectl = Callable[..., Awaitable[str]]
 
-WAIT = f"--timeout={PATIENCE_S:g}s"
+WAIT = f"--timeout={WAIT_TIMEOUT_S:g}s"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 DEPLOYMENT = """
 apiVersion: apps/v1
@@ -81,7 +81,7 @@ def kubectl_for(cluster: SimulatedCluster, tmp_path: Path) -> Kubectl:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
-        output, _ = await asyncio.wait_for(process.communicate(stdin.encode()), PATIENCE_S)
+        output, _ = await asyncio.wait_for(process.communicate(stdin.encode()), WAIT_TIMEOUT_S)
         text = output.decode()
         assert (process.returncode == 0) is succeeds, text
         return text
@@ -138,7 +138,7 @@ async def test_scale_rollout_and_wide_workloads(
 
 async def the_only_pod(api: ApiClient) -> str:
     """The name of the one pod that is left, as soon as the others are gone for good."""
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(WAIT_TIMEOUT_S):
         while True:
             deployment = (await api.get(DEPLOYMENTS)).body["items"][0]
             pods = (await api.get(PODS)).body["items"]

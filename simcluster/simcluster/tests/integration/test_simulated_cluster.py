@@ -11,7 +11,7 @@ import pytest
 from kubernetes.aio.config import load_kube_config
 
 from simcluster import ClusterOptions, KubeletOptions, SimulatedCluster, make_node, run_cluster
-from tests.support.api_client import (
+from simcluster.tests.support.api_client import (
     BUDGETS,
     NODES,
     PODS,
@@ -22,7 +22,7 @@ from tests.support.api_client import (
     pod,
     until,
 )
-from tests.support.api_servers import self_signed_certificate
+from simcluster.tests.support.api_servers import self_signed_certificate
 
 Json = dict[str, Any]
 

@@ -14,7 +14,7 @@ from simcluster.store.loading import load_files
 from simcluster.store.registry import Registry
 from simcluster.store.saving import everything_in, write_dump
 from simcluster.store.store import Store
-from tests.support.still_cluster import StillCluster, workload
+from simcluster.tests.support.manual_cluster import ManualCluster, workload
 
 Json = dict[str, Any]
 
@@ -171,7 +171,7 @@ def test_a_manifest_is_created_with_defaults(tmp_path: Path) -> None:
 def test_pods_that_run_go_on_even_where_a_node_is_too_small_or_missing(tmp_path: Path) -> None:
     objects = [node(), pod("a"), pod("b"), pod("c", nodeName="elsewhere")]
     file = write(tmp_path / "a.json", json.dumps(listing(*objects)))
-    cluster = StillCluster(0, binds=False, files=(file,))
+    cluster = ManualCluster(0, binds=False, files=(file,))
     before = cluster.store.revision
     cluster.pass_time(1000)
     assert [found["status"]["phase"] for found in cluster.all(PODS)] == ["Running"] * 3
@@ -181,12 +181,12 @@ def test_pods_that_run_go_on_even_where_a_node_is_too_small_or_missing(tmp_path:
 
 
 def test_saved_objects_are_loaded_unchanged(tmp_path: Path) -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     cluster.create(DEPLOYMENTS, workload())
     cluster.settle()
     file = tmp_path / "saved.json"
     write_dump(file, everything_in(cluster.registry))
-    again = StillCluster(0, files=(file,))
+    again = ManualCluster(0, files=(file,))
     again.pass_time(1000)
     for resource in (NODES, PODS, DEPLOYMENTS, REPLICA_SETS, NAMESPACES):
         assert again.all(resource) == cluster.all(resource)
@@ -196,25 +196,25 @@ def test_saved_objects_are_loaded_unchanged(tmp_path: Path) -> None:
 
 
 def test_a_workload_that_was_loaded_without_its_sets_is_left_alone(tmp_path: Path) -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     cluster.create(DEPLOYMENTS, workload())
     cluster.settle()
     file = tmp_path / "partial.json"
     kept = {NODES, DEPLOYMENTS, PODS}
     write_dump(file, (found for found in everything_in(cluster.registry) if found.resource in kept))
-    again = StillCluster(0, files=(file,))
+    again = ManualCluster(0, files=(file,))
     again.pass_time(1000)
     assert again.all(REPLICA_SETS) == []
     assert again.all(PODS) == cluster.all(PODS)
 
 
 def test_a_loaded_rollout_goes_on(tmp_path: Path) -> None:
-    cluster = StillCluster(binds=False)
+    cluster = ManualCluster(binds=False)
     cluster.create(DEPLOYMENTS, workload())
     cluster.settle()
     file = tmp_path / "saved.json"
     write_dump(file, everything_in(cluster.registry))
-    again = StillCluster(0, files=(file,))
+    again = ManualCluster(0, files=(file,))
     assert again.get(DEPLOYMENTS, "web")["status"]["availableReplicas"] == 3
 
 
@@ -240,7 +240,7 @@ def test_custom_resources_are_taken_over_with_their_definitions(tmp_path: Path) 
     }
     widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
     file = write(tmp_path / "a.json", json.dumps(listing(widget, definition)))
-    cluster = StillCluster(0, files=(file,))
+    cluster = ManualCluster(0, files=(file,))
     found = cluster.registry.catalog.of_kind("example.com/v1", "Widget")
     assert found is not None
     assert cluster.get(found, "w")["size"] == 1

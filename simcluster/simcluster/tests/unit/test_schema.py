@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from simcluster.schema import DecodingError, conform, struct_of
-from tests.support.client_models import types
+from simcluster.tests.support.client_models import types
 
 Json = dict[str, Any]
 

@@ -6,12 +6,12 @@ import asyncio
 from typing import Any
 
 from msgspec.structs import replace
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.api.instructions import ClearNomination, PatchPodStatus, PodReference
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.writers.pod_status import PodStatusWriter
 
 from tests.support.fake_api import FakeApiClient, FakeTime
-from tests.support.patience import PATIENCE_S
 
 POD = PodReference("default", "p", "u1")
 REFUSED = PatchPodStatus(POD, "Unschedulable", "0/1 nodes are available")
@@ -209,7 +209,7 @@ async def test_a_binding_waits_for_a_patch_under_way_and_drops_the_next() -> Non
 
 async def test_a_binding_of_a_pod_without_a_patch_need_not_wait() -> None:
     client = FakeApiClient()
-    await asyncio.wait_for(_writer(client).cancel_and_wait("u1"), PATIENCE_S)
+    await asyncio.wait_for(_writer(client).cancel_and_wait("u1"), WAIT_TIMEOUT_S)
     assert client.requests == []
 
 

@@ -13,7 +13,7 @@ from stowage.api.status import SUCCESS, Code, Status, unschedulable
 from stowage.operator.writers.pre_binder import PreBinder
 
 POD = PodReference("default", "p", "uid-p")
-PATIENCE_S = 60.0
+WAIT_TIMEOUT_S = 60.0
 
 Work = Callable[[], Awaitable[Status]]
 
@@ -22,7 +22,7 @@ def _instruction(*plugins: str) -> RunPreBind:
     return RunPreBind(POD, "n", "default-scheduler", plugins)
 
 
-def _binder(limit_s: float = PATIENCE_S, **work: Work) -> PreBinder:
+def _binder(limit_s: float = WAIT_TIMEOUT_S, **work: Work) -> PreBinder:
     def start(uid: str, plugin: str) -> Coroutine[Any, Any, Status] | None:
         assert uid == POD.uid
         return _awaited(work[plugin]) if plugin in work else None

@@ -24,9 +24,9 @@ from stowage.operator.extenders.objects import ExtenderObjects
 from stowage.operator.inbox import Inbox
 from stowage.operator.writers.binder import Binder
 
+from tests.support.dispatchers import make_dispatcher
 from tests.support.engines import default_engine
 from tests.support.fake_api import FakeApiClient, FakeTime
-from tests.support.shell_parts import make_dispatcher
 
 POD = PodReference("default", "p", "uid-p")
 OTHER = PodReference("default", "q", "uid-q")

@@ -16,7 +16,7 @@ from simcluster.kinds.resources import (
     SERVICE_ACCOUNTS,
 )
 from simcluster.kinds.subresources.eviction import evict
-from tests.support.still_cluster import StillCluster, template, workload
+from simcluster.tests.support.manual_cluster import ManualCluster, template, workload
 
 Json = dict[str, Any]
 
@@ -26,7 +26,7 @@ def budget(**spec: Any) -> Json:
     return {"metadata": {"name": "web"}, "spec": {"selector": selector, **spec}}
 
 
-def counts(cluster: StillCluster) -> tuple[int, int, int, int]:
+def counts(cluster: ManualCluster) -> tuple[int, int, int, int]:
     status = cluster.get(POD_DISRUPTION_BUDGETS, "web")["status"]
     keys = ("expectedPods", "currentHealthy", "desiredHealthy", "disruptionsAllowed")
     expected, healthy, desired, allowed = (status[key] for key in keys)
@@ -44,7 +44,7 @@ def counts(cluster: StillCluster) -> tuple[int, int, int, int]:
     ],
 )
 def test_budgets_count(spec: Json, want: tuple[int, int, int, int]) -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     cluster.create(DEPLOYMENTS, workload(replicas=4))
     cluster.create(POD_DISRUPTION_BUDGETS, budget(**spec))
     cluster.settle()
@@ -52,7 +52,7 @@ def test_budgets_count(spec: Json, want: tuple[int, int, int, int]) -> None:
 
 
 def test_two_sets_of_one_deployment_are_expected_once() -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     cluster.create(DEPLOYMENTS, workload(replicas=4))
     cluster.create(POD_DISRUPTION_BUDGETS, budget(maxUnavailable=1))
     cluster.settle()
@@ -63,7 +63,7 @@ def test_two_sets_of_one_deployment_are_expected_once() -> None:
 
 
 def test_an_evicted_pod_is_remembered_until_it_is_gone_or_too_long_there() -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     spec = workload(replicas=3)
     spec["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 900
     cluster.create(REPLICA_SETS, spec)
@@ -86,7 +86,7 @@ def test_an_evicted_pod_is_remembered_until_it_is_gone_or_too_long_there() -> No
 
 
 def test_a_budget_that_selects_other_pods_counts_those() -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     cluster.create(REPLICA_SETS, workload(replicas=3))
     cluster.create(POD_DISRUPTION_BUDGETS, budget(minAvailable=1))
     cluster.settle()
@@ -96,7 +96,7 @@ def test_a_budget_that_selects_other_pods_counts_those() -> None:
 
 
 def test_a_namespace_tells_what_is_left_and_goes_when_nothing_is() -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     cluster.create(NAMESPACES, {"metadata": {"name": "team"}})
     held = {"metadata": {"name": "held", "finalizers": ["example.com/hold"]}}
     cluster.create(CONFIG_MAPS, held, "team")
@@ -120,7 +120,7 @@ def test_a_namespace_tells_what_is_left_and_goes_when_nothing_is() -> None:
 
 @pytest.mark.parametrize(("policy", "left"), [("Background", 0), ("Foreground", 0), ("Orphan", 3)])
 def test_what_is_owned_goes_as_it_is_told(policy: str, left: int) -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     cluster.create(REPLICA_SETS, workload())
     cluster.settle()
     cluster.delete(REPLICA_SETS, "web", policy)
@@ -130,7 +130,7 @@ def test_what_is_owned_goes_as_it_is_told(policy: str, left: int) -> None:
 
 
 def test_an_object_with_two_owners_loses_the_one_that_went() -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     owners = [cluster.create(CONFIG_MAPS, {"metadata": {"name": name}}) for name in ("a", "b")]
     references = [
         {
@@ -150,7 +150,7 @@ def test_an_object_with_two_owners_loses_the_one_that_went() -> None:
 
 def test_every_namespace_gets_its_account_where_that_is_wanted() -> None:
     options = ControllerOptions(with_service_accounts=True, authority_pem="PEM")
-    cluster = StillCluster(options=options)
+    cluster = ManualCluster(options=options)
     cluster.create(NAMESPACES, {"metadata": {"name": "team"}})
     cluster.settle()
     assert cluster.find(SERVICE_ACCOUNTS, "default", "team") is not None

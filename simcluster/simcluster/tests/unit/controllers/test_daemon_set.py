@@ -4,7 +4,7 @@ import itertools
 from typing import Any
 
 from simcluster.kinds.resources import DAEMON_SETS, NODES, PODS
-from tests.support.still_cluster import StillCluster, template
+from simcluster.tests.support.manual_cluster import ManualCluster, template
 
 Json = dict[str, Any]
 
@@ -17,12 +17,12 @@ def daemon(**spec: Any) -> Json:
     }
 
 
-def nodes_of(cluster: StillCluster) -> list[str]:
+def nodes_of(cluster: ManualCluster) -> list[str]:
     return sorted(pod["spec"].get("nodeName", "") for pod in cluster.all(PODS))
 
 
 def test_every_node_gets_a_pod_pinned_to_it_by_name() -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     cluster.create(DAEMON_SETS, daemon())
     cluster.settle()
     assert nodes_of(cluster) == ["node-0", "node-1", "node-2"]
@@ -43,7 +43,7 @@ def test_every_node_gets_a_pod_pinned_to_it_by_name() -> None:
 
 
 def test_a_node_that_comes_gets_one_and_a_node_that_goes_loses_it() -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     cluster.create(DAEMON_SETS, daemon())
     cluster.settle()
     cluster.add_node("late")
@@ -55,7 +55,7 @@ def test_a_node_that_comes_gets_one_and_a_node_that_goes_loses_it() -> None:
 
 
 def test_only_nodes_that_are_selected_and_tolerated_count() -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     taint = {"key": "dedicated", "value": "x", "effect": "NoSchedule"}
     cluster.change(NODES, "node-0", lambda node: node["spec"].update(taints=[taint]))
     zone = {"topology.kubernetes.io/zone": "a"}
@@ -67,7 +67,7 @@ def test_only_nodes_that_are_selected_and_tolerated_count() -> None:
 
 
 def test_a_pod_leaves_a_node_it_no_longer_belongs_to() -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     zone = {"topology.kubernetes.io/zone": "a"}
     cluster.create(DAEMON_SETS, daemon(template=template(nodeSelector=zone)))
     cluster.settle()
@@ -79,7 +79,7 @@ def test_a_pod_leaves_a_node_it_no_longer_belongs_to() -> None:
 
 
 def test_an_update_replaces_a_few_at_a_time() -> None:
-    cluster = StillCluster(num_nodes=4)
+    cluster = ManualCluster(num_nodes=4)
     cluster.create(DAEMON_SETS, daemon())
     cluster.settle()
     fewest = [4]
@@ -100,7 +100,7 @@ def test_an_update_replaces_a_few_at_a_time() -> None:
 
 
 def test_a_pod_that_keeps_failing_is_made_anew_ever_more_slowly() -> None:
-    cluster = StillCluster(num_nodes=1)
+    cluster = ManualCluster(num_nodes=1)
     large = template()
     large["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "99"}}
     made: list[float] = []

@@ -3,7 +3,7 @@
 from typing import Any
 
 from simcluster.kinds.resources import DEPLOYMENTS, PODS, REPLICA_SETS
-from tests.support.still_cluster import StillCluster, template, workload
+from simcluster.tests.support.manual_cluster import ManualCluster, template, workload
 
 Json = dict[str, Any]
 
@@ -15,13 +15,13 @@ def image(name: str) -> Any:
     return act
 
 
-def condition(cluster: StillCluster, kind: str) -> Json:
+def condition(cluster: ManualCluster, kind: str) -> Json:
     conditions = cluster.get(DEPLOYMENTS, "web")["status"]["conditions"]
     found: Json = next(found for found in conditions if found["type"] == kind)
     return found
 
 
-def sizes(cluster: StillCluster) -> list[int]:
+def sizes(cluster: ManualCluster) -> list[int]:
     """Replicas of the ReplicaSets, by revision."""
     sets = cluster.all(REPLICA_SETS)
     by_revision = sorted(sets, key=revision)
@@ -33,7 +33,7 @@ def revision(obj: Json) -> int:
 
 
 def test_a_deployment_becomes_available_and_says_so() -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     cluster.create(DEPLOYMENTS, workload())
     cluster.settle()
     status = cluster.get(DEPLOYMENTS, "web")["status"]
@@ -44,7 +44,7 @@ def test_a_deployment_becomes_available_and_says_so() -> None:
 
 
 def test_a_new_template_gets_a_set_of_its_own_and_the_old_one_shrinks() -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     cluster.create(DEPLOYMENTS, workload())
     cluster.settle()
     cluster.change(DEPLOYMENTS, "web", image("web:2"))
@@ -53,7 +53,7 @@ def test_a_new_template_gets_a_set_of_its_own_and_the_old_one_shrinks() -> None:
 
 
 def test_a_template_that_comes_back_is_the_newest_revision_of_its_old_set() -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     cluster.create(DEPLOYMENTS, workload())
     cluster.settle()
     for name in ("web:2", "web:1"):
@@ -67,7 +67,7 @@ def test_a_template_that_comes_back_is_the_newest_revision_of_its_old_set() -> N
 
 
 def test_the_change_cause_is_kept_with_each_revision() -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     cluster.create(DEPLOYMENTS, workload())
     cluster.settle()
 
@@ -81,7 +81,7 @@ def test_the_change_cause_is_kept_with_each_revision() -> None:
 
 
 def test_no_more_old_sets_are_kept_than_the_history_allows() -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     cluster.create(DEPLOYMENTS, workload(revisionHistoryLimit=1))
     cluster.settle()
     for number in range(2, 6):
@@ -90,7 +90,7 @@ def test_no_more_old_sets_are_kept_than_the_history_allows() -> None:
 
 
 def test_a_rollout_keeps_within_its_bounds_when_pods_do_not_start() -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
     cluster.create(DEPLOYMENTS, workload(replicas=4, strategy=rolling))
     cluster.settle()
@@ -101,7 +101,7 @@ def test_a_rollout_keeps_within_its_bounds_when_pods_do_not_start() -> None:
 
 
 def test_a_rollout_without_progress_fails_when_its_deadline_is_over() -> None:
-    cluster = StillCluster(binds=False)
+    cluster = ManualCluster(binds=False)
     cluster.create(DEPLOYMENTS, workload(progressDeadlineSeconds=60))
     cluster.settle()
     cluster.pass_time(59)
@@ -112,7 +112,7 @@ def test_a_rollout_without_progress_fails_when_its_deadline_is_over() -> None:
 
 
 def test_a_paused_deployment_waits_and_is_still_scaled() -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     cluster.create(DEPLOYMENTS, workload())
     cluster.settle()
     cluster.change(DEPLOYMENTS, "web", lambda obj: obj["spec"].update(paused=True))
@@ -125,7 +125,7 @@ def test_a_paused_deployment_waits_and_is_still_scaled() -> None:
 
 
 def test_scaling_in_the_middle_of_a_rollout_is_shared_out() -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 2, "maxUnavailable": 2}}
     cluster.create(DEPLOYMENTS, workload(replicas=8, strategy=rolling))
     cluster.settle()
@@ -139,7 +139,7 @@ def test_scaling_in_the_middle_of_a_rollout_is_shared_out() -> None:
 
 
 def test_recreate_makes_no_new_pod_before_the_last_old_one_is_gone() -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     spec = workload(strategy={"type": "Recreate"})
     spec["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 30
     cluster.create(DEPLOYMENTS, spec)
@@ -158,7 +158,7 @@ def test_recreate_makes_no_new_pod_before_the_last_old_one_is_gone() -> None:
 
 
 def test_sets_left_behind_are_taken_in_again() -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     cluster.create(DEPLOYMENTS, workload())
     cluster.settle()
     cluster.delete(DEPLOYMENTS, "web", "Orphan")

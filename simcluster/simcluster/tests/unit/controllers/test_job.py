@@ -5,7 +5,7 @@ from typing import Any
 from simcluster.controllers.workloads.completion_indexes import format_indexes, parse_indexes
 from simcluster.kinds.resources import JOBS, NODES, PODS
 from simcluster.kubelet.kubelet import KubeletOptions
-from tests.support.still_cluster import StillCluster, template
+from simcluster.tests.support.manual_cluster import ManualCluster, template
 
 Json = dict[str, Any]
 
@@ -16,20 +16,20 @@ def job(restart: str = "Never", **spec: Any) -> Json:
     return {"metadata": {"name": "batch"}, "spec": {"template": pod, **spec}}
 
 
-def still_cluster(num_nodes: int = 3) -> StillCluster:
-    return StillCluster(num_nodes, kubelet=KubeletOptions(job_run_s=10))
+def still_cluster(num_nodes: int = 3) -> ManualCluster:
+    return ManualCluster(num_nodes, kubelet=KubeletOptions(job_run_s=10))
 
 
-def status(cluster: StillCluster) -> Json:
+def status(cluster: ManualCluster) -> Json:
     found: Json = cluster.get(JOBS, "batch")["status"]
     return found
 
 
-def ends(cluster: StillCluster) -> list[str]:
+def ends(cluster: ManualCluster) -> list[str]:
     return [found["type"] for found in status(cluster).get("conditions") or ()]
 
 
-def failing(cluster: StillCluster) -> None:
+def failing(cluster: ManualCluster) -> None:
     """Have every pod fail from now on."""
     annotation = {"stowage/pod-failure-rate": "1"}
     for name in cluster.names(NODES):

@@ -6,7 +6,7 @@ import pytest
 
 from simcluster.controllers import ControllerOptions
 from simcluster.kinds.resources import CSI_NODES, NODES, PODS
-from tests.support.still_cluster import StillCluster, template
+from simcluster.tests.support.manual_cluster import ManualCluster, template
 
 Json = dict[str, Any]
 
@@ -31,7 +31,7 @@ def taints(node: Json) -> set[tuple[str, str]]:
     }
 
 
-def running(cluster: StillCluster, name: str, node: str, **spec: Any) -> None:
+def running(cluster: ManualCluster, name: str, node: str, **spec: Any) -> None:
     cluster.create(PODS, {**template(**spec), "metadata": {"name": name}})
     cluster.bind(name, node)
 
@@ -44,7 +44,7 @@ def is_ready(pod: Json) -> bool:
 
 
 def test_a_node_that_falls_silent_is_unknown_after_the_grace_period() -> None:
-    cluster = StillCluster(binds=False)
+    cluster = ManualCluster(binds=False)
     running(cluster, "p", "node-0")
     cluster.change(NODES, "node-0", say("stopped"))
     cluster.pass_time(49)
@@ -57,7 +57,7 @@ def test_a_node_that_falls_silent_is_unknown_after_the_grace_period() -> None:
 
 
 def test_its_pods_are_evicted_when_their_patience_is_over_and_go_when_it_is_back() -> None:
-    cluster = StillCluster(binds=False, options=ControllerOptions(node_grace_s=10))
+    cluster = ManualCluster(binds=False, options=ControllerOptions(node_grace_s=10))
     running(cluster, "p", "node-0", terminationGracePeriodSeconds=30)
     cluster.change(NODES, "node-0", say("stopped"))
     cluster.pass_time(300)
@@ -75,7 +75,7 @@ def test_its_pods_are_evicted_when_their_patience_is_over_and_go_when_it_is_back
 
 
 def test_a_node_that_comes_back_in_time_keeps_its_pods() -> None:
-    cluster = StillCluster(binds=False, options=ControllerOptions(node_grace_s=10))
+    cluster = ManualCluster(binds=False, options=ControllerOptions(node_grace_s=10))
     running(cluster, "p", "node-0")
     cluster.change(NODES, "node-0", say("stopped"))
     cluster.pass_time(60)
@@ -85,7 +85,7 @@ def test_a_node_that_comes_back_in_time_keeps_its_pods() -> None:
 
 
 def test_a_pod_bound_to_a_stopped_node_starts_when_the_node_does() -> None:
-    cluster = StillCluster(binds=False)
+    cluster = ManualCluster(binds=False)
     cluster.change(NODES, "node-0", say("stopped"))
     running(cluster, "p", "node-0")
     assert cluster.get(PODS, "p")["status"]["phase"] == "Pending"
@@ -103,7 +103,7 @@ def test_a_pod_bound_to_a_stopped_node_starts_when_the_node_does() -> None:
     ],
 )
 def test_pressure_becomes_a_taint_and_goes_again(word: str, taint: tuple[str, str]) -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     cluster.change(NODES, "node-0", say(word))
     assert taints(cluster.get(NODES, "node-0")) == {taint}
     cluster.change(NODES, "node-0", say(""))
@@ -111,7 +111,7 @@ def test_pressure_becomes_a_taint_and_goes_again(word: str, taint: tuple[str, st
 
 
 def test_a_node_that_is_not_ready_is_tainted_twice_and_a_cordoned_one_once() -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     cluster.change(NODES, "node-0", say("not-ready"))
     expected = {("not-ready", "NoSchedule"), ("not-ready", "NoExecute")}
     assert taints(cluster.get(NODES, "node-0")) == expected
@@ -120,7 +120,7 @@ def test_a_node_that_is_not_ready_is_tainted_twice_and_a_cordoned_one_once() -> 
 
 
 def test_a_no_execute_taint_evicts_by_tolerations() -> None:
-    cluster = StillCluster(binds=False)
+    cluster = ManualCluster(binds=False)
     tolerate = {"key": "x", "operator": "Exists", "effect": "NoExecute"}
     running(cluster, "stays", "node-0", tolerations=[tolerate])
     running(cluster, "waits", "node-0", tolerations=[{**tolerate, "tolerationSeconds": 5}])
@@ -134,7 +134,7 @@ def test_a_no_execute_taint_evicts_by_tolerations() -> None:
 
 
 def test_a_taint_that_goes_again_spares_those_that_waited() -> None:
-    cluster = StillCluster(binds=False)
+    cluster = ManualCluster(binds=False)
     patience = {"key": "x", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}
     running(cluster, "waits", "node-0", tolerations=[patience])
     taint = {"key": "x", "effect": "NoExecute"}
@@ -146,14 +146,14 @@ def test_a_taint_that_goes_again_spares_those_that_waited() -> None:
 
 
 def test_pods_go_with_their_node() -> None:
-    cluster = StillCluster(binds=False)
+    cluster = ManualCluster(binds=False)
     running(cluster, "p", "node-0")
     cluster.delete(NODES, "node-0")
     assert cluster.names(PODS) == []
 
 
 def test_a_pod_on_a_node_that_never_comes_is_removed_in_the_end() -> None:
-    cluster = StillCluster(binds=False)
+    cluster = ManualCluster(binds=False)
     running(cluster, "p", "nowhere")
     cluster.pass_time(39)
     assert cluster.names(PODS) == ["p"]
@@ -162,7 +162,7 @@ def test_a_pod_on_a_node_that_never_comes_is_removed_in_the_end() -> None:
 
 
 def test_a_node_stops_by_itself_and_fails_pods_as_it_was_told() -> None:
-    cluster = StillCluster(num_nodes=0, binds=False)
+    cluster = ManualCluster(num_nodes=0, binds=False)
     annotations = {"stowage/stop-after-seconds": "60", "stowage/pod-start-seconds": "5"}
     cluster.add_node("short", annotations=annotations)
     cluster.add_node("bad", annotations={"stowage/pod-failure-rate": "1"})
@@ -181,7 +181,7 @@ def test_a_node_stops_by_itself_and_fails_pods_as_it_was_told() -> None:
 
 
 def test_a_node_registers_the_drivers_it_names() -> None:
-    cluster = StillCluster(num_nodes=0)
+    cluster = ManualCluster(num_nodes=0)
     drivers = "disk.example.com=25, nfs.example.com"
     cluster.add_node("n", annotations={"stowage/csi-drivers": drivers})
     cluster.settle()

@@ -5,7 +5,7 @@ from typing import Any
 from simcluster.controllers.workloads.deletion_order import in_deletion_order
 from simcluster.kinds.resources import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS
 from simcluster.store.store import Stored
-from tests.support.still_cluster import StillCluster, template, workload
+from simcluster.tests.support.manual_cluster import ManualCluster, template, workload
 
 Json = dict[str, Any]
 
@@ -21,7 +21,7 @@ def pod(
 
 
 def test_pods_are_counted_as_they_come_and_go() -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     cluster.create(REPLICA_SETS, workload())
     cluster.settle()
     assert cluster.get(REPLICA_SETS, "web")["status"] == {
@@ -36,7 +36,7 @@ def test_pods_are_counted_as_they_come_and_go() -> None:
 
 
 def test_pods_are_available_only_when_they_were_ready_for_long_enough() -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     cluster.create(REPLICA_SETS, workload(minReadySeconds=30))
     cluster.settle()
     assert "availableReplicas" not in cluster.get(REPLICA_SETS, "web")["status"]
@@ -45,7 +45,7 @@ def test_pods_are_available_only_when_they_were_ready_for_long_enough() -> None:
 
 
 def test_an_orphan_that_is_selected_is_taken_in_instead_of_a_new_pod() -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     cluster.create(PODS, {**template(), "metadata": {"name": "lone", "labels": {"app": "web"}}})
     cluster.create(REPLICA_SETS, workload(replicas=2))
     cluster.settle()
@@ -55,7 +55,7 @@ def test_an_orphan_that_is_selected_is_taken_in_instead_of_a_new_pod() -> None:
 
 
 def test_a_pod_that_is_no_longer_selected_is_let_go_and_replaced() -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     cluster.create(REPLICA_SETS, workload(replicas=1))
     cluster.settle()
     (name,) = cluster.names(PODS)
@@ -65,7 +65,7 @@ def test_a_pod_that_is_no_longer_selected_is_let_go_and_replaced() -> None:
 
 
 def test_a_replication_controller_selects_by_plain_labels() -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     controller = {"metadata": {"name": "rc"}, "spec": {"replicas": 2, "template": template()}}
     cluster.create(REPLICATION_CONTROLLERS, controller)
     cluster.settle()

@@ -9,14 +9,14 @@ from simcluster.auth.rbac import RbacAuthorizer
 from simcluster.auth.request_attributes import Attributes
 from simcluster.auth.users import User
 from simcluster.kinds.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS
-from tests.support.still_cluster import StillCluster
+from simcluster.tests.support.manual_cluster import ManualCluster
 
 Json = dict[str, Any]
 SOMEBODY = User("somebody")
 LABEL = {"rbac.authorization.k8s.io/aggregate-to-view": "true"}
 
 
-def may(cluster: StillCluster, user: User, verb: str, resource: str, **where: str) -> bool:
+def may(cluster: ManualCluster, user: User, verb: str, resource: str, **where: str) -> bool:
     group, _, plural = resource.rpartition("/")
     attributes = Attributes(
         verb, "", is_resource_request=True, group=group, resource=plural, **where
@@ -24,9 +24,9 @@ def may(cluster: StillCluster, user: User, verb: str, resource: str, **where: st
     return RbacAuthorizer(cluster.store).decide(user, attributes).is_allowed
 
 
-def bootstrapped(role: str) -> StillCluster:
+def bootstrapped(role: str) -> ManualCluster:
     """A cluster where somebody has a role in the namespace default."""
-    cluster = StillCluster(0)
+    cluster = ManualCluster(0)
     make_bootstrap_roles(cluster.registry)
     binding = {
         "metadata": {"name": "somebody"},
@@ -85,7 +85,7 @@ def test_the_scheduler_s_role_is_the_scheduler_s() -> None:
 
 
 def test_roles_that_exist_stay_as_they_are() -> None:
-    cluster = StillCluster(0)
+    cluster = ManualCluster(0)
     cluster.create(CLUSTER_ROLES, {"metadata": {"name": "cluster-admin"}, "rules": []})
     make_bootstrap_roles(cluster.registry)
     assert cluster.get(CLUSTER_ROLES, "cluster-admin")["rules"] == []

@@ -11,7 +11,7 @@ from simcluster.kinds.resources import (
     STATEFUL_SETS,
     STORAGE_CLASSES,
 )
-from tests.support.still_cluster import StillCluster, workload
+from simcluster.tests.support.manual_cluster import ManualCluster, workload
 
 Json = dict[str, Any]
 
@@ -37,14 +37,14 @@ def image(name: str) -> Any:
     return act
 
 
-def images(cluster: StillCluster) -> dict[str, str]:
+def images(cluster: ManualCluster) -> dict[str, str]:
     return {
         pod["metadata"]["name"]: pod["spec"]["containers"][0]["image"] for pod in cluster.all(PODS)
     }
 
 
 def test_pods_come_one_after_the_other() -> None:
-    cluster = StillCluster(binds=False)
+    cluster = ManualCluster(binds=False)
     cluster.create(STATEFUL_SETS, stateful())
     cluster.settle()
     assert cluster.names(PODS) == ["db-0"]
@@ -57,21 +57,21 @@ def test_pods_come_one_after_the_other() -> None:
 
 
 def test_parallel_pods_come_at_once() -> None:
-    cluster = StillCluster(binds=False)
+    cluster = ManualCluster(binds=False)
     cluster.create(STATEFUL_SETS, stateful(podManagementPolicy="Parallel"))
     cluster.settle()
     assert cluster.names(PODS) == ["db-0", "db-1", "db-2"]
 
 
 def test_ordinals_may_start_elsewhere() -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     cluster.create(STATEFUL_SETS, stateful(2, ordinals={"start": 5}))
     cluster.settle()
     assert cluster.names(PODS) == ["db-5", "db-6"]
 
 
 def test_scaling_down_takes_the_highest_first_and_keeps_claims() -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     cluster.create(STORAGE_CLASSES, dict(FAST))
     cluster.create(STATEFUL_SETS, stateful(volumeClaimTemplates=[CLAIM]))
     gone: list[str] = []
@@ -86,7 +86,7 @@ def test_scaling_down_takes_the_highest_first_and_keeps_claims() -> None:
 
 
 def test_claims_go_as_the_policy_says() -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     cluster.create(STORAGE_CLASSES, dict(FAST))
     policy = {"whenDeleted": "Delete", "whenScaled": "Delete"}
     spec = stateful(2, volumeClaimTemplates=[CLAIM], persistentVolumeClaimRetentionPolicy=policy)
@@ -99,7 +99,7 @@ def test_claims_go_as_the_policy_says() -> None:
 
 
 def test_an_update_goes_from_the_highest_ordinal_and_is_complete_in_the_end() -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     cluster.create(STATEFUL_SETS, stateful())
     cluster.settle()
     order: list[str] = []
@@ -116,7 +116,7 @@ def test_an_update_goes_from_the_highest_ordinal_and_is_complete_in_the_end() ->
 
 
 def test_a_partition_keeps_lower_ordinals_as_they_are() -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     cluster.create(STATEFUL_SETS, stateful())
     cluster.settle()
 
@@ -135,7 +135,7 @@ def test_a_partition_keeps_lower_ordinals_as_they_are() -> None:
 
 @pytest.mark.parametrize(("kind", "want"), [("OnDelete", {"web:1"}), ("RollingUpdate", {"web:2"})])
 def test_on_delete_leaves_updating_to_others(kind: str, want: set[str]) -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     cluster.create(STATEFUL_SETS, stateful(updateStrategy={"type": kind}))
     cluster.settle()
     cluster.change(STATEFUL_SETS, "db", image("web:2"))
@@ -143,7 +143,7 @@ def test_on_delete_leaves_updating_to_others(kind: str, want: set[str]) -> None:
 
 
 def test_a_template_that_comes_back_is_no_new_revision() -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     cluster.create(STATEFUL_SETS, stateful())
     cluster.settle()
     for name in ("web:2", "web:1"):

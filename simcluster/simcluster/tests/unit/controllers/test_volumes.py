@@ -14,7 +14,7 @@ from simcluster.kinds.resources import (
     STORAGE_CLASSES,
     VOLUME_ATTACHMENTS,
 )
-from tests.support.still_cluster import StillCluster, template, workload
+from simcluster.tests.support.manual_cluster import ManualCluster, template, workload
 
 Json = dict[str, Any]
 
@@ -49,9 +49,9 @@ def volume(name: str, size: str = "1Gi", **spec: Any) -> Json:
     return {"metadata": {"name": name, "labels": labels}, "spec": {**defaults, **spec}}
 
 
-def static(*volumes: Json) -> StillCluster:
+def static(*volumes: Json) -> ManualCluster:
     """A cluster of a class without a provisioner, and these volumes."""
-    cluster = StillCluster(binds=False)
+    cluster = ManualCluster(binds=False)
     cluster.create(STORAGE_CLASSES, storage_class(provisioner="kubernetes.io/no-provisioner"))
     for found in volumes:
         cluster.create(PERSISTENT_VOLUMES, found)
@@ -59,11 +59,11 @@ def static(*volumes: Json) -> StillCluster:
     return cluster
 
 
-def phase(cluster: StillCluster, name: str = "data") -> str:
+def phase(cluster: ManualCluster, name: str = "data") -> str:
     return str(cluster.get(PERSISTENT_VOLUME_CLAIMS, name)["status"]["phase"])
 
 
-def reasons(cluster: StillCluster, name: str = "data") -> list[str]:
+def reasons(cluster: ManualCluster, name: str = "data") -> list[str]:
     return [
         event["reason"] for event in cluster.all(EVENTS) if event["involvedObject"]["name"] == name
     ]
@@ -148,7 +148,7 @@ def test_a_claim_whose_volume_went_is_lost() -> None:
 
 
 def test_an_immediate_class_is_provisioned_at_once() -> None:
-    cluster = StillCluster(binds=False)
+    cluster = ManualCluster(binds=False)
     cluster.create(STORAGE_CLASSES, storage_class())
     cluster.create(PERSISTENT_VOLUME_CLAIMS, claim())
     cluster.settle()
@@ -161,7 +161,7 @@ def test_an_immediate_class_is_provisioned_at_once() -> None:
 
 
 def test_a_claim_that_waits_is_provisioned_where_its_pod_goes() -> None:
-    cluster = StillCluster(binds=False)
+    cluster = ManualCluster(binds=False)
     cluster.create(STORAGE_CLASSES, storage_class(waits=True))
     cluster.create(PERSISTENT_VOLUME_CLAIMS, claim())
     cluster.settle()
@@ -175,7 +175,7 @@ def test_a_claim_that_waits_is_provisioned_where_its_pod_goes() -> None:
 
 def test_topologies_that_are_not_allowed_are_refused() -> None:
     allowed = [{"matchLabelExpressions": [{"key": ZONE, "values": ["a"]}]}]
-    cluster = StillCluster(binds=False)
+    cluster = ManualCluster(binds=False)
     cluster.create(STORAGE_CLASSES, storage_class(waits=True, allowedTopologies=allowed))
     cluster.create(PERSISTENT_VOLUME_CLAIMS, claim())
     cluster.settle()
@@ -187,7 +187,7 @@ def test_topologies_that_are_not_allowed_are_refused() -> None:
 
 
 def test_a_slow_provisioner_takes_its_time() -> None:
-    cluster = StillCluster(binds=False)
+    cluster = ManualCluster(binds=False)
     slow = storage_class(parameters={"stowage/delay-seconds": "20"})
     cluster.create(STORAGE_CLASSES, slow)
     cluster.create(PERSISTENT_VOLUME_CLAIMS, claim())
@@ -199,7 +199,7 @@ def test_a_slow_provisioner_takes_its_time() -> None:
 
 
 def test_a_provisioner_that_fails_a_few_times_tries_again() -> None:
-    cluster = StillCluster(binds=False)
+    cluster = ManualCluster(binds=False)
     parameters = {"stowage/fail": "the backend is away", "stowage/fail-times": "2"}
     cluster.create(STORAGE_CLASSES, storage_class(parameters=parameters))
     cluster.create(PERSISTENT_VOLUME_CLAIMS, claim())
@@ -212,7 +212,7 @@ def test_a_provisioner_that_fails_a_few_times_tries_again() -> None:
 
 
 def test_exhausted_storage_takes_the_selected_node_back() -> None:
-    cluster = StillCluster(binds=False)
+    cluster = ManualCluster(binds=False)
     parameters = {"stowage/fail": "ResourceExhausted: no space", "stowage/fail-times": "1"}
     cluster.create(STORAGE_CLASSES, storage_class(waits=True, parameters=parameters))
     cluster.create(PERSISTENT_VOLUME_CLAIMS, claim())
@@ -225,7 +225,7 @@ def test_exhausted_storage_takes_the_selected_node_back() -> None:
 
 
 def test_pools_are_published_and_run_out() -> None:
-    cluster = StillCluster(binds=False)
+    cluster = ManualCluster(binds=False)
     limited = storage_class(waits=True, parameters={"stowage/capacity": "3Gi"})
     cluster.create(STORAGE_CLASSES, limited)
     for name in ("data", "more"):
@@ -245,7 +245,7 @@ def test_pools_are_published_and_run_out() -> None:
 
 @pytest.mark.parametrize(("policy", "left"), [("Delete", []), ("Retain", ["Released"])])
 def test_a_released_volume_goes_or_stays(policy: str, left: list[str]) -> None:
-    cluster = StillCluster(binds=False)
+    cluster = ManualCluster(binds=False)
     cluster.create(STORAGE_CLASSES, storage_class(reclaimPolicy=policy))
     cluster.create(PERSISTENT_VOLUME_CLAIMS, claim())
     cluster.settle()
@@ -254,7 +254,7 @@ def test_a_released_volume_goes_or_stays(policy: str, left: list[str]) -> None:
 
 
 def test_a_claim_in_use_and_a_bound_volume_outlive_their_deletion() -> None:
-    cluster = StillCluster(binds=False)
+    cluster = ManualCluster(binds=False)
     cluster.create(STORAGE_CLASSES, storage_class())
     cluster.create(PERSISTENT_VOLUME_CLAIMS, claim())
     cluster.create(PODS, mounting())
@@ -271,7 +271,7 @@ def test_a_claim_in_use_and_a_bound_volume_outlive_their_deletion() -> None:
 
 
 def test_volumes_are_attached_where_their_pods_are() -> None:
-    cluster = StillCluster(binds=False)
+    cluster = ManualCluster(binds=False)
     cluster.create(STORAGE_CLASSES, storage_class())
     cluster.create(PERSISTENT_VOLUME_CLAIMS, claim())
     cluster.create(PODS, mounting())
@@ -285,7 +285,7 @@ def test_volumes_are_attached_where_their_pods_are() -> None:
 
 
 def test_a_pod_does_not_run_before_its_claim_is_bound() -> None:
-    cluster = StillCluster(binds=False)
+    cluster = ManualCluster(binds=False)
     slow = storage_class(parameters={"stowage/delay-seconds": "5"})
     cluster.create(STORAGE_CLASSES, slow)
     cluster.create(PERSISTENT_VOLUME_CLAIMS, claim())
@@ -298,7 +298,7 @@ def test_a_pod_does_not_run_before_its_claim_is_bound() -> None:
 
 
 def test_an_ephemeral_volume_comes_and_goes_with_its_pod() -> None:
-    cluster = StillCluster(binds=False)
+    cluster = ManualCluster(binds=False)
     cluster.create(STORAGE_CLASSES, storage_class())
     volumes = [{"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": claim()["spec"]}}}]
     cluster.create(PODS, {**template(volumes=volumes), "metadata": {"name": "p"}})
@@ -311,7 +311,7 @@ def test_an_ephemeral_volume_comes_and_goes_with_its_pod() -> None:
 
 
 def test_a_stateful_set_runs_on_volumes_once_its_pods_are_placed() -> None:
-    cluster = StillCluster()
+    cluster = ManualCluster()
     cluster.create(STORAGE_CLASSES, storage_class())
     templates = [claim("data")]
     cluster.create(STATEFUL_SETS, workload("db", 2, volumeClaimTemplates=templates))

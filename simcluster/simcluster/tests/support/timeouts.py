@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-PATIENCE_S = 180.0
+WAIT_TIMEOUT_S = 180.0
 """Only what hangs takes as long: a machine that is busy with other things may take a minute."""

@@ -1,7 +1,7 @@
-"""The types of the API as the kubernetes client's models tell them: source of the served schema.
+"""The types of the API by the models of the kubernetes client: the source of the served schema.
 
-``python -m tests.support.client_models > simcluster/simcluster/schema/types.json`` writes the file
-anew; a test holds the two equal.
+``python -m simcluster.tests.support.client_models`` prints the content of
+``simcluster/simcluster/schema/types.json``; a test holds the two equal.
 """
 
 import re

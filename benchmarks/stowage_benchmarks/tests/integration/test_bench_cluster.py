@@ -4,9 +4,10 @@ import json
 import subprocess
 import sys
 
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
+
 from stowage_benchmarks.cluster.report import request_table, watch_table
 from stowage_benchmarks.cluster.result import RequestCost, WatchCost
-from tests.support.patience import PATIENCE_S
 
 SIZES = ["--nodes=20", "--pods=300", "--requests=100"]
 STOWAGE = [sys.executable, "-m", "stowage.cli"]
@@ -18,7 +19,7 @@ def test_every_request_is_answered_and_every_event_arrives() -> None:
         capture_output=True,
         check=False,
         text=True,
-        timeout=PATIENCE_S,
+        timeout=WAIT_TIMEOUT_S,
     )
     assert answer.returncode == 0, answer.stdout + answer.stderr
     result = json.loads(answer.stdout)

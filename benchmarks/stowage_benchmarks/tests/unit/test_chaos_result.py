@@ -42,7 +42,9 @@ def test_a_pod_with_a_gate_may_be_pending_as_long_as_it_has_it() -> None:
 
 def test_a_pod_that_fits_nowhere_has_to_be_told() -> None:
     assert not _violations(_pending(f"{HUGE}p", "Unschedulable"))
-    assert _violations(_pending(f"{HUGE}p")) == [f"pod {HUGE}p is pending and nothing says why"]
+    assert _violations(_pending(f"{HUGE}p")) == [
+        f"pod {HUGE}p is pending and its condition gives no reason"
+    ]
 
 
 def test_pods_of_other_schedulers_may_be_pending() -> None:

@@ -1,7 +1,7 @@
-"""A small cluster that is exactly full once every pod is bound, its auditor, and ways to harm it.
+"""A small cluster that is exactly full once every pod is bound, its auditor, and its faults.
 
-Room for each pod and not for one more: whatever is lost, counted twice or forgotten shows, as a
-pod without a place or as a node with too many.
+No node has spare capacity: a pod that the scheduler loses, counts twice or forgets shows as an
+unbound pod or as an overcommitted node.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 from simcluster.kinds.resources import NODES, PODS
 from simcluster.kinds.subresources.binding import bind
 from simcluster.store.deletion import DeleteOptions
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 from simcluster import ClusterOptions, FaultRule, KubeletOptions, SimulatedCluster, make_node
 from tests.support.auditor import Auditor, auditing, is_finished, node_of, scheduled_condition
-from tests.support.patience import PATIENCE_S
 from tests.support.running_scheduler import RunningScheduler
 
 Json = dict[str, Any]
@@ -33,7 +33,7 @@ WATCHES = "watch=true"
 """Requests, as `FaultRule` finds them."""
 
 TOO_MUCH = "100"
-"""CPUs that no node has."""
+"""More CPUs than any node has."""
 
 
 def small_pod(name: str, cpu: str = "500m", **spec: Any) -> Json:
@@ -50,10 +50,10 @@ def small_pod(name: str, cpu: str = "500m", **spec: Any) -> Json:
     }
 
 
-class TroubledCluster:
-    """The cluster, and what users, kubelets and bad luck do to it.
+class FullCluster:
+    """The cluster, and what users, kubelets and faults do to it.
 
-    All of it goes past HTTP, so the trouble meets the scheduler alone.
+    All of it bypasses HTTP, so that faults affect only the scheduler.
     """
 
     def __init__(self, cluster: SimulatedCluster, auditor: Auditor, kubeconfig: Path) -> None:
@@ -63,24 +63,24 @@ class TroubledCluster:
         self._names = self._new_names()
 
     def add_node(self, number: int, **labels: str) -> None:
-        """A node joins, or comes back as another one."""
+        """A node joins, or a new node takes the name of a deleted one."""
         self.cluster.add_nodes([make_node(f"n{number}", dict(CAPACITY), labels)])
 
     def add_full_node(self) -> None:
-        """A node joins that has no room for anything."""
+        """A node without any capacity joins."""
         self.cluster.add_nodes([make_node("full", {**CAPACITY, "cpu": "0", "pods": "0"})])
 
     def delete_node(self, number: int) -> None:
-        """A node leaves; its kubelet takes its pods along."""
+        """A node leaves; its kubelet deletes its pods."""
         self.cluster.registry.delete(NODES, "", f"n{number}", DeleteOptions())
 
     def create(self, pod: Json) -> str:
-        """A user creates a pod; its UID."""
+        """A user creates a pod; returns its UID."""
         stored = self.cluster.registry.create(PODS, "default", pod)
         return str(stored.obj["metadata"]["uid"])
 
     def fill(self, num_pods: int = NUM_PODS, cpu: str = "500m") -> list[str]:
-        """Create that many pods; their names."""
+        """Create pods; returns their names."""
         names = [next(self._names) for _ in range(num_pods)]
         for name in names:
             self.create(small_pod(name, cpu))
@@ -96,7 +96,7 @@ class TroubledCluster:
         bind(self.cluster.registry, "default", name, target)
 
     def fail(self, *rules: FaultRule) -> None:
-        """Let requests fail."""
+        """Add fault rules."""
         for rule in rules:
             self.cluster.faults.add(rule)
 
@@ -105,7 +105,7 @@ class TroubledCluster:
         self.cluster.server.watchers.close_all()
 
     def forget_history(self) -> None:
-        """End every watch, and have nobody resume one."""
+        """End every watch; none can be resumed."""
         self.cluster.server.forget_history()
         self.drop_watches()
 
@@ -115,17 +115,17 @@ class TroubledCluster:
             lambda: len(self.auditor.bindings) >= share * len(self.auditor.pods), "mid-drain"
         )
 
-    async def expect_well(
+    async def expect_recovery(
         self,
         scheduler: RunningScheduler | None = None,
         *,
         stays: Callable[[Json], bool] = lambda _pod: False,
     ) -> None:
-        """Everything ends well, and goes on working.
+        """Wait until every pod is bound and the scheduler's state agrees, then bind one more pod.
 
         Args:
-            scheduler: Whose engine has to agree with what is so; None where it cannot be seen.
-            stays: Which pods are not to be bound.
+            scheduler: Its engine must agree with the cluster; None if it runs in another process.
+            stays: Whether a pod must stay unbound.
         """
         auditor = self.auditor
         await auditor.until(lambda: not auditor.unbound(besides=stays), "all pods bound")
@@ -148,12 +148,12 @@ class TroubledCluster:
         assert not auditor.breaches, auditor.breaches
 
     async def _agreed(self, scheduler: RunningScheduler | None) -> None:
-        """Wait until an engine has nothing under way and counts what there is."""
+        """Wait until an engine is idle and its counts are those of the cluster."""
         if scheduler is None:
             return
         try:
-            async with asyncio.timeout(PATIENCE_S):
-                while not self._agrees(scheduler):  # noqa: ASYNC110 - the engine tells nobody
+            async with asyncio.timeout(WAIT_TIMEOUT_S):
+                while not self._agrees(scheduler):  # noqa: ASYNC110 - the engine does not notify
                     await asyncio.sleep(0.02)
         except TimeoutError:
             counts = {**scheduler.engine.cache_counts(), **scheduler.engine.pending_counts()}
@@ -179,14 +179,12 @@ class TroubledCluster:
 
 
 @asynccontextmanager
-async def troubled_cluster(
-    kubeconfig: Path, num_nodes: int = NUM_NODES
-) -> AsyncIterator[TroubledCluster]:
+async def full_cluster(kubeconfig: Path, num_nodes: int = NUM_NODES) -> AsyncIterator[FullCluster]:
     """A running cluster with nodes and no pods; its kubeconfig is written there."""
     options = ClusterOptions(with_controllers=False, kubelet=KubeletOptions(stop_s=0.0))
     async with SimulatedCluster(options=options) as cluster:
         with auditing(cluster) as auditor:
-            troubled = TroubledCluster(cluster, auditor, cluster.write_kubeconfig(kubeconfig))
+            troubled = FullCluster(cluster, auditor, cluster.write_kubeconfig(kubeconfig))
             for number in range(num_nodes):
                 troubled.add_node(number)
             yield troubled

@@ -368,7 +368,7 @@ def _standby(now: float, replica: Replica) -> Scrape:
     return Scrape.of(now, text, instance="two")
 
 
-def test_a_standby_that_keeps_its_queue_filled_alarms_nobody() -> None:
+def test_a_standby_with_a_full_queue_fires_no_alert() -> None:
     """A pod that fits nowhere is active on a standby for good; the leader seldom tries it."""
     leader, standby = Replica(), Replica()
     standby.pod(cpu="9999999")

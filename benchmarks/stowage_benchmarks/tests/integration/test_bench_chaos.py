@@ -6,8 +6,9 @@ import json
 import subprocess
 import sys
 
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
+
 from stowage_benchmarks.chaos import plan as chaos_plan
-from tests.support.patience import PATIENCE_S
 
 SHORT = (
     *("--minutes=0.35", "--nodes=40", "--rate=15", "--seed=7", "--json"),
@@ -36,7 +37,7 @@ def test_the_scheduler_keeps_its_promises_while_everything_goes_wrong() -> None:
         capture_output=True,
         check=False,
         text=True,
-        timeout=5 * PATIENCE_S,
+        timeout=5 * WAIT_TIMEOUT_S,
     )
     assert answer.returncode == 0, answer.stdout + answer.stderr
     result = json.loads(answer.stdout)

@@ -1,4 +1,4 @@
-"""A scheduler in a process of its own, beside a cluster of which anything can be made to fail."""
+"""A `stowage run` process beside a simulated cluster with faults, seen as an operator sees it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 from simcluster.kinds.resources import PODS
 from simcluster.ports import reserved_port
+from simcluster.tests.support.api_client import MERGE, ApiClient
+from simcluster.tests.support.api_client import PODS as PODS_PATH
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 from simcluster import ClusterOptions, FaultRule, SimulatedCluster, make_node
-from tests.support.api_client import MERGE, ApiClient
-from tests.support.api_client import PODS as PODS_PATH
 from tests.support.fault_table import Series
-from tests.support.patience import PATIENCE_S
-from tests.support.troubled_cluster import CAPACITY, small_pod
+from tests.support.full_cluster import CAPACITY, small_pod
 
 Json = dict[str, Any]
 Values = dict[Series, float]
@@ -58,11 +58,11 @@ EXTENDERS: dict[str, Json] = {
 
 
 def configuration(weight: int) -> str:
-    """Every kind of extender, none of which is there; the weight tells edits apart."""
+    """A configuration with every kind of extender, none reachable; edits differ in the weight."""
 
     def extender(name: str, verbs: Mapping[str, Any]) -> Json:
         mine = [{"name": f"example.com/{name}", "ignoredByScheduler": True}]
-        # Nobody listens there.
+        # Port 1: connections are refused.
         return {"urlPrefix": f"http://127.0.0.1:1/{name}", "managedResources": mine, **verbs}
 
     fit = {"name": "NodeResourcesFit"}
@@ -83,7 +83,7 @@ def configuration(weight: int) -> str:
 
 
 def _installed(folder: Path) -> Path:
-    """A folder to put on the path, with the plugin as pip would leave it."""
+    """A folder for the path with the plugin as pip installs it."""
     about = folder / "raises-1.dist-info"
     about.mkdir(parents=True)
     (folder / "raises.py").write_text(PLUGIN)
@@ -92,8 +92,8 @@ def _installed(folder: Path) -> Path:
     return folder
 
 
-class World:
-    """A cluster, a scheduler in a process of its own, and what an operator sees of it."""
+class ObservedScheduler:
+    """The cluster, the process, its log lines and its metrics."""
 
     def __init__(self, folder: Path, cluster: SimulatedCluster, api: ApiClient, port: int) -> None:
         self.cluster, self.api, self.port = cluster, api, port
@@ -106,7 +106,7 @@ class World:
         self.names: list[str] = []
 
     async def prepare(self) -> None:
-        """Create what it needs, and a lease that is another's."""
+        """Create what the process needs, and a lease held by another replica."""
         config_map = {"metadata": {"name": "stowage"}, "data": {"config.yaml": configuration(1)}}
         await self.api.create(CONFIG_MAPS, config_map)
         await self.api.create(PRIORITY_CLASSES, {"metadata": {"name": "high"}, "value": 1000})
@@ -116,13 +116,13 @@ class World:
         self.log.touch()
 
     async def leads(self) -> None:
-        """Wait until it has the lease."""
-        async with asyncio.timeout(PATIENCE_S):
-            while "became leader" not in self.events():  # noqa: ASYNC110 - the process tells nobody
+        """Wait until the process has the lease."""
+        async with asyncio.timeout(WAIT_TIMEOUT_S):
+            while "became leader" not in self.events():  # noqa: ASYNC110 - the process does not notify
                 await asyncio.sleep(0.05)
 
     async def start(self, port: int | None = None) -> None:
-        """Begin anew."""
+        """Start the process."""
         flags = (
             *("--configmap=default/stowage", "--logging-format=json", "--bind-address=127.0.0.1"),
             *(
@@ -149,25 +149,25 @@ class World:
     async def ended(self) -> int:
         """The exit status of the process, once it has ended."""
         assert self._process is not None
-        return await asyncio.wait_for(self._process.wait(), PATIENCE_S)
+        return await asyncio.wait_for(self._process.wait(), WAIT_TIMEOUT_S)
 
     async def close(self) -> None:
-        """Leave nothing running."""
+        """Kill the process if it runs."""
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
             await self._process.wait()
 
     def events(self) -> set[str]:
-        """What log lines are about that came since `look_away`."""
+        """The events of the log lines since `mark_log`."""
         lines = self.log.read_bytes()[self._read :].splitlines()
         return {json.loads(line)["event"] for line in lines if line.startswith(b"{")}
 
-    def look_away(self) -> None:
-        """Count lines from here on only."""
+    def mark_log(self) -> None:
+        """Ignore the log lines so far."""
         self._read = self.log.stat().st_size
 
     async def values(self, series: tuple[Series, ...]) -> Values:
-        """What /metrics says of some series; nothing if it does not answer."""
+        """The values of some series from /metrics; empty if it does not answer."""
         headers = {"Authorization": f"Bearer {TOKEN}"}
         try:
             async with (
@@ -180,12 +180,12 @@ class World:
         return {each: _value(text, each) for each in series} if text else {}
 
     def fail(self, *rules: FaultRule) -> None:
-        """Have requests fail."""
+        """Add fault rules."""
         for rule in rules:
             self.cluster.faults.add(rule)
 
     def pod(self, cpu: str = "10m", labels: Mapping[str, str] | None = None, **spec: Any) -> None:
-        """Have a pod to be scheduled."""
+        """A user creates a pod."""
         self.num_pods += 1
         pod = small_pod(f"p{self.num_pods}", cpu, **spec)
         pod["metadata"]["labels"] = dict(labels or {})
@@ -193,7 +193,7 @@ class World:
         self.names.append(f"p{self.num_pods}")
 
     def pod_asking(self, resource: str) -> None:
-        """Have a pod that concerns an extender."""
+        """A user creates a pod that requests the resource of an extender."""
         container = small_pod("c")["spec"]["containers"][0]
         container["resources"] = {"requests": {resource: "1"}, "limits": {resource: "1"}}
         self.pod(containers=[container])
@@ -210,7 +210,7 @@ class World:
 
 
 def _value(text: str, series: Series) -> float:
-    """The sum of what has these labels; of a histogram, of all its samples."""
+    """The sum of all samples with these labels."""
     total = 0.0
     for family in text_string_to_metric_families(text):
         if family.name in (series.name, series.name.removesuffix("_total")):
@@ -219,11 +219,8 @@ def _value(text: str, series: Series) -> float:
     return total
 
 
-# What goes wrong, and how; each returns when it has begun.
-
-
 @asynccontextmanager
-async def world_in(folder: Path) -> AsyncIterator[World]:
+async def observed_scheduler(folder: Path) -> AsyncIterator[ObservedScheduler]:
     options = ClusterOptions(token=TOKEN)
     ssd, other = {"disk": "ssd"}, {"disk": "other"}
     nodes = [make_node("n0", dict(CAPACITY), ssd), make_node("n1", dict(CAPACITY), other)]
@@ -232,8 +229,8 @@ async def world_in(folder: Path) -> AsyncIterator[World]:
         ApiClient(cluster.url, TOKEN) as api,
     ):
         with reserved_port() as port:
-            world = World(folder, cluster, api, port)
+            scheduler = ObservedScheduler(folder, cluster, api, port)
             try:
-                yield world
+                yield scheduler
             finally:
-                await world.close()
+                await scheduler.close()

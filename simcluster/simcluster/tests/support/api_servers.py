@@ -19,7 +19,7 @@ import pytest
 import yaml
 
 from simcluster import SimulatedCluster, write_kubeconfig
-from tests.support.patience import PATIENCE_S
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 Json = dict[str, Any]
 
@@ -119,7 +119,7 @@ def _await_answers(
     Raises:
         RuntimeError: a process has ended, or it takes too long; with the ends of the logs.
     """
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + WAIT_TIMEOUT_S
     for url in urls:
         while not _is_answered(url, token):
             has_ended = any(process.poll() is not None for process in processes)

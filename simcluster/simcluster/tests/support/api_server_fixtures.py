@@ -13,18 +13,18 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from simcluster.ports import reserved_port
 
 from simcluster import ClusterOptions, SimulatedCluster
-from tests.support.api_client import ApiClient
-from tests.support.api_servers import (
+from simcluster.ports import reserved_port
+from simcluster.tests.support.api_client import ApiClient
+from simcluster.tests.support.api_servers import (
     EXISTING,
     ApiServerUnderTest,
     configured_assets,
     existing_api_server,
     real_api_server,
 )
-from tests.support.emptying import empty
+from simcluster.tests.support.cleanup import empty
 
 TOKEN = "integration-test-token"
 TLS_SHUTDOWN_S = 0.25

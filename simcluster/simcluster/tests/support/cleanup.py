@@ -3,8 +3,8 @@
 import asyncio
 from typing import Any
 
-from tests.support.api_client import MERGE, ApiClient
-from tests.support.patience import PATIENCE_S
+from simcluster.tests.support.api_client import MERGE, ApiClient
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 Json = dict[str, Any]
 
@@ -47,7 +47,7 @@ async def empty(api: ApiClient) -> None:
     Raises:
         TimeoutError: something stayed.
     """
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(WAIT_TIMEOUT_S):
         for path in LISTS:
             while found := await _found(api, path):
                 await asyncio.gather(*(_delete(api, path, metadata) for metadata in found))

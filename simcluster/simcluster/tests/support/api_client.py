@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 
 import aiohttp
 
-from tests.support.patience import PATIENCE_S
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 Json = dict[str, Any]
 
@@ -41,7 +41,7 @@ class Watch:
         self.status = response.status
         self._response = response
 
-    async def next(self, timeout_s: float = PATIENCE_S) -> Json:
+    async def next(self, timeout_s: float = WAIT_TIMEOUT_S) -> Json:
         """The next event.
 
         Raises:
@@ -82,7 +82,7 @@ class ApiClient:
             self._url,
             headers=headers,
             connector=connector,
-            timeout=aiohttp.ClientTimeout(total=PATIENCE_S),
+            timeout=aiohttp.ClientTimeout(total=WAIT_TIMEOUT_S),
         )
         return self
 

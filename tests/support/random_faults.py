@@ -1,4 +1,4 @@
-"""Random trouble: whatever can happen to an API server and its objects, all at once."""
+"""Random faults of an API server and random changes of its objects."""
 
 from __future__ import annotations
 
@@ -7,37 +7,37 @@ from random import Random
 from typing import Any
 
 from simcluster import FaultRule
-from tests.support.troubled_cluster import (
+from tests.support.full_cluster import (
     BINDINGS,
     LISTS,
     NUM_NODES,
     NUM_PODS,
     WATCHES,
-    TroubledCluster,
+    FullCluster,
     small_pod,
 )
 
 Json = dict[str, Any]
 
 
-class Storm:
-    """Everything that can go wrong, at random, for a while."""
+class RandomFaults:
+    """Injects faults and changes objects of a full cluster at random for a while."""
 
-    def __init__(self, sea: TroubledCluster, seed: int) -> None:
-        self._sea = sea
+    def __init__(self, cluster: FullCluster, seed: int) -> None:
+        self._cluster = cluster
         self._random = Random(seed)
         self._absence: asyncio.Task[None] | None = None
         self._missing: list[int] = []
 
-    async def rage(self, seconds: float) -> None:
-        """Do harm until time is up, then make good what would last for ever."""
-        happenings = (
+    async def run(self, seconds: float) -> None:
+        """Inject faults until time is up, then undo those that would last."""
+        actions = (
             self._fail_requests,
             self._fail_requests,
             self._fail_requests,
-            self._sea.drop_watches,
-            self._sea.forget_history,
-            self._leave,
+            self._cluster.drop_watches,
+            self._cluster.forget_history,
+            self._go_away,
             self._delete_pod,
             self._delete_pod,
             self._replace_pod,
@@ -49,16 +49,16 @@ class Storm:
         loop = asyncio.get_running_loop()
         ends_at = loop.time() + seconds
         while loop.time() < ends_at:
-            self._random.choice(happenings)()
+            self._random.choice(actions)()
             await asyncio.sleep(self._random.uniform(0.0, 0.1))
-        await self._calm()
+        await self._undo()
 
-    async def _calm(self) -> None:
-        self._sea.cluster.faults.clear()
+    async def _undo(self) -> None:
+        self._cluster.cluster.faults.clear()
         if self._absence is not None:
             await self._absence
         for number in self._missing:
-            self._sea.add_node(number)
+            self._cluster.add_node(number)
 
     def _fail_requests(self) -> None:
         pick = self._random.choice
@@ -85,45 +85,47 @@ class Storm:
             rule.delay_s = self._random.uniform(0.0, 0.3)
         else:
             rule.hang_s = 30.0
-        # No server does what it refuses to do.
+        # A server never applies a request that it rejects.
         may_have_acted = harm in ("dropped", "hangs") or rule.status >= 500
         rule.is_applied = may_have_acted and method in ("POST", "PATCH") and pick((True, False))
-        self._sea.fail(rule)
+        self._cluster.fail(rule)
 
-    def _leave(self) -> None:
+    def _go_away(self) -> None:
         if self._absence is None or self._absence.done():
             seconds = self._random.uniform(0.0, 0.5)
-            self._absence = asyncio.create_task(self._sea.cluster.server.be_away(seconds))
+            self._absence = asyncio.create_task(self._cluster.cluster.server.be_away(seconds))
 
     def _some_pod(self) -> Json | None:
-        pods = list(self._sea.auditor.pods.values())
+        pods = list(self._cluster.auditor.pods.values())
         return self._random.choice(pods) if pods else None
 
     def _delete_pod(self) -> None:
         pod = self._some_pod()
         if pod is not None:
-            self._sea.delete(pod["metadata"]["name"], self._random.choice((0, 0, 30)))
+            self._cluster.delete(pod["metadata"]["name"], self._random.choice((0, 0, 30)))
 
     def _replace_pod(self) -> None:
         pod = self._some_pod()
         if pod is not None:
             name = pod["metadata"]["name"]
-            self._sea.delete(name)
-            self._sea.create(small_pod(name))
+            self._cluster.delete(name)
+            self._cluster.create(small_pod(name))
 
     def _bind_elsewhere(self) -> None:
-        """Somebody else binds a pod that takes nothing: he cannot know what we have in mind."""
-        name = self._sea.fill(1, cpu="")[0]
-        self._sea.bind_elsewhere(name, f"n{self._random.randrange(NUM_NODES)}")
+        """Another scheduler binds a pod without requests, which cannot overcommit a node."""
+        name = self._cluster.fill(1, cpu="")[0]
+        self._cluster.bind_elsewhere(name, f"n{self._random.randrange(NUM_NODES)}")
 
     def _create_pod(self) -> None:
-        if len(self._sea.auditor.pods) <= NUM_PODS - 8:
-            self._sea.fill(self._random.randint(1, 8), self._random.choice(("500m", "500m", "")))
+        if len(self._cluster.auditor.pods) <= NUM_PODS - 8:
+            self._cluster.fill(
+                self._random.randint(1, 8), self._random.choice(("500m", "500m", ""))
+            )
 
     def _toggle_node(self) -> None:
         if self._missing:
-            self._sea.add_node(self._missing.pop(), disk=self._random.choice(("ssd", "hdd")))
+            self._cluster.add_node(self._missing.pop(), disk=self._random.choice(("ssd", "hdd")))
         else:
             number = self._random.randrange(NUM_NODES)
             self._missing.append(number)
-            self._sea.delete_node(number)
+            self._cluster.delete_node(number)

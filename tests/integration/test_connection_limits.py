@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.operator.serving.connection_limits import ConnectionLimits
 from stowage.operator.serving.delegated_access import AccessOptions, DelegatedAccess
 from stowage.operator.serving.health import Checks
@@ -18,7 +19,6 @@ from stowage.operator.serving.tls_options import CIPHER_SUITES, TlsOptions
 
 from tests.support.authority import Authority
 from tests.support.fake_api import FakeApiClient, FakeTime
-from tests.support.patience import PATIENCE_S
 
 Connected = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 CLIENTS: list[Connected] = []
@@ -80,12 +80,12 @@ async def ask(connected: Connected, path: str, head: str = "", method: str = "GE
     reader, writer = connected
     writer.write(f"{method} {path} HTTP/1.1\r\nHost: x\r\n{head}\r\n".encode())
     await writer.drain()
-    return await asyncio.wait_for(reader.readline(), PATIENCE_S)
+    return await asyncio.wait_for(reader.readline(), WAIT_TIMEOUT_S)
 
 
 async def is_closed(connected: Connected) -> bool:
     try:
-        return await asyncio.wait_for(connected[0].read(), PATIENCE_S) == b""
+        return await asyncio.wait_for(connected[0].read(), WAIT_TIMEOUT_S) == b""
     except OSError:
         return True
 
@@ -196,7 +196,7 @@ def test_what_is_not_known_is_refused_by_name(wrong: dict[str, Any]) -> None:
         TlsOptions(**wrong)
 
 
-async def test_a_client_certificate_says_who_asks(tmp_path: Path) -> None:
+async def test_a_client_certificate_authenticates_the_user(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     file = authority.issue_client("prometheus", "monitoring", "ops")
     client = FakeApiClient(post=[{"status": {"allowed": True}}])
@@ -209,7 +209,7 @@ async def test_a_client_certificate_says_who_asks(tmp_path: Path) -> None:
     ]
 
 
-async def test_who_shows_no_certificate_is_unknown(tmp_path: Path) -> None:
+async def test_a_client_without_certificate_is_anonymous(tmp_path: Path) -> None:
     client = FakeApiClient(post=[{"status": {"allowed": False}}])
     async with serving(client, client_ca_file=Authority(tmp_path).file) as server:
         assert b" 403 " in await ask(await connect(server), "/metrics")

@@ -54,7 +54,7 @@ class ManualTime:
         return None
 
 
-class StillCluster:
+class ManualCluster:
     """Controllers and kubelets of a cluster, run by hand.
 
     Args:

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 from simcluster.harness.apply import create_all
+from simcluster.tests.support.api_servers import ApiServerUnderTest
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.connection import connect
 
 from stowage_benchmarks.e2e.cleaning import clean
 from stowage_benchmarks.e2e.scenarios import SCENARIOS, Size, scenario_nodes
-from tests.support.api_servers import ApiServerUnderTest
-from tests.support.patience import PATIENCE_S
 
 STOWAGE = [sys.executable, "-m", "stowage.cli"]
 SIZE = Size(nodes=3, running=4, pods=2)
@@ -26,7 +26,7 @@ def results_of(*arguments: str) -> list[dict[str, Any]]:
         capture_output=True,
         check=False,
         text=True,
-        timeout=3 * PATIENCE_S,
+        timeout=3 * WAIT_TIMEOUT_S,
     )
     assert answer.returncode == 0, answer.stdout + answer.stderr
     report = json.loads(answer.stdout)

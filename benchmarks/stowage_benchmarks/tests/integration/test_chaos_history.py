@@ -8,6 +8,8 @@ from pathlib import Path
 
 import aiohttp
 from simcluster.auth.users import MASTERS
+from simcluster.tests.support.api_client import LEASES, PODS, ApiClient, pod
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 from simcluster import ClusterOptions, FaultRule, SimulatedCluster, User, make_node
 from stowage_benchmarks.chaos.history import (
@@ -19,8 +21,6 @@ from stowage_benchmarks.chaos.history import (
     PodChange,
     WriteArrived,
 )
-from tests.support.api_client import LEASES, PODS, ApiClient, pod
-from tests.support.patience import PATIENCE_S
 
 REPLICA = "replica-a"
 LEASE = {"metadata": {"name": "stowage"}, "spec": {"holderIdentity": "a1"}}
@@ -61,7 +61,7 @@ async def _lines_until(file: Path, pod_name: str) -> list[Line]:
     """What is written before a pod of that name."""
     lines: list[Line] = []
     reader = HistoryReader(file)
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(WAIT_TIMEOUT_S):
         while not any(isinstance(line, PodChange) and line.name == pod_name for line in lines):
             lines += reader.new_lines()
             await asyncio.sleep(0.01)

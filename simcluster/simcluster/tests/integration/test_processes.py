@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from simcluster.harness.processes import ChildProcess, ChildProcesses, ProcessDiedError
-from tests.support.patience import PATIENCE_S
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 SLEEP = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(3600)"]
 PARENT = """
@@ -30,7 +30,7 @@ def is_running(pid: int) -> bool:
 
 
 def wait_for_output(child: ChildProcess) -> str:
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + WAIT_TIMEOUT_S
     while not child.log_tail():
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -59,7 +59,7 @@ def test_what_a_process_started_ends_with_it(tmp_path: Path) -> None:
     grandchild = int(wait_for_output(child))
     assert is_running(grandchild)
     child.stop()
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + WAIT_TIMEOUT_S
     while is_running(grandchild):
         assert time.monotonic() < deadline
         time.sleep(0.01)
