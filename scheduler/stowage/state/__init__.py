@@ -14,10 +14,9 @@ The sub-packages: `nodes` (columns), `pods` (classes, counts, terms), `storage` 
 
 Invariants.
 
-- Only the cache writes, except that Reserve and Unreserve of VolumeBinding assume and restore
-  claims and volumes. Readers get read-only views of live memory. A reader that needs values beyond
-  a cycle remembers the generations of `node_changes` and `usage_changes`, and reads the rows that
-  changed since.
+- Only the cache writes. Readers get read-only views of live memory. A reader that needs values
+  beyond a cycle remembers the generations of `node_changes` and `usage_changes`, and reads the rows
+  that changed since.
 - No event and no cycle costs time in proportion to nodes or pods, except amortised: the first
   request of a label key or selector, and growing arrays.
 - Row numbers and codes are reused, and never leave the scheduler; names do.

@@ -215,7 +215,7 @@ class ClusterCache:
         claims: Iterable[PersistentVolumeClaim],
         pod_uid: str,
     ) -> None:
-        """Assume that volumes and claims are about to be written; see `Storage.assume`.
+        """Assume that volumes and claims are written; see `Storage.assume`.
 
         Raises:
             ValueError: The API server has shown a newer version of one of them.
@@ -229,7 +229,7 @@ class ClusterCache:
         pod_uid: str,
         written: Collection[str],
     ) -> None:
-        """Take back what was assumed for a pod; see `Storage.forget`."""
+        """Undo what was assumed for a pod; see `Storage.forget`."""
         self._state.storage.forget(volumes, claims, pod_uid, written)
 
     def assumed_storage(self) -> dict[str, str]:

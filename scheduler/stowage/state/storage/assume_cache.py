@@ -115,7 +115,7 @@ class AssumeCache(Generic[T]):
             del self._assumed[key]
             self._on_change(assumption.object, self._seen[key])
 
-    def keep(self, key: str, pod_uid: str) -> None:
+    def mark_written(self, key: str, pod_uid: str) -> None:
         """Mark what a pod assumed about an object as written: it cannot be given up."""
         assumption = self._assumed.get(key)
         if assumption is not None and assumption.pod_uid == pod_uid:

@@ -100,7 +100,7 @@ class Storage:
         claims: Iterable[PersistentVolumeClaim],
         pod_uid: str,
     ) -> None:
-        """Assume that volumes and claims are about to be written in this state for a pod.
+        """Assume that volumes and claims are written in this state for a pod.
 
         Raises:
             ValueError: The API server has shown a newer version of one of them.
@@ -117,19 +117,19 @@ class Storage:
         pod_uid: str,
         written: Collection[str],
     ) -> None:
-        """Take back what was assumed for a pod; changes that the watches have shown stay.
+        """Undo what was assumed for a pod; newer versions from the watches stay.
 
         Objects in `written` (names and ``namespace/name``) stay assumed until the watches show
-        them: if a written claim was taken for unbound, it would be given a second volume.
-        kube-scheduler goes back to what its informers have shown.
+        them: otherwise a written claim would count as unbound and get a second volume.
+        kube-scheduler returns to the versions of its informers.
         """
         for volume in volumes:
             name = volume.metadata.name
-            end = self.volumes.keep if name in written else self.volumes.restore
+            end = self.volumes.mark_written if name in written else self.volumes.restore
             end(name, pod_uid)
         for claim in claims:
             key = claim.metadata.namespaced_name
-            finish = self.claims.keep if key in written else self.claims.restore
+            finish = self.claims.mark_written if key in written else self.claims.restore
             finish(key, pod_uid)
 
     def objects(self) -> Iterator[StorageObject]:
